@@ -1,0 +1,69 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import cron from 'node-cron'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { slotLeaseMs } from './dispatch/purse.ts'
+import { startLoops } from './loops.ts'
+import type { Mappings } from './map/loadMappings.ts'
+import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
+import type { Log } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+import { createWitness } from './observe/witness.ts'
+import { createSending } from './sending.ts'
+import { createServiceClient } from './service/client.ts'
+import { outcomeOf } from './service/outcome.ts'
+import { openStore } from './store/store.ts'
+
+export interface AppDeps {
+  config: Config
+  /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
+  mappings: () => Mappings
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  version: string
+}
+
+export interface App {
+  readonly http: HttpServer
+  /** Stops claiming, lets what is on the wire end and be written, and closes everything in reverse. */
+  stop(): Promise<void>
+}
+
+/** Builds every part of the daemon once, and starts it. @throws Error when a database cannot be used as it is */
+export async function startApp(deps: AppDeps): Promise<App> {
+  const { config, clock, log, metrics, version } = deps
+  const { requestTimeoutMs } = config.service
+  const instanceId = randomUUID()
+  const store = await openStore({
+    config,
+    instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+    leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
+    overdueMs: 2 * requestTimeoutMs + 60_000,
+    onError: (error) => log.warn('a database connection broke', { error }),
+  })
+  const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
+  const witness = createWitness({ log, metrics, outcomeOf })
+  const sending = createSending({ config, clock, log, metrics, store, client, witness })
+  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending })
+  const sweep = cron.schedule('* * * * * *', loops.capture.wake)
+  store.listen(loops.capture.wake)
+  const http = await startHttpServer({ ...config.http, metrics, live: loops.live, ready: loops.ready })
+  log.info('running', { port: http.port, version })
+
+  return {
+    http,
+    async stop() {
+      log.info('stopping')
+      await sweep.stop()
+      await loops.stopTaking()
+      await sending.drained()
+      await loops.stop()
+      await client.close()
+      await store.close()
+      await http.close()
+      log.info('stopped')
+    },
+  }
+}

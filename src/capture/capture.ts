@@ -1,0 +1,93 @@
+import type { OutboxRecord, Resource, State } from '../record.ts'
+
+/** What the mapping makes of a record. */
+export type Mapped =
+  | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string }
+  /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
+  | { kind: 'refused'; resource: Resource | null; reason: string }
+
+/** A record as the ledger keeps it: queued with a frozen body, or rejected with the reason. */
+export interface CapturedRecord extends Omit<OutboxRecord, 'unreadable'> {
+  id: string
+  resource: Resource | null
+  body: string | null
+  tracked: boolean
+  sendsOwnId: boolean
+  idempotencyKey: string
+  error: string | null
+}
+
+interface Turn {
+  queued: number
+  crowdedKeys: readonly string[]
+  keep(records: readonly CapturedRecord[]): Promise<void>
+}
+
+interface RowStatus {
+  outboxId: string
+  state: State
+  transactionId: string | null
+  errorCode: string | null
+  error: string | null
+}
+
+interface ClaimedRows extends AsyncDisposable {
+  readonly records: OutboxRecord[]
+  mark(statuses: readonly RowStatus[]): Promise<void>
+}
+
+export interface CaptureDeps {
+  /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
+  windowMost: number
+  hasNew(): Promise<boolean>
+  claim(limit: number, exceptKeys: readonly string[]): Promise<ClaimedRows>
+  /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
+  takeTurn<T>(work: (turn: Turn) => Promise<T>): Promise<T | null>
+  map(record: OutboxRecord, submissionId: string): Mapped
+  newId(): string
+  newKey(): string
+}
+
+const batchMost = 500
+
+/**
+ * Captures one batch of new outbox rows: claims them, maps each, keeps all in the ledger, marks them as taken.
+ *
+ * The ledger commits before the outbox does. A crash in between leaves rows that are new and kept: they are claimed
+ * again, which changes nothing in the ledger.
+ *
+ * @returns how many were captured, and whether there may be more at once
+ */
+export async function captureOnce(deps: CaptureDeps): Promise<{ captured: number; more: boolean }> {
+  const none = { captured: 0, more: false }
+  if (!(await deps.hasNew())) return none
+  await using claimed = new AsyncDisposableStack()
+  const kept = await deps.takeTurn(async (turn) => {
+    const limit = Math.min(batchMost, deps.windowMost - turn.queued)
+    if (limit <= 0) return null
+    const rows = claimed.use(await deps.claim(limit, turn.crowdedKeys))
+    if (rows.records.length === 0) return null
+    const records = rows.records.map((record) => capture(deps, record))
+    await turn.keep(records)
+    return { rows, records, more: records.length === limit }
+  })
+  if (kept === null) return none
+  await kept.rows.mark(kept.records.map(rowStatus))
+  return { captured: kept.records.length, more: kept.more }
+}
+
+function capture(deps: CaptureDeps, row: OutboxRecord): CapturedRecord {
+  const id = deps.newId()
+  const mapped = deps.map(row, id)
+  const { unreadable: _, ...record } = row
+  const kept = { ...record, id, idempotencyKey: deps.newKey() }
+  if (mapped.kind === 'mapped') {
+    const { resource, tracked, sendsOwnId, body } = mapped
+    return { ...kept, resource, tracked, sendsOwnId, body, error: null }
+  }
+  return { ...kept, resource: mapped.resource, tracked: true, sendsOwnId: false, body: null, error: mapped.reason }
+}
+
+function rowStatus({ outboxId, error }: CapturedRecord): RowStatus {
+  return { outboxId, state: error === null ? 'queued' : 'rejected', transactionId: null, errorCode: null, error }
+}

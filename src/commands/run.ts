@@ -1,0 +1,45 @@
+import type { Command } from 'commander'
+import { startApp } from '../app.ts'
+import { systemClock } from '../clock.ts'
+import { readConfig } from '../config.ts'
+import { loadMappings } from '../map/loadMappings.ts'
+import { createLog } from '../observe/log.ts'
+import { createMetrics } from '../observe/metrics.ts'
+import { version } from '../version.ts'
+import type { CommandContext } from './context.ts'
+
+export function describeRun(command: Command): Command {
+  return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
+    'after',
+    `
+Logs JSON lines on stdout; serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
+SIGTERM stops taking on work, lets requests in flight end and be written, and leaves with 0; a second one leaves at once.
+Any number of instances may run on the same databases.`,
+  )
+}
+
+/** Runs until the context's signal is aborted. @throws ConfigInvalid, MappingFilesInvalid, Error when a database is unusable */
+export async function run(context: CommandContext): Promise<number> {
+  const config = readConfig(context.env)
+  const mappings = loadMappings(config.mappingsDir)
+  const log = createLog(config.logLevel)
+  context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
+  const app = await startApp({
+    config,
+    mappings: () => mappings,
+    clock: systemClock,
+    log,
+    metrics: createMetrics({ version }),
+    version,
+  })
+  await aborted(context.signal)
+  await app.stop()
+  return 0
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

@@ -1,0 +1,275 @@
+import { readFileSync } from 'node:fs'
+import { z } from 'zod'
+
+/** An integer written with digits alone, so that `1e3`, ` 5` or an empty value is a mistake rather than a number. */
+const integer = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,12}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
+
+/** A number of seconds; decimals are allowed, for tests and benchmarks that compress time. */
+const seconds = (most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}(\.\d{1,3})?$/, 'must be a number of seconds')
+    .transform((text) => Math.round(Number(text) * 1000))
+    .pipe(
+      z
+        .number()
+        .min(1, 'must be more than 0')
+        .max(most * 1000, `must be at most ${most}`),
+    )
+
+const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
+
+const noCredentials = (url: URL) => url.username === '' && url.password === ''
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
+const serviceUrl = z
+  .string()
+  .refine((text) => URL.canParse(text), 'must be an address such as https://service.example')
+  .refine((text) => {
+    if (!URL.canParse(text)) return true
+    const url = new URL(text)
+    return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.has(url.hostname))
+  }, 'must be https (http only on loopback)')
+  .refine((text) => !URL.canParse(text) || noCredentials(new URL(text)), 'must not contain a user name or password')
+  .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+const file = z.string().min(1, 'must name a file')
+const name = z.string().min(1, 'must not be empty')
+
+/** Every variable of the environment that the daemon reads: what it must look like, its default, what it is for. */
+export const variables = {
+  DATABASE_URL: { schema: postgresUrl, secret: true, about: 'the database with the outbox' },
+  STATE_DATABASE_URL: {
+    schema: postgresUrl.optional(),
+    shownDefault: 'DATABASE_URL',
+    secret: true,
+    about: 'where the schema `outboxd` (ledger, budget) and pg-boss’s schema live',
+  },
+  OUTBOX_TABLE: {
+    schema: z
+      .string()
+      .regex(/^[^.]+(\.[^.]+)?$/, 'must be a table name, or schema.name')
+      .default('outbox'),
+    about: 'name, or schema.name',
+  },
+  SERVICE_BASE_URL: { schema: serviceUrl, about: '{base_url} of the service; https, or http on loopback alone' },
+  SERVICE_AUTH_URL: { schema: serviceUrl, about: '{auth_url}, the token issuer; https, or http on loopback alone' },
+  SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
+  SERVICE_CLIENT_SECRET: { schema: name, secret: true, about: 'OAuth client secret' },
+  SERVICE_CA_FILE: { schema: file.optional(), about: 'own certificate authority, PEM' },
+  SERVICE_CERT_FILE: { schema: file.optional(), about: 'client certificate, PEM' },
+  SERVICE_KEY_FILE: { schema: file.optional(), about: 'key of the client certificate, PEM' },
+  RATE_LIMIT_REQUESTS: {
+    schema: integer(1, 10_000_000).default(100),
+    about: 'requests that the service allows per window, all instances together',
+  },
+  RATE_LIMIT_WINDOW_SECONDS: { schema: seconds(86_400).default(60_000), about: 'length of that window' },
+  REQUEST_TIMEOUT_SECONDS: { schema: seconds(3_600).default(30_000), about: 'whole request, body included' },
+  MAX_IN_FLIGHT: {
+    schema: integer(1, 1_000).default(8),
+    about: 'requests at once, per instance; also the most that a crash can leave in doubt',
+  },
+  TOKEN_REFRESH_SECONDS: {
+    schema: seconds(86_400).default(300_000),
+    about: 'a token is renewed this long before it expires; at half its lifetime where that is shorter',
+  },
+  TOKEN_EXPIRES_IN_UNIT: {
+    schema: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds'),
+    about: 'unit of expires_in, which the interface does not show',
+  },
+  UNAVAILABLE_PAUSE_SECONDS: { schema: seconds(86_400).default(300_000), about: 'pause after E003' },
+  UNAUTHORIZED_PAUSE_SECONDS: { schema: seconds(86_400).default(60_000), about: 'pause after a second 401' },
+  UNCERTAIN_POLICY: {
+    schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
+    about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
+  },
+  KEY_ON_FAILURE: {
+    schema: z.enum(['continue', 'block']).default('continue'),
+    about: 'whether a rejected or failed record holds back its successors of the same key: continue, block',
+  },
+  CAPTURE_WINDOW: {
+    schema: integer(1, 1_000_000).default(1000),
+    about: 'queued submissions at once; the rest of a backlog stays in the outbox',
+  },
+  PAYLOAD_MAX_BYTES: {
+    schema: integer(1, 100_000_000).default(1_000_000),
+    about: 'a larger payload is rejected unread',
+  },
+  MAPPINGS_DIR: { schema: name.default('mappings'), about: 'folder of the mapping files' },
+  HTTP_HOST: { schema: name.default('127.0.0.1'), about: 'address of /metrics, /livez, /readyz' },
+  HTTP_PORT: { schema: integer(0, 65_535).default(9464), about: 'its port; 0 takes any free one' },
+  LOG_LEVEL: {
+    schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
+    about: 'JSON lines on stdout',
+  },
+} as const satisfies Record<string, Variable>
+
+interface Variable {
+  schema: z.ZodType
+  about: string
+  shownDefault?: string
+  /** Never printed, logged or quoted in an error; may come from the file that NAME_FILE names. */
+  secret?: boolean
+}
+
+/** What the commands need that touch the databases alone. */
+export interface StoreConfig {
+  databaseUrl: string
+  stateDatabaseUrl: string
+  outboxTable: string
+  keyOnFailure: 'continue' | 'block'
+  payloadMaxBytes: number
+  mappingsDir: string
+}
+
+/** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
+export interface Config extends StoreConfig {
+  service: {
+    baseUrl: string
+    authUrl: string
+    clientId: string
+    clientSecret: string
+    /** PEM texts. */
+    ca: string | null
+    cert: string | null
+    key: string | null
+    expiresInUnitMs: number
+    tokenRefreshMs: number
+    requestTimeoutMs: number
+  }
+  rateLimit: { requests: number; windowMs: number }
+  maxInFlight: number
+  unavailablePauseMs: number
+  unauthorizedPauseMs: number
+  uncertainPolicy: 'hold' | 'resend' | 'probe'
+  captureWindow: number
+  http: { host: string; port: number }
+  logLevel: string
+}
+
+/** The environment cannot be used. `problems` names every wrong variable at once, without its value if it is secret. */
+export class ConfigInvalid extends Error {
+  override name = 'ConfigInvalid'
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(`the configuration has ${problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`}`)
+    this.problems = problems
+  }
+}
+
+/**
+ * Reads the whole configuration.
+ *
+ * @param env the environment's variables; an empty one counts as not set
+ * @throws ConfigInvalid with every mistake
+ * @see design.md, section 10
+ */
+export function readConfig(env: Environment): Config {
+  const { value, pem, together, done } = reader(env)
+  together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
+  const config: Config = {
+    ...storeConfig(value),
+    service: {
+      baseUrl: value('SERVICE_BASE_URL'),
+      authUrl: value('SERVICE_AUTH_URL'),
+      clientId: value('SERVICE_CLIENT_ID'),
+      clientSecret: value('SERVICE_CLIENT_SECRET'),
+      ca: pem('SERVICE_CA_FILE'),
+      cert: pem('SERVICE_CERT_FILE'),
+      key: pem('SERVICE_KEY_FILE'),
+      expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
+      tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
+      requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
+    },
+    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
+    maxInFlight: value('MAX_IN_FLIGHT'),
+    unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
+    unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
+    uncertainPolicy: value('UNCERTAIN_POLICY'),
+    captureWindow: value('CAPTURE_WINDOW'),
+    http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
+    logLevel: value('LOG_LEVEL'),
+  }
+  return done(config)
+}
+
+/**
+ * Reads the variables that commands on the databases need, and leaves the service's alone.
+ *
+ * @throws ConfigInvalid with every mistake among them
+ */
+export function readStoreConfig(env: Environment): StoreConfig {
+  const { value, done } = reader(env)
+  return done(storeConfig(value))
+}
+
+type Environment = Record<string, string | undefined>
+type Name = keyof typeof variables
+type Value<N extends Name> = z.output<(typeof variables)[N]['schema']>
+type ReadValue = <N extends Name>(name: N) => Value<N>
+
+function storeConfig(value: ReadValue): StoreConfig {
+  const databaseUrl = value('DATABASE_URL')
+  return {
+    databaseUrl,
+    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl,
+    outboxTable: value('OUTBOX_TABLE'),
+    keyOnFailure: value('KEY_ON_FAILURE'),
+    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+    mappingsDir: value('MAPPINGS_DIR'),
+  }
+}
+
+/** Collects mistakes while values are read; `done` throws them all together. */
+function reader(env: Environment) {
+  const problems: string[] = []
+
+  function value<N extends Name>(name: N): Value<N> {
+    const variable: Variable = variables[name]
+    const problemsBefore = problems.length
+    const text = variable.secret ? secretText(name) : env[name] || undefined
+    const parsed = variable.schema.safeParse(text)
+    // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
+    if (!parsed.success && problems.length === problemsBefore)
+      problems.push(
+        `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${variable.about}`,
+      )
+    return parsed.data as Value<N>
+  }
+
+  function secretText(name: string): string | undefined {
+    const path = env[`${name}_FILE`]
+    if (!path) return env[name] || undefined
+    if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
+    return contents(`${name}_FILE`, path)?.trimEnd()
+  }
+
+  function contents(name: string, path: string): string | undefined {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      problems.push(`${name}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+      return undefined
+    }
+  }
+
+  return {
+    value,
+    pem(name: 'SERVICE_CA_FILE' | 'SERVICE_CERT_FILE' | 'SERVICE_KEY_FILE'): string | null {
+      const path = value(name)
+      return path === undefined ? null : (contents(name, path) ?? null)
+    },
+    together(one: Name, other: Name): void {
+      if (!env[one] !== !env[other]) problems.push(`${one} and ${other} belong together: set both or neither`)
+    },
+    done<T>(config: T): T {
+      if (problems.length > 0) throw new ConfigInvalid(problems)
+      return config
+    },
+  }
+}

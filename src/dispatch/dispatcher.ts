@@ -1,0 +1,218 @@
+import type { Clock } from '../clock.ts'
+import type { PauseCall, PauseReason, PollJob, Submission, Transition, Worked } from '../record.ts'
+import { type Balance, decide, freshBalance } from './decide.ts'
+import type { Permit, Purse, TakenSlot } from './purse.ts'
+import type { Settlement } from './settler.ts'
+
+/** What could be sent now and when there is more, over all instances. */
+export interface Demand {
+  submissionsReady: number
+  pollsDue: number
+  pollOverdueMs: number
+  permitsFree: number
+  nextDueMs: number | null
+  nextSlotMs: number | null
+  pauses: { reason: PauseReason; leftMs: number | null }[]
+}
+
+export interface Claim {
+  submissions: (Submission & { waitedMs: number })[]
+  polls: { submission: Submission; job: PollJob }[]
+  slots: TakenSlot[]
+}
+
+interface ClaimRequest {
+  id: string
+  submissions: number
+  polls: number
+  permits: number
+  probe: boolean
+}
+
+export type TokenVerdict =
+  | { kind: 'token'; accessToken: string }
+  | { kind: 'pause'; pause: PauseCall }
+  | { kind: 'no-slot' }
+
+export interface DispatcherDeps {
+  clock: Clock
+  capacity: number
+  windowMs: number
+  maxInFlight: number
+  purse: Purse
+  readDemand(most: number): Promise<Demand>
+  claim(request: ClaimRequest): Promise<Claim>
+  /** Gives back what a claim took whose answer was lost. */
+  unclaim(claimId: string): Promise<void>
+  token(): Promise<TokenVerdict>
+  /** The service refused the token. */
+  refused(accessToken: string): void
+  submit(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
+  poll(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
+  settle(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
+  newId(): string
+  waited(waitedMs: number): void
+  /** A step that was worked out; for logs and metrics. */
+  worked(submission: Submission, worked: Worked): void
+  /** The loop could not do its work; it tries again. */
+  failed(error: unknown): void
+}
+
+/** A request on the wire. */
+interface Piece {
+  submission: Submission
+  job: PollJob | null
+  permit: Permit
+  accessToken: string
+  working: Promise<Worked>
+}
+
+export interface Dispatcher {
+  /**
+   * Decides once what the free slots are spent on, and puts it on the wire.
+   *
+   * @returns after how many milliseconds to look again, unless woken before
+   */
+  runOnce(): Promise<number>
+  /** The polls that are in hand, for their heartbeat. */
+  pollsInHand(): PollJob[]
+  inFlight(): number
+  /** Resolves when nothing is on the wire and all outcomes are written. */
+  drained(): Promise<void>
+  /** Called whenever a piece of work is through. */
+  onRoom(listener: () => void): void
+}
+
+/** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
+const tookNothingMs = 50
+
+/** Other instances' work and an operator's commands are noticed at the latest after this. */
+const lookAgainMs = 1_000
+
+export function createDispatcher(deps: DispatcherDeps): Dispatcher {
+  const inFlight = new Set<Promise<void>>()
+  const jobs = new Set<PollJob>()
+  let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
+  let lostClaim: string | null = null
+  let onRoom = () => {}
+
+  async function runOnce(): Promise<number> {
+    await recoverClaim()
+    const room = deps.maxInFlight - inFlight.size
+    if (room <= 0) return lookAgainMs
+    const demand = await deps.readDemand(Math.max(room, deps.capacity))
+    const probe = demand.pauses.length > 0
+    if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
+
+    const spending = decide({
+      nowMs: deps.clock.nowMs(),
+      windowMs: deps.windowMs,
+      capacity: deps.capacity,
+      slotsFree: demand.permitsFree + deps.purse.available(),
+      wireRoom: probe ? 1 : room,
+      submissionsReady: demand.submissionsReady,
+      // The ledger counts polls that are in hand as due, too.
+      pollsDue: Math.max(0, demand.pollsDue - jobs.size),
+      oldestPollOverdueMs: demand.pollOverdueMs,
+      balance,
+    })
+    balance = spending.balance
+    if (spending.submissions + spending.polls === 0) return untilMore(demand, spending.againInMs)
+
+    const token = await deps.token()
+    if (token.kind === 'no-slot') return demand.nextSlotMs ?? lookAgainMs
+    if (token.kind === 'pause') {
+      await deps.settle(nothingBut([token.pause]))
+      return lookAgainMs
+    }
+    const begun = await claimAndBegin({ ...spending, probe }, token.accessToken)
+    return begun === 0 ? tookNothingMs : 0
+  }
+
+  async function claimAndBegin(
+    { submissions, polls, probe }: { submissions: number; polls: number; probe: boolean },
+    accessToken: string,
+  ): Promise<number> {
+    const id = deps.newId()
+    const ageMs = deps.clock.stopwatch()
+    const permits = Math.max(0, submissions + polls - deps.purse.available())
+    lostClaim = id
+    const claim = await deps.claim({ id, submissions, polls, permits, probe })
+    lostClaim = null
+    deps.purse.add(claim.slots, ageMs)
+    for (const submission of claim.submissions) {
+      deps.waited(submission.waitedMs)
+      const permit = deps.purse.draw('submission')
+      const working = deps.submit(submission, accessToken, permit.isGood)
+      begin({ submission, job: null, permit, accessToken, working })
+    }
+    for (const { submission, job } of claim.polls) {
+      const permit = deps.purse.draw('poll')
+      const working = deps.poll(submission, accessToken, permit.isGood)
+      begin({ submission, job, permit, accessToken, working })
+    }
+    const begun = claim.submissions.length + claim.polls.length
+    if (begun === 0 && claim.slots.length > 0) await deps.settle(nothingBut([]))
+    return begun
+  }
+
+  /** Follows a request on the wire; it counts as in flight until its outcome is written. */
+  function begin(piece: Piece): void {
+    const journey = finish(piece).catch(deps.failed)
+    inFlight.add(journey)
+    if (piece.job) jobs.add(piece.job)
+    void journey.then(() => {
+      inFlight.delete(journey)
+      if (piece.job) jobs.delete(piece.job)
+      onRoom()
+    })
+  }
+
+  async function finish({ submission, job, permit, accessToken, working }: Piece): Promise<void> {
+    const worked = await working.finally(permit.done)
+    deps.worked(submission, worked)
+    const { step, answer } = worked
+    const response = answer?.kind === 'response' ? answer : null
+    if (response?.status === 401) deps.refused(accessToken)
+    await deps.settle({
+      transition: { submission, job, change: step.change, cause: step.cause },
+      pauses: step.pause ? [step.pause] : [],
+      wayIsClear: response !== null && step.pause === null,
+      remaining: response?.rateRemaining ?? null,
+    })
+  }
+
+  /** The answer to a claim was lost: it may have been committed, and nothing of it was sent. */
+  async function recoverClaim(): Promise<void> {
+    if (lostClaim === null) return
+    await deps.unclaim(lostClaim)
+    lostClaim = null
+  }
+
+  return {
+    runOnce,
+    pollsInHand: () => [...jobs],
+    inFlight: () => inFlight.size,
+    async drained() {
+      while (inFlight.size > 0) await Promise.all(inFlight)
+    },
+    onRoom(listener) {
+      onRoom = listener
+    },
+  }
+}
+
+const nothingBut = (pauses: PauseCall[]) => ({ transition: null, pauses, wayIsClear: false, remaining: null })
+
+function untilMore(
+  { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,
+  againInMs: number | undefined,
+): number {
+  const more = submissionsReady + pollsDue > 0 ? nextSlotMs : nextDueMs
+  return Math.max(1, Math.min(lookAgainMs, more ?? lookAgainMs, againInMs ?? lookAgainMs))
+}
+
+function untilPauseEnds({ pauses }: Demand): number {
+  const longest = Math.max(...pauses.map(({ leftMs }) => leftMs ?? lookAgainMs))
+  return Math.max(1, Math.min(lookAgainMs, longest))
+}

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import { captureOnce } from './capture/capture.ts'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { type Loop, startLoop } from './loop.ts'
+import type { Mappings } from './map/loadMappings.ts'
+import { mapOutboxRecord } from './mapOutboxRecord.ts'
+import type { Readiness } from './observe/httpServer.ts'
+import type { Log } from './observe/log.ts'
+import type { LoopName, Metrics } from './observe/metrics.ts'
+import type { Witness } from './observe/witness.ts'
+import { reportOnce } from './report/report.ts'
+import type { Sending } from './sending.ts'
+import type { Store } from './store/store.ts'
+
+export interface LoopsDeps {
+  config: Config
+  mappings: () => Mappings
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  store: Store
+  witness: Witness
+  sending: Sending
+}
+
+export interface Loops {
+  capture: Loop
+  /** Stops what takes on work: capture and dispatch. */
+  stopTaking(): Promise<void>
+  /** Stops the rest, after the outbox has been told what it can be. */
+  stop(): Promise<void>
+  live(): Readiness
+  ready(): Readiness
+}
+
+const captureIdleMs = 60_000 // the sweep and the NOTIFY wake it before
+const reportIdleMs = 1_000
+const heartbeatMs = 3_000
+const upkeepEveryBeats = 10
+const learnMs = 2_000
+const learnFromMost = 600
+const observeMs = 5_000
+const stuckMs = 120_000
+const staleMs = 30_000
+
+/** Starts what the daemon does again and again. */
+export function startLoops(deps: LoopsDeps): Loops {
+  const { config, clock, log, metrics, store, witness, sending } = deps
+  const lastRoundMs = new Map<string, number>()
+  const lastSuccessMs = new Map<string, number>()
+
+  const loop = (name: LoopName, runOnce: () => Promise<number>): Loop => {
+    lastRoundMs.set(name, clock.nowMs())
+    return startLoop({
+      name,
+      runOnce,
+      succeeded() {
+        lastRoundMs.set(name, clock.nowMs())
+        lastSuccessMs.set(name, clock.nowMs())
+        metrics.loopSucceeded(name, clock.nowMs())
+      },
+      failed(_, error) {
+        lastRoundMs.set(name, clock.nowMs())
+        log.error('a loop failed; it is tried again', { loop: name, error })
+      },
+    })
+  }
+
+  const dispatch = loop('dispatch', sending.runOnce)
+  sending.onRoom(dispatch.wake)
+
+  const capture = loop('capture', async () => {
+    const { captured, more } = await captureOnce({
+      windowMost: config.captureWindow,
+      hasNew: store.outbox.hasNew,
+      claim: store.outbox.claim,
+      takeTurn: store.captureTurns.take,
+      map: (record, id) => mapOutboxRecord(deps.mappings(), record, id),
+      newId: uuidv7,
+      newKey: randomUUID,
+    })
+    if (captured > 0) {
+      witness.captured(captured)
+      dispatch.wake()
+    }
+    return more ? 0 : captureIdleMs
+  })
+
+  const reportAll = () => reportOnce({ deliver: store.reportDesk.deliver, write: store.outbox.report })
+  const report = loop('report', async () => ((await reportAll()) ? 0 : reportIdleMs))
+  witness.onSettled(report.wake)
+
+  let beats = 0
+  const reconcile = loop('reconcile', async () => {
+    await store.upkeep.beat()
+    const jobs = sending.pollsInHand()
+    if (jobs.length > 0) await store.queue.touch(jobs)
+    witness.takenOver(await sending.takeOver())
+    if (beats++ % upkeepEveryBeats === 0) {
+      witness.jobsRenewed(await store.upkeep.renewLostJobs())
+      await store.upkeep.forgetInstances()
+      await store.compactCounts()
+    }
+    return heartbeatMs
+  })
+
+  let hasLearned = false
+  const learn = loop('schedule', async () => {
+    if (witness.takeCompletions() > 0 || !hasLearned) {
+      sending.planner.learn(await store.readProcessingTimes(learnFromMost))
+      hasLearned = true
+    }
+    return learnMs
+  })
+
+  const observe = loop('observe', async () => {
+    const [ledger, outbox] = await Promise.all([store.readSnapshot(), store.outbox.backlog()])
+    const unsent = [ledger.oldestUnsentMs, outbox.oldestMs].filter((ms) => ms !== null)
+    metrics.setSnapshot({
+      ...ledger,
+      pauses: ledger.pauses.map(({ reason }) => reason),
+      outboxWaiting: outbox.waiting,
+      oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
+    })
+    return observeMs
+  })
+
+  return {
+    capture,
+    async stopTaking() {
+      await Promise.all([capture.stop(), dispatch.stop()])
+    },
+    async stop() {
+      await Promise.all([observe, learn, reconcile, report].map((each) => each.stop()))
+      await reportAll().catch((error: unknown) =>
+        log.warn('the last reports to the outbox will be made at the next start', { error }),
+      )
+    },
+    live: () => ({ reasons: since(lastRoundMs, clock.nowMs() - stuckMs, 'is stuck') }),
+    ready: () => ({
+      reasons: since(lastSuccessMs, clock.nowMs() - staleMs, 'has not succeeded', ['capture', 'dispatch', 'reconcile']),
+    }),
+  }
+}
+
+/** The loops whose last time lies before `limitMs`, in words. */
+function since(last: ReadonlyMap<string, number>, limitMs: number, what: string, names = [...last.keys()]): string[] {
+  return names
+    .filter((name) => (last.get(name) ?? 0) < limitMs)
+    .map(
+      (name) =>
+        `the loop ${name} ${what} since ${last.has(name) ? new Date(last.get(name) ?? 0).toISOString() : 'the start'}`,
+    )
+}

@@ -1,0 +1,98 @@
+#!/usr/bin/env node
+import { Command, CommanderError } from 'commander'
+import { config as readDotenv } from 'dotenv'
+import { config, describeConfig } from './commands/config.ts'
+import type { CommandContext } from './commands/context.ts'
+import { describeMigrate, migrate } from './commands/migrate.ts'
+import { describeRun, run } from './commands/run.ts'
+import { describeSandbox, sandbox } from './commands/sandbox.ts'
+import { ConfigInvalid } from './config.ts'
+import { MappingFilesInvalid } from './map/loadMappings.ts'
+import { redact } from './observe/redact.ts'
+import { version } from './version.ts'
+
+/** Exit codes of design.md, section 10. */
+const failed = 1
+const wrongUsage = 2
+
+const crashListeners: ((error: unknown) => void)[] = []
+const context: CommandContext = {
+  env: environment(),
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+  signal: untilTerminated(),
+  onReload: (listener) => process.on('SIGHUP', listener),
+  onCrash: (listener) => crashListeners.push(listener),
+}
+
+process.on('unhandledRejection', crash)
+process.on('uncaughtException', crash)
+
+const program = new Command('outboxd')
+  .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
+  .version(version)
+  .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
+  .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
+
+describeMigrate(program.command('migrate')).action((options) => finish(migrate(context, options)))
+describeRun(program.command('run')).action(() => finish(run(context)))
+describeSandbox(program.command('sandbox')).action((options) => finish(sandbox(context, options)))
+describeConfig(program.command('config')).action((options) => finish(config(context, options)))
+
+for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
+try {
+  await program.parseAsync()
+} catch (error) {
+  if (!(error instanceof CommanderError)) throw error
+  process.exitCode = error.exitCode === 0 ? 0 : wrongUsage
+}
+
+/** Leaves with the command's code, once what it wrote is out. */
+async function finish(command: Promise<number>): Promise<void> {
+  try {
+    process.exitCode = await command
+  } catch (error) {
+    process.exitCode = explain(error)
+  }
+}
+
+/** Says what went wrong, in words. @returns the exit code */
+function explain(error: unknown): number {
+  const say = (text: string) => process.stderr.write(`outboxd: ${text}\n`)
+  if (error instanceof ConfigInvalid) {
+    say(error.message)
+    for (const problem of error.problems) process.stderr.write(`  ${problem}\n`)
+    return wrongUsage
+  }
+  if (error instanceof MappingFilesInvalid) {
+    say(`the mapping files cannot be used\n${error.message}`)
+    return wrongUsage
+  }
+  say(redact(error instanceof Error ? error.message || error.name : String(error)))
+  return failed
+}
+
+function crash(error: unknown): never {
+  for (const listener of crashListeners) listener(error)
+  process.exit(explain(error))
+}
+
+/** The environment's variables; in development those of a .env file, too, where they are not set. */
+function environment(): Record<string, string | undefined> {
+  const fromFile: Record<string, string> = {}
+  if (process.env.NODE_ENV !== 'production') readDotenv({ processEnv: fromFile, quiet: true })
+  return { ...fromFile, ...process.env }
+}
+
+/** Aborts on the first SIGTERM or SIGINT; the second leaves at once. */
+function untilTerminated(): AbortSignal {
+  const controller = new AbortController()
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(failed)
+      controller.abort(new Error(signal))
+    })
+  }
+  return controller.signal
+}

@@ -1,0 +1,106 @@
+import type { Answer, Endpoint, Outcome, State, Submission, Worked } from '../record.ts'
+import { ended } from '../record.ts'
+import type { Log } from './log.ts'
+import type { Finish, Metrics } from './metrics.ts'
+
+interface Written {
+  submissionId: string
+  state: State
+  lifetimeMs: number
+  polls: number
+}
+
+/** Turns what happens to records into log lines and metrics. */
+export interface Witness {
+  captured(count: number): void
+  requested(endpoint: Endpoint, answer: Answer): void
+  worked(submission: Submission, worked: Worked): void
+  settled(result: { written: readonly Written[]; heldBack: number }): void
+  takenOver(count: number): void
+  jobsRenewed(count: number): void
+  /** How many transactions have come to an end since this was last asked. */
+  takeCompletions(): number
+  /** Calls back whenever steps were written, and outbox rows have something to be told. */
+  onSettled(listener: () => void): void
+}
+
+export interface WitnessDeps {
+  log: Log
+  metrics: Metrics
+  outcomeOf(answer: Answer): Outcome
+}
+
+const finishes: ReadonlySet<State> = new Set(ended)
+
+export function createWitness({ log, metrics, outcomeOf }: WitnessDeps): Witness {
+  let completions = 0
+  let settledListener = () => {}
+
+  function requested(endpoint: Endpoint, answer: Answer): void {
+    metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
+    if (answer.kind === 'response' && answer.code !== null) metrics.serviceError(answer.code)
+  }
+
+  return {
+    requested,
+    captured(count) {
+      log.info('captured', { count })
+    },
+    worked(submission, { step, answer, breach }) {
+      const endpoint = endpointOf(submission)
+      if (answer) requested(endpoint, answer)
+      if (breach) metrics.breach(breach)
+      const { state } = step.change
+      if (state === submission.state && !step.pause) return
+      const level = finishes.has(state) && state !== 'completed' ? 'warn' : 'info'
+      log[level](submission.state === 'sending' ? 'submitted' : 'tracked', {
+        submissionId: submission.id,
+        outboxId: submission.outboxId,
+        attempt: submission.attempt,
+        transactionId: step.change.transactionId ?? submission.transactionId,
+        endpoint,
+        state,
+        outcome: answer ? outcomeOf(answer) : undefined,
+        code: step.change.errorCode,
+        reason: step.pause?.reason,
+        durationMs: answer ? Math.round(answer.tookMs) : undefined,
+      })
+    },
+    settled({ written, heldBack }) {
+      for (const { state, lifetimeMs, polls } of written) {
+        if (!finishes.has(state)) continue
+        metrics.finished(state as Finish, lifetimeMs)
+        if (polls > 0) {
+          metrics.transactionPolled(polls)
+          completions += 1
+        }
+      }
+      metrics.heldBack(heldBack)
+      if (heldBack > 0) {
+        metrics.breach('rate_limit_lower')
+        log.warn('someone else spends from the same budget: holding back', { count: heldBack })
+      }
+      if (written.length > 0) settledListener()
+    },
+    takenOver(count) {
+      if (count > 0) log.warn('took over what a dead instance was sending', { count })
+    },
+    jobsRenewed(count) {
+      if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })
+    },
+    takeCompletions() {
+      const taken = completions
+      completions = 0
+      return taken
+    },
+    onSettled(listener) {
+      settledListener = listener
+    },
+  }
+}
+
+function endpointOf({ state, probing, resource }: Submission): Exclude<Endpoint, 'token'> {
+  const asks = state === 'accepted' || probing
+  if (resource === 'orders') return asks ? 'order_status' : 'order'
+  return asks ? 'status' : 'submit'
+}

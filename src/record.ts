@@ -1,0 +1,266 @@
+/** The nouns of the project (design.md, section 2). Imports nothing. */
+
+export const states = [
+  'queued',
+  'sending',
+  'accepted',
+  'completed',
+  'failed',
+  'rejected',
+  'uncertain',
+  'discarded',
+] as const
+/** Where a submission is on its journey (design.md, section 3). */
+export type State = (typeof states)[number]
+
+/** The states that wait for a person. */
+export const waitingForPerson = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
+
+/** The states in which a submission's journey has ended, until an operator says otherwise. */
+export const ended = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const satisfies readonly State[]
+
+export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator'] as const
+/** Why nobody sends for a while. */
+export type PauseReason = (typeof pauseReasons)[number]
+
+/** The service's two halves (interface.md, section 1). */
+export type Resource = 'data' | 'orders'
+
+/** The five endpoints of interface.md, section 4, by the names that metrics use. */
+export const endpoints = ['token', 'submit', 'status', 'order', 'order_status'] as const
+export type Endpoint = (typeof endpoints)[number]
+
+export type UncertainPolicy = 'hold' | 'resend' | 'probe'
+
+/** A row of the client's outbox as it was read: nothing parsed, every digit as the ERP wrote it. */
+export interface OutboxRecord {
+  /** The row's identity as text: a bigint or a uuid, whatever the table has. */
+  outboxId: string
+  type: string
+  /** Records of one key are submitted in order; null means no order. */
+  key: string | null
+  /** JSON text; null where it could not be read, and then `unreadable` says why. */
+  payload: string | null
+  unreadable: string | null
+  /** ISO 8601 text with microseconds; null where the table does not say. */
+  createdAt: string | null
+}
+
+/** One request of a submission's journey, as it goes on the wire. */
+export interface ServiceRequest {
+  endpoint: Exclude<Endpoint, 'token'>
+  /** JSON text for a POST; the transactionId or orderId for a GET. */
+  body: string
+  /** Kept over the attempts of one submission; null for a GET. */
+  idempotencyKey: string | null
+}
+
+/** What came back, before anyone has judged it. */
+export type Answer =
+  | {
+      kind: 'response'
+      status: number
+      /** Parsed JSON of the body, undefined where it is not JSON. */
+      json: unknown
+      /** The first 2 kB of the body for the operator. */
+      excerpt: string
+      /** The error code found anywhere in the body, such as E001; null where there is none. */
+      code: string | null
+      /** Retry-After in milliseconds, null where absent or unreadable. */
+      retryAfterMs: number | null
+      /** X-RateLimit-Remaining, null where absent or unreadable. */
+      rateRemaining: number | null
+      tookMs: number
+    }
+  | {
+      kind: 'no-answer'
+      /** False only where it is certain that no byte of the request left this machine. */
+      sent: boolean
+      cause: 'timeout' | 'network'
+      /** What went wrong, in words, without addresses' credentials or tokens. */
+      detail: string
+      tookMs: number
+    }
+
+/** How a request ended, by the names that the metrics use (design.md, section 10). */
+export const outcomes = [
+  'ok',
+  'rejected',
+  'unauthorized',
+  'throttled',
+  'unavailable',
+  'server_error',
+  'timeout',
+  'network',
+] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** The ways in which the service can break its contract, counted by `contract_breaches_total`. */
+export const breaches = [
+  'unreadable_answer',
+  'missing_id',
+  'unknown_status',
+  'other_transaction',
+  'unknown_code',
+  'rate_limit_lower',
+] as const
+export type Breach = (typeof breaches)[number]
+
+/** A pause that an answer calls for. */
+export interface PauseCall {
+  reason: Exclude<PauseReason, 'operator'>
+  /** How long the service asked for, where it said so; otherwise the reason's own ladder applies. */
+  askedMs: number | null
+  /** For the operator: what happened and what to look at. */
+  detail: string
+}
+
+/** What a submission's history says that matters for judging its next answer. */
+export interface SubmitHistory {
+  /** Answers 500 so far (interface.md 7.1: at most 3 retries). */
+  serverErrors: number
+  /** Idempotency keys renewed after E002 so far. */
+  renewedKeys: number
+  /** Whether an attempt before this one may have arrived without our knowing. */
+  earlierInDoubt: boolean
+  /** Whether the request just answered was already the repeat with a new token. */
+  repeatedAfter401: boolean
+}
+
+/** What an answer to a POST means for its submission. */
+export type SubmitVerdict =
+  | { kind: 'accepted'; transactionId: string; breach: Breach | null }
+  | { kind: 'rejected'; code: string | null; reason: string }
+  | { kind: 'failed'; code: string | null; reason: string }
+  | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
+  /** Send again with a new idempotency key. */
+  | { kind: 'renew-key'; reason: string }
+  /** Answered 500: send again after a while with the same key; uses up a retry. */
+  | { kind: 'retry'; afterMs: number; reason: string }
+  /** Nobody knows whether it arrived, and the policy is to send again with the same key. */
+  | { kind: 'resend'; afterMs: number; reason: string }
+  /** Nobody knows whether it arrived, and the policy is to ask the service for the id that the mapping sends. */
+  | { kind: 'probe'; reason: string }
+  /** Repeat once with a new token; uses up nothing. */
+  | { kind: 'new-token'; reason: string }
+  /** Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. */
+  | { kind: 'pause'; pause: PauseCall }
+
+export interface TrackHistory {
+  /** How long the service has answered 404 for this transaction, in milliseconds; null where it has not. */
+  unknownForMs: number | null
+  /** How often it was submitted again after it failed with E003 or E002. */
+  resubmissions: number
+  /** Polls in a row that brought no usable answer. */
+  fruitless: number
+  repeatedAfter401: boolean
+}
+
+/** What an answer to a GET means for its transaction. */
+export type TrackVerdict =
+  | { kind: 'completed'; result: string | null }
+  | { kind: 'failed'; code: string | null; reason: string }
+  /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
+  | { kind: 'pending' }
+  /** The question itself went wrong: ask again after a while. */
+  | { kind: 'ask-again'; afterMs: number; unknown: boolean; reason: string; breach: Breach | null }
+  /** The transaction failed in a way that calls for submitting the record again. */
+  | { kind: 'resubmit'; afterMs: number; renewKey: boolean; code: string; reason: string }
+  | { kind: 'new-token'; reason: string }
+  | { kind: 'pause'; pause: PauseCall }
+
+/** A submission as it was read from the ledger, for the stage that works on it. */
+export interface Submission {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  resource: Resource
+  /** The frozen request, JSON text. */
+  body: string
+  /** False where acceptance is the end: its mapping says `track: false`. */
+  tracked: boolean
+  /** The body carries this submission's id as the transaction's, so that policy `probe` can ask for it. */
+  sendsOwnId: boolean
+  /** Epoch milliseconds of the outbox row's created_at. */
+  recordedMs: number
+  state: State
+  attempt: number
+  claimId: string | null
+  idempotencyKey: string
+  inDoubt: boolean
+  serverErrors: number
+  renewedKeys: number
+  resubmissions: number
+  repeatedAfter401: boolean
+  transactionId: string | null
+  probing: boolean
+  jobId: string | null
+  /** How long ago it was accepted (or its probing began), on the database's clock. */
+  ageMs: number
+  polls: number
+  fruitless: number
+  unknownForMs: number | null
+  notDoneMs: number | null
+}
+
+/** A poll in hand: fenced by its pg-boss job. */
+export interface PollJob {
+  id: string
+  /** pg-boss's count of how often the job was taken over; together with the id it fences a late holder out. */
+  retryCount: number
+}
+
+/** What a transition may change of a submission; what it leaves out stays, and `null` empties. */
+export interface Change {
+  state: State
+  /** Queued: not before that many milliseconds from now. */
+  dueInMs?: number
+  /** Accepted or probing: when to ask next, in milliseconds from now. */
+  pollInMs?: number
+  idempotencyKey?: string
+  inDoubt?: boolean
+  serverErrors?: number
+  renewedKeys?: number
+  resubmissions?: number
+  repeatedAfter401?: boolean
+  transactionId?: string | null
+  probing?: boolean
+  polls?: number
+  fruitless?: number
+  /** The service answered 404: since when is kept until an answer says otherwise. */
+  unknown?: boolean
+  notDoneMs?: number | null
+  doneMs?: number | null
+  errorCode?: string | null
+  error?: string | null
+  /** JSON text. */
+  result?: string | null
+}
+
+/** One step of a submission: written only if nobody else took one since `submission` was read. */
+export interface Transition {
+  submission: Submission
+  /** The poll that led to it, null for a step after a POST. */
+  job: PollJob | null
+  change: Change
+  /** For the event log: why, in a few words. */
+  cause: string
+}
+
+/** What an answer makes of a submission: the step to write, and a pause where everyone has to wait. */
+export interface Step {
+  change: Change
+  /** For the event log: why, in a few words. */
+  cause: string
+  pause: PauseCall | null
+}
+
+/** What one request came to. */
+export interface Worked {
+  step: Step
+  /** Null where the request was never made. */
+  answer: Answer | null
+  /** The service answered in a way that its contract does not know. */
+  breach: Breach | null
+}

@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import type { Clock } from './clock.ts'
+import type { Config } from './config.ts'
+import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
+import { createPurse } from './dispatch/purse.ts'
+import { createSettler } from './dispatch/settler.ts'
+import { takeOver } from './dispatch/takeOver.ts'
+import type { Log } from './observe/log.ts'
+import type { Metrics } from './observe/metrics.ts'
+import type { Witness } from './observe/witness.ts'
+import type { Resource } from './record.ts'
+import type { ServiceClient, TokenAnswer } from './service/client.ts'
+import { readAnswer } from './service/reading.ts'
+import { createTokens } from './service/tokens.ts'
+import { isPassing } from './store/database.ts'
+import type { Store } from './store/store.ts'
+import { submitLimits } from './submit/decide.ts'
+import { judge, submit } from './submit/submit.ts'
+import { trackLimits } from './track/decide.ts'
+import { createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
+import { track } from './track/track.ts'
+
+export interface SendingDeps {
+  config: Config
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  store: Store
+  client: ServiceClient
+  witness: Witness
+}
+
+/** Everything between a slot and a written outcome, put together. */
+export interface Sending extends Dispatcher {
+  planner: PollPlanner
+  /** Settles what dead instances were sending. */
+  takeOver(): Promise<number>
+}
+
+const nothing = { transition: null, pauses: [], wayIsClear: false, remaining: null }
+
+/** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
+export function createSending({ config, clock, log, metrics, store, client, witness }: SendingDeps): Sending {
+  const { windowMs, requests: capacity } = config.rateLimit
+  const purse = createPurse(windowMs)
+  const tokenPurse = createPurse(windowMs)
+  const planner = createPollPlanner(windowMs, capacity, Math.random)
+
+  const settler = createSettler({
+    settle: store.work.settle,
+    takeSpent: () => [...purse.takeSpent(), ...tokenPurse.takeSpent()],
+    isPassing,
+    settled: witness.settled,
+    failed: (error) => log.error('an outcome could not be written; it is tried again', { error }),
+    waitMs: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+  })
+
+  const tokens = createTokens({
+    clock,
+    refreshMs: config.service.tokenRefreshMs,
+    breached: metrics.breach,
+    async requestToken() {
+      const answered = await client.requestToken()
+      witness.requested('token', answered.answer)
+      return answered
+    },
+    async spendSlot(request): Promise<TokenAnswer | 'no-slot'> {
+      const ageMs = clock.stopwatch()
+      tokenPurse.add(await store.work.takeSlots(1), ageMs)
+      if (tokenPurse.available() === 0) return 'no-slot'
+      const permit = tokenPurse.draw('poll')
+      return request().finally(() => {
+        permit.done()
+        void settler.add(nothing)
+      })
+    },
+  })
+
+  const submitDeps = {
+    policy: config.uncertainPolicy,
+    limits: submitLimits,
+    send: client.send,
+    read: readAnswer,
+    firstPollMs: (resource: Resource) => planner.nextPollMs(resource, 0),
+    newKey: randomUUID,
+  }
+  const trackDeps = {
+    limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs },
+    send: client.send,
+    read: readAnswer,
+    nextPollMs: planner.nextPollMs,
+    newKey: randomUUID,
+  }
+
+  const dispatcher = createDispatcher({
+    clock,
+    capacity,
+    windowMs,
+    maxInFlight: config.maxInFlight,
+    purse,
+    async readDemand(most) {
+      const demand = await store.readDemand(most)
+      const { spentOnSubmissions: slotsOnSubmissions, submissionsReady, tracked: accepted } = demand
+      planner.press({ capacity, slotsOnSubmissions, submissionsReady, accepted })
+      return demand
+    },
+    claim: store.work.claim,
+    unclaim: store.work.unclaim,
+    async token() {
+      const verdict = await tokens.ready()
+      metrics.tokenExpires(tokens.expiresAtMs() ?? 0)
+      return verdict
+    },
+    refused: tokens.reject,
+    submit: (submission, accessToken, isGood) => submit(submitDeps, submission, accessToken, isGood),
+    poll: (submission, accessToken, isGood) => track(trackDeps, submission, accessToken, isGood),
+    settle: settler.add,
+    newId: randomUUID,
+    waited: metrics.waitedForSlot,
+    worked: witness.worked,
+    failed: (error) => log.error('the outcome of a request could not be worked out', { error }),
+  })
+
+  return {
+    ...dispatcher,
+    planner,
+    takeOver: () =>
+      takeOver({
+        readAbandoned: store.upkeep.readAbandoned,
+        judge: (submission, answer) => judge(submitDeps, submission, answer),
+        async writeSteps(transitions) {
+          const written = await store.upkeep.writeSteps(transitions)
+          witness.settled({ written, heldBack: 0 })
+          return written
+        },
+      }),
+  }
+}

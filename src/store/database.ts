@@ -1,0 +1,98 @@
+import pg from 'pg'
+
+/** Statements with their values; a pool and a client both are one. */
+export interface Database {
+  query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
+}
+
+export interface PoolOptions {
+  url: string
+  /** Shown in pg_stat_activity. */
+  name: string
+  connections: number
+  /** An idle connection broke; the pool replaces it. */
+  onIdleError: (error: Error) => void
+}
+
+/**
+ * Opens a pool on which nothing waits for ever: connecting, statements, transactions left open and dead sockets all
+ * have an end, on the server's side too, so that a stopped process cannot hold locks that others wait for.
+ */
+export function createPool({ url, name, connections, onIdleError }: PoolOptions): pg.Pool {
+  const pool = new pg.Pool({
+    connectionString: url,
+    application_name: name,
+    max: connections,
+    keepAlive: true,
+    connectionTimeoutMillis: 5_000,
+    query_timeout: 25_000,
+    statement_timeout: 20_000,
+    idle_in_transaction_session_timeout: 10_000,
+  })
+  pool.on('error', onIdleError)
+  return pool
+}
+
+/** A transaction on a connection of its own, ended by `commit` or, whatever happens, by disposal. */
+export interface Transaction extends AsyncDisposable {
+  readonly db: Database
+  /** When this fails the COMMIT may nevertheless have happened: callers write under a fence and may do it again. */
+  commit(): Promise<void>
+}
+
+/** Begins a transaction. A connection that broke is not given back to the pool. */
+export async function begin(pool: pg.Pool): Promise<Transaction> {
+  const client = await pool.connect()
+  let open = true
+  let broken: Error | undefined
+  const onError = (error: Error) => {
+    broken = error
+  }
+  client.on('error', onError)
+  const end = async (statement: 'commit' | 'rollback') => {
+    open = false
+    try {
+      await client.query(statement)
+    } catch (error) {
+      broken ??= error as Error
+      throw error
+    }
+  }
+  const transaction: Transaction = {
+    db: client,
+    commit: () => end('commit'),
+    async [Symbol.asyncDispose]() {
+      if (open) await end('rollback').catch(() => {}) // the connection is thrown away, which rolls back too
+      client.off('error', onError)
+      client.release(broken)
+    },
+  }
+  try {
+    await client.query('begin')
+    return transaction
+  } catch (error) {
+    broken ??= error as Error
+    await transaction[Symbol.asyncDispose]()
+    throw error
+  }
+}
+
+/** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
+export async function inTransaction<T>(pool: pg.Pool, work: (db: Database) => Promise<T>): Promise<T> {
+  await using transaction = await begin(pool)
+  const result = await work(transaction.db)
+  await transaction.commit()
+  return result
+}
+
+/** Whether the database could not be reached or ended the session: the same work may succeed later as it is. */
+export function isPassing(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  const code = (error as { code?: unknown }).code
+  if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
+  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for idling
+  return /^(08|40|53|57|55P03|25P|E[A-Z]+$)/.test(code)
+}
+
+/** Quotes an identifier that comes from configuration. */
+export const quoteIdentifier = pg.escapeIdentifier

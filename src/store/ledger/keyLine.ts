@@ -1,0 +1,44 @@
+import type { Database } from '../database.ts'
+
+export type KeyOnFailure = 'continue' | 'block'
+
+/**
+ * Makes everyone who appends to the lines of these keys, or lets their heads go, take turns until the transaction ends.
+ * Without it a record captured while its predecessor is being accepted could be held with nobody left to release it.
+ * Sorted, so that two batches never wait for each other in a circle.
+ */
+export async function lockLines(db: Database, keys: readonly string[]): Promise<void> {
+  await db.query(
+    `select pg_advisory_xact_lock(7162, line) from (
+       select distinct hashtext(key) as line from unnest($1::text[]) key order by line
+     ) lines`,
+    [keys],
+  )
+}
+
+/**
+ * Lets the first record of each key's line go, if it is waiting and nothing before it blocks: queued and sending ones
+ * do, uncertain ones always, failed and rejected ones under `block`.
+ *
+ * @returns how many were released
+ */
+export async function releaseHeads(db: Database, keys: readonly string[], onFailure: KeyOnFailure): Promise<number> {
+  const { rowCount } = await db.query(releaseSql[onFailure], [keys])
+  return rowCount ?? 0
+}
+
+// The states stand as literals so that the planner can prove the partial index submission_line fits.
+const release = (blocking: string) => `
+  with head as (
+    select first.* from unnest($1::text[]) line(key), lateral (
+      select s.id, s.state, s.held from outboxd.submission s
+      where s.key = line.key and s.state in (${blocking}) order by s.seq limit 1
+    ) first
+  )
+  update outboxd.submission s set held = false from head
+  where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`
+
+const releaseSql: Record<KeyOnFailure, string> = {
+  continue: release(`'queued', 'sending', 'uncertain'`),
+  block: release(`'queued', 'sending', 'uncertain', 'failed', 'rejected'`),
+}

@@ -1,0 +1,61 @@
+import type { Submission } from '../../record.ts'
+import type { Database } from '../database.ts'
+import { parseSubmissions, submissionColumns } from './submissionRow.ts'
+
+/** How long an instance may be silent before its work is taken over. */
+const silentMs = 12_000
+
+/** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */
+export async function beat(db: Database, instance: { id: string; version: string; host: string }): Promise<number> {
+  const { rows } = await db.query<{ steadyMs: number }>(
+    `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
+     on conflict (id) do update set beat_at = clock_timestamp(),
+       started_at = case when i.beat_at < clock_timestamp() - $4 * interval '1 ms' then clock_timestamp() else i.started_at end
+     returning extract(epoch from beat_at - started_at)::float8 * 1000 as "steadyMs"`,
+    [instance.id, instance.version, instance.host, silentMs],
+  )
+  return rows[0]?.steadyMs ?? 0
+}
+
+/**
+ * The submissions that a dead instance was sending: its last sign of life is more than 12 s old.
+ *
+ * After an outage of the database every sign of life is old. So only an instance that has itself been heard without a
+ * gap for as long may judge: by then the others have been heard again, too.
+ */
+export async function readAbandoned(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s
+     where s.state = 'sending' and not s.probing and (
+       exists (
+         select from outboxd.instance me where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
+       ) and not exists (
+         select from outboxd.instance i
+         where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
+       )
+       -- Whoever it belongs to: no request takes that long, so nobody holds it in memory any more.
+       or s.sent_at < clock_timestamp() - $3 * interval '1 ms'
+     ) limit 1000`,
+    [instanceId, silentMs, overdueMs],
+  )
+  return parseSubmissions(rows)
+}
+
+/** Forgets instances that have been silent for a day. */
+export async function forgetInstances(db: Database): Promise<void> {
+  await db.query(`delete from outboxd.instance where beat_at < clock_timestamp() - interval '1 day'`)
+}
+
+/** Gives a live submission whose job was lost a new one to be asked about at once. @returns id and job of each */
+export async function renewLostJobs(
+  db: Database,
+  queueSchema: string,
+): Promise<{ submissionId: string; jobId: string }[]> {
+  const { rows } = await db.query<{ submissionId: string; jobId: string }>(
+    `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
+     where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
+       select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
+     ) returning s.id as "submissionId", s.job_id as "jobId"`,
+  )
+  return rows
+}

@@ -1,0 +1,108 @@
+import type { State, Transition } from '../../record.ts'
+import type { Database } from '../database.ts'
+
+/** A transition with what the store adds to it: the next poll's job, where there is one. */
+export interface WritableTransition extends Transition {
+  nextJobId: string | null
+}
+
+/** What was written, for the metrics: nobody else had taken a step in between. */
+export interface WrittenTransition {
+  submissionId: string
+  state: State
+  /** From the outbox row's created_at until now, milliseconds. */
+  lifetimeMs: number
+  polls: number
+}
+
+/**
+ * Writes steps of submissions and their events, each under its fence: a step after a POST only while that attempt of
+ * that claim is still the one that is sending, a step after a poll only while its job is still the submission's.
+ * A worker that was thought dead and wakes up therefore changes nothing.
+ */
+export async function writeTransitions(
+  db: Database,
+  transitions: readonly WritableTransition[],
+  who: string,
+): Promise<WrittenTransition[]> {
+  const { rows } = await db.query<WrittenTransition>(
+    `with step as (
+       select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
+         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
+         "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "transactionId" text,
+         probing boolean, polls int, fruitless int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
+         "errorCode" text, error text, result text, ended boolean, cause text, report boolean)
+     ), written as (
+       update outboxd.submission s set
+         state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
+         due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
+         poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
+         idempotency_key = t."idempotencyKey", in_doubt = t."inDoubt", server_errors = t."serverErrors",
+         renewed_keys = t."renewedKeys", resubmissions = t.resubmissions,
+         repeated_after_401 = t."repeatedAfter401", transaction_id = t."transactionId", probing = t.probing,
+         accepted_at = case when t.state = 'queued' then null
+                            when t.state in ('accepted', 'completed') then coalesce(s.accepted_at, clock_timestamp())
+                            else s.accepted_at end,
+         polls = t.polls, fruitless = t.fruitless,
+         unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
+         not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
+         result = t.result, ended_at = case when t.ended then clock_timestamp() end,
+         report_due = s.report_due or t.report
+       from step t
+       where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
+         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
+       returning s.id, s.state, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
+         extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
+     ), event as (
+       -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
+       -- it, and the log stays readable.
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, "fromState", state, attempt, cause, $2,
+         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error)), '{}')
+       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
+     )
+     select id as "submissionId", state, lifetime_ms as "lifetimeMs", polls from written`,
+    [JSON.stringify(transitions.map(toStep)), who],
+  )
+  return rows
+}
+
+const endStates: ReadonlySet<State> = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
+
+function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
+  const { state } = change
+  return {
+    // What a change leaves out stays as it was read; the fence makes sure that it still is so.
+    idempotencyKey: submission.idempotencyKey,
+    inDoubt: submission.inDoubt,
+    serverErrors: submission.serverErrors,
+    renewedKeys: submission.renewedKeys,
+    resubmissions: submission.resubmissions,
+    repeatedAfter401: submission.repeatedAfter401,
+    transactionId: submission.transactionId,
+    polls: submission.polls,
+    fruitless: submission.fruitless,
+    notDoneMs: submission.notDoneMs,
+    probing: false,
+    unknown: false,
+    ...withoutNul(change),
+    id: submission.id,
+    fromState: submission.state,
+    attempt: submission.attempt,
+    claimId: submission.claimId,
+    jobId: submission.jobId,
+    nextJobId,
+    cause,
+    ended: endStates.has(state),
+    report: state !== submission.state,
+  }
+}
+
+/** Postgres text holds neither NUL nor half a surrogate pair, and the service's words may bring either. */
+function withoutNul<T extends object>(change: T): T {
+  const entries = Object.entries(change).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value,
+  ])
+  return Object.fromEntries(entries)
+}

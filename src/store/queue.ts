@@ -1,0 +1,109 @@
+import { PgBoss } from 'pg-boss'
+import type { PollJob } from '../record.ts'
+import type { Database } from './database.ts'
+
+/** A poll to come. */
+export interface PollPlan {
+  jobId: string
+  submissionId: string
+  inMs: number
+}
+
+/** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (design.md, section 3). */
+export interface Queue {
+  /** Takes up to `limit` due jobs, within the caller's transaction. */
+  fetch(db: Database, limit: number): Promise<PollJob[]>
+  /** Completes jobs within the caller's transaction. @returns the ids of those that were still ours */
+  complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
+  insert(db: Database, plans: readonly PollPlan[]): Promise<void>
+  /** Says that the jobs in hand are still being worked on. */
+  touch(jobs: readonly PollJob[]): Promise<void>
+  close(): Promise<void>
+}
+
+const queueName = 'outboxd_poll'
+export const queueSchema = 'pgboss'
+
+/** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction's journey ends. */
+const queueOptions = {
+  policy: 'standard',
+  retryLimit: 1_000_000,
+  retryDelay: 0,
+  expireInSeconds: 3_600,
+  heartbeatSeconds: 10,
+  retentionSeconds: 10 * 365 * 86_400,
+  deleteAfterSeconds: 3_600,
+} as const
+
+/** Creates or upgrades pg-boss's schema and our queue in it. */
+export async function installQueue(url: string): Promise<void> {
+  const boss = new PgBoss({ connectionString: url, schema: queueSchema, supervise: false, schedule: false, max: 2 })
+  boss.on('error', () => {}) // start() rejects with the same error
+  await boss.start()
+  try {
+    if (await boss.getQueue(queueName)) await boss.updateQueue(queueName, updatable(queueOptions))
+    else await boss.createQueue(queueName, queueOptions)
+  } finally {
+    await boss.stop({ graceful: false })
+  }
+}
+
+function updatable({ policy: _, ...options }: typeof queueOptions) {
+  return options
+}
+
+/**
+ * Opens the queue, with pg-boss's own supervision: a job whose holder went silent for 10 s comes back within 5 s more.
+ *
+ * @param onError pg-boss's background work failed; it tries again by itself
+ */
+export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+  const boss = new PgBoss({
+    connectionString: url,
+    schema: queueSchema,
+    application_name: 'outboxd queue',
+    max: 2,
+    migrate: false,
+    createSchema: false,
+    schedule: false,
+    supervise: true,
+    superviseIntervalSeconds: 5,
+    monitorIntervalSeconds: 5,
+    maintenanceIntervalSeconds: 60,
+    connectionTimeoutMillis: 5_000,
+  })
+  boss.on('error', onError)
+  await boss.start()
+  return {
+    async fetch(db, limit) {
+      const jobs = await boss.fetch(queueName, { batchSize: limit, includeMetadata: true, db: within(db) })
+      return jobs.map(({ id, retryCount }) => ({ id, retryCount }))
+    },
+    async complete(db, jobs) {
+      // pg-boss 12.35 returns the ids that it settled; its declaration of the response is empty.
+      const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
+      return new Set((response as { settled: string[] }).settled)
+    },
+    async insert(db, plans) {
+      await boss.insert(
+        queueName,
+        plans.map(({ jobId, submissionId, inMs }) => ({
+          id: jobId,
+          data: { submissionId },
+          startAfter: String(inMs / 1000),
+        })),
+        { db: within(db) },
+      )
+    },
+    async touch(jobs) {
+      await boss.touch(queueName, [...jobs])
+    },
+    async close() {
+      await boss.stop({ graceful: false })
+    },
+  }
+}
+
+function within(db: Database) {
+  return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
+}

@@ -1,0 +1,47 @@
+import type pg from 'pg'
+import type { Submission, Transition } from '../record.ts'
+import { type Database, inTransaction } from './database.ts'
+import { beat, forgetInstances, readAbandoned, renewLostJobs } from './ledger/takeover.ts'
+import type { WrittenTransition } from './ledger/writeTransitions.ts'
+import { type Queue, queueSchema } from './queue.ts'
+
+/** Keeps the ledger, the queue and the instances in step with each other. */
+export interface Upkeep {
+  beat(): Promise<void>
+  /** Submissions that nobody is sending any more though the ledger says so. */
+  readAbandoned(): Promise<Submission[]>
+  writeSteps(transitions: readonly Transition[]): Promise<WrittenTransition[]>
+  /** Gives tracked submissions without a live job a new one. @returns how many */
+  renewLostJobs(): Promise<number>
+  forgetInstances(): Promise<void>
+}
+
+export interface UpkeepDeps {
+  pool: pg.Pool
+  queue: Queue
+  instance: { id: string; version: string; host: string }
+  /** Longer than any request can be in hand. */
+  overdueMs: number
+  writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenTransition[]>
+}
+
+export function createUpkeep({ pool, queue, instance, overdueMs, writeSteps }: UpkeepDeps): Upkeep {
+  return {
+    async beat() {
+      await beat(pool, instance)
+    },
+    readAbandoned: () => readAbandoned(pool, instance.id, overdueMs),
+    writeSteps: (transitions) => inTransaction(pool, (db) => writeSteps(db, transitions)),
+    renewLostJobs: () =>
+      inTransaction(pool, async (db) => {
+        const renewed = await renewLostJobs(db, queueSchema)
+        if (renewed.length > 0)
+          await queue.insert(
+            db,
+            renewed.map((each) => ({ ...each, inMs: 0 })),
+          )
+        return renewed.length
+      }),
+    forgetInstances: () => forgetInstances(pool),
+  }
+}

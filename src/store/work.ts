@@ -1,0 +1,158 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import type { PauseCall, PollJob, Submission, Transition } from '../record.ts'
+import * as budget from './budget.ts'
+import { type Database, inTransaction } from './database.ts'
+import { type ClaimedSubmission, claimQueued, readPolled, unclaim } from './ledger/claimQueued.ts'
+import { type KeyOnFailure, lockLines, releaseHeads } from './ledger/keyLine.ts'
+import { type WrittenTransition, writeTransitions } from './ledger/writeTransitions.ts'
+import type { PollPlan, Queue } from './queue.ts'
+
+export interface Instance {
+  id: string
+  /** For the event log. */
+  who: string
+}
+
+/** What a claim asks for. */
+export interface ClaimRequest {
+  id: string
+  submissions: number
+  polls: number
+  /** Requests that slots must be taken for; the rest is already in hand. */
+  permits: number
+  /** Somebody has to feel the way first: take one piece of work, if nobody else does. */
+  probe: boolean
+}
+
+/** Work in hand: committed to the wire, and slots to send it with. */
+export interface Claim {
+  submissions: ClaimedSubmission[]
+  polls: { submission: Submission; job: PollJob }[]
+  slots: budget.Slot[]
+}
+
+/** What came of some work, to be written together. */
+export interface Settlement {
+  transitions: Transition[]
+  slots: budget.SpentSlot[]
+  pauses: PauseCall[]
+  /** An answer came as it should: pauses whose time is over have been proven so. */
+  wayIsClear: boolean
+  /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
+  remaining: number | null
+}
+
+export interface Settled {
+  written: WrittenTransition[]
+  heldBack: number
+}
+
+/** Claims work and settles it, each in one transaction on the ledger's database. */
+export interface Work {
+  /** @throws Error when the database is away; `unclaim` then gives back what may have been committed */
+  claim(request: ClaimRequest): Promise<Claim>
+  unclaim(claimId: string): Promise<void>
+  /** Takes slots for requests that are no submission's. */
+  takeSlots(permits: number): Promise<budget.Slot[]>
+  /** Writes what can be written under the fences; a settlement may be written twice without harm. */
+  settle(settlement: Settlement): Promise<Settled>
+}
+
+export interface WorkDeps {
+  pool: pg.Pool
+  queue: Queue
+  instance: Instance
+  leaseMs: number
+  windowMs: number
+  ladders: budget.PauseLadders
+  keyOnFailure: KeyOnFailure
+}
+
+export function createWork(deps: WorkDeps): Work {
+  return {
+    claim: (request) => inTransaction(deps.pool, (client) => claim(deps, client, request)),
+    unclaim: (claimId) => unclaim(deps.pool, claimId, deps.instance.who),
+    takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.leaseMs, deps.instance.id),
+    settle: (settlement) => inTransaction(deps.pool, (client) => settle(deps, client, settlement)),
+  }
+}
+
+const nothing: Claim = { submissions: [], polls: [], slots: [] }
+
+async function claim(deps: WorkDeps, db: Database, request: ClaimRequest): Promise<Claim> {
+  if (request.probe) {
+    if (!(await budget.claimProbe(db, deps.leaseMs))) return nothing
+  } else if (await budget.isPaused(db)) return nothing
+  const slots = request.permits > 0 ? await budget.takeSlots(db, request.permits, deps.leaseMs, deps.instance.id) : []
+  const claimed = await claimUpTo(deps, db, request, slots)
+  if (request.probe && claimed.submissions.length + claimed.polls.length === 0) await budget.giveBackProbe(db)
+  return { ...claimed, slots }
+}
+
+/** Fewer slots than asked for: submissions first, as the dispatcher has already weighed them against the polls. */
+async function claimUpTo(deps: WorkDeps, db: Database, request: ClaimRequest, slots: budget.Slot[]) {
+  const inHand = request.submissions + request.polls - request.permits
+  const permits = inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
+  const wanted = Math.min(request.submissions, Math.max(0, permits - Math.min(request.polls, Math.ceil(permits / 2))))
+  const { id, who } = { id: request.id, who: deps.instance.who }
+  const submissions = wanted > 0 ? await claimQueued(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
+  const polls = await claimPolls(deps, db, Math.min(request.polls, permits - submissions.length))
+  return { submissions, polls }
+}
+
+async function claimPolls({ queue }: WorkDeps, db: Database, limit: number): Promise<Claim['polls']> {
+  const jobs = limit > 0 ? await queue.fetch(db, limit) : []
+  if (jobs.length === 0) return []
+  const submissions = await readPolled(
+    db,
+    jobs.map((job) => job.id),
+  )
+  const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
+  const stale = jobs.filter((job) => !byJob.has(job.id))
+  if (stale.length > 0) await queue.complete(db, stale)
+  return jobs.flatMap((job) => {
+    const submission = byJob.get(job.id)
+    return submission ? [{ submission, job }] : []
+  })
+}
+
+async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Promise<Settled> {
+  const written = await writeSteps(deps, db, settlement.transitions)
+  if (settlement.slots.length > 0) await budget.giveBack(db, settlement.slots, deps.windowMs)
+  if (settlement.wayIsClear) await budget.endPauses(db)
+  for (const pause of settlement.pauses) await budget.raisePause(db, pause, deps.ladders)
+  const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining, deps.windowMs)
+  return { written, heldBack }
+}
+
+/** Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. */
+export async function writeSteps(
+  { queue, instance, keyOnFailure }: Pick<WorkDeps, 'queue' | 'instance' | 'keyOnFailure'>,
+  db: Database,
+  transitions: readonly Transition[],
+): Promise<WrittenTransition[]> {
+  if (transitions.length === 0) return []
+  const jobs = transitions.flatMap(({ job }) => (job ? [job] : []))
+  const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
+  const ours = transitions
+    .filter(({ job }) => job === null || settled.has(job.id))
+    .map((transition) => ({ ...transition, nextJobId: transition.change.pollInMs === undefined ? null : randomUUID() }))
+  const written = await writeTransitions(db, ours, instance.who)
+
+  const stepped = new Set(written.map((each) => each.submissionId))
+  const effective = ours.filter(({ submission }) => stepped.has(submission.id))
+  const plans: PollPlan[] = effective.flatMap(({ submission, change, nextJobId }) =>
+    nextJobId && change.pollInMs !== undefined
+      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs }]
+      : [],
+  )
+  if (plans.length > 0) await queue.insert(db, plans)
+
+  const keys = effective.flatMap(({ submission }) => (submission.key === null ? [] : [submission.key]))
+  if (keys.length > 0) {
+    await lockLines(db, keys)
+    await releaseHeads(db, keys, keyOnFailure)
+  }
+  return written
+}

@@ -1,0 +1,57 @@
+import type { Answer, PauseCall, Resource, ServiceRequest, Submission, UncertainPolicy, Worked } from '../record.ts'
+import { advanceSubmit, neverSent } from './advance.ts'
+import { decideSubmit, type SubmitLimits } from './decide.ts'
+
+export interface SubmitDeps {
+  policy: UncertainPolicy
+  limits: SubmitLimits
+  send(request: ServiceRequest, accessToken: string): Promise<Answer>
+  read(answer: Answer, resource: Resource): { submittedId: string | null; pause: PauseCall | null; said: string }
+  firstPollMs(resource: Resource): number
+  newKey(): string
+}
+
+/**
+ * Sends one submission that is committed to the wire, and works out what its answer means. Writes nothing.
+ *
+ * @param isGood whether its slot may still be used: a process that was stopped in between must not send
+ */
+export async function submit(
+  deps: SubmitDeps,
+  submission: Submission,
+  accessToken: string,
+  isGood: () => boolean,
+): Promise<Worked> {
+  if (!isGood()) return { step: neverSent('the process was stopped for too long'), answer: null, breach: null }
+  const answer = await deps.send(
+    {
+      endpoint: submission.resource === 'orders' ? 'order' : 'submit',
+      body: submission.body,
+      idempotencyKey: submission.idempotencyKey,
+    },
+    accessToken,
+  )
+  return judge(deps, submission, answer)
+}
+
+/** Works out what an answer to a submission's POST means. */
+export function judge(deps: Omit<SubmitDeps, 'send'>, submission: Submission, answer: Answer): Worked {
+  const reading = deps.read(answer, submission.resource)
+  const verdict = decideSubmit(answer, reading, {
+    history: {
+      serverErrors: submission.serverErrors,
+      renewedKeys: submission.renewedKeys,
+      earlierInDoubt: submission.inDoubt,
+      repeatedAfter401: submission.repeatedAfter401,
+    },
+    // Only a mapping that sends its own id can be asked about by it.
+    policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
+    attempt: submission.attempt,
+    limits: deps.limits,
+  })
+  const step = advanceSubmit(submission, verdict, {
+    firstPollMs: deps.firstPollMs(submission.resource),
+    freshKey: deps.newKey(),
+  })
+  return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+}

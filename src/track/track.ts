@@ -1,0 +1,49 @@
+import type { Answer, Resource, ServiceRequest, Submission, Worked } from '../record.ts'
+import { advanceTrack, neverAsked } from './advance.ts'
+import { decideTrack, type TrackLimits, type TrackReading } from './decide.ts'
+
+export interface TrackDeps {
+  limits: TrackLimits
+  send(request: ServiceRequest, accessToken: string): Promise<Answer>
+  read(answer: Answer, resource: Resource): TrackReading
+  /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
+  nextPollMs(resource: Resource, notDoneAgeMs: number): number
+  newKey(): string
+}
+
+/** Asks once for a transaction, and works out what the answer means. Writes nothing. */
+export async function track(
+  deps: TrackDeps,
+  submission: Submission,
+  accessToken: string,
+  isGood: () => boolean,
+): Promise<Worked> {
+  if (!isGood())
+    return { step: neverAsked(submission, 'the process was stopped for too long'), answer: null, breach: null }
+  const transactionId = submission.transactionId ?? submission.id
+  const answer = await deps.send(
+    {
+      endpoint: submission.resource === 'orders' ? 'order_status' : 'status',
+      body: transactionId,
+      idempotencyKey: null,
+    },
+    accessToken,
+  )
+  const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
+    transactionId,
+    history: {
+      unknownForMs: submission.unknownForMs,
+      resubmissions: submission.resubmissions,
+      fruitless: submission.fruitless,
+      repeatedAfter401: submission.repeatedAfter401,
+    },
+    limits: deps.limits,
+  })
+  const step = advanceTrack(submission, verdict, {
+    nextPollMs: deps.nextPollMs(submission.resource, submission.ageMs),
+    freshKey: deps.newKey(),
+    askedMs: submission.ageMs,
+    answeredMs: submission.ageMs + answer.tookMs,
+  })
+  return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+}
