@@ -3,12 +3,10 @@ import { Command, CommanderError } from 'commander'
 import { config as readDotenv } from 'dotenv'
 import { config, describeConfig } from './commands/config.ts'
 import type { CommandContext } from './commands/context.ts'
+import { explain } from './commands/explain.ts'
 import { describeMigrate, migrate } from './commands/migrate.ts'
 import { describeRun, run } from './commands/run.ts'
 import { describeSandbox, sandbox } from './commands/sandbox.ts'
-import { ConfigInvalid } from './config.ts'
-import { MappingFilesInvalid } from './map/loadMappings.ts'
-import { redact } from './observe/redact.ts'
 import { version } from './version.ts'
 
 /** Exit codes of design.md, section 10. */
@@ -53,29 +51,20 @@ async function finish(command: Promise<number>): Promise<void> {
   try {
     process.exitCode = await command
   } catch (error) {
-    process.exitCode = explain(error)
+    process.exitCode = complain(error)
   }
 }
 
-/** Says what went wrong, in words. @returns the exit code */
-function explain(error: unknown): number {
-  const say = (text: string) => process.stderr.write(`outboxd: ${text}\n`)
-  if (error instanceof ConfigInvalid) {
-    say(error.message)
-    for (const problem of error.problems) process.stderr.write(`  ${problem}\n`)
-    return wrongUsage
-  }
-  if (error instanceof MappingFilesInvalid) {
-    say(`the mapping files cannot be used\n${error.message}`)
-    return wrongUsage
-  }
-  say(redact(error instanceof Error ? error.message || error.name : String(error)))
-  return failed
+/** Says what went wrong. @returns the exit code */
+function complain(error: unknown): number {
+  const { words, exitCode } = explain(error)
+  process.stderr.write(`outboxd: ${words}\n`)
+  return exitCode
 }
 
 function crash(error: unknown): never {
   for (const listener of crashListeners) listener(error)
-  process.exit(explain(error))
+  process.exit(complain(error))
 }
 
 /** The environment's variables; in development those of a .env file, too, where they are not set. */

@@ -88,10 +88,36 @@ export async function inTransaction<T>(pool: pg.Pool, work: (db: Database) => Pr
 /** Whether the database could not be reached or ended the session: the same work may succeed later as it is. */
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
+  if (error instanceof DatabaseUnusable) return isPassing(error.cause)
   const code = (error as { code?: unknown }).code
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for idling
   return /^(08|40|53|57|55P03|25P|E[A-Z]+$)/.test(code)
+}
+
+/** A database cannot be used as it is. The message names the variable and the server, never the password. */
+export class DatabaseUnusable extends Error {
+  override name = 'DatabaseUnusable'
+  constructor(variable: string, url: string, why: string, cause?: unknown) {
+    super(`the database of ${variable} at ${serverOf(url)} cannot be used: ${why}`, { cause })
+  }
+}
+
+/** Runs `work` and says of which database it is when that fails because of the database. */
+export async function withDatabase<T>(variable: string, url: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isPassing(error)))
+      throw error
+    throw new DatabaseUnusable(variable, url, error.message || String((error as { code?: unknown }).code), error)
+  }
+}
+
+function serverOf(url: string): string {
+  if (!URL.canParse(url)) return '(not an address)'
+  const { host, pathname } = new URL(url)
+  return `${host || 'the local socket'}${pathname}`
 }
 
 /** Quotes an identifier that comes from configuration. */

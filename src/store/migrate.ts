@@ -1,7 +1,8 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { runner } from 'node-pg-migrate'
 import pg from 'pg'
+import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
 import { outboxTableName } from './outboxTable.ts'
 import { installQueue } from './queue.ts'
 
@@ -13,20 +14,38 @@ const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  *
  * @returns the names of the migrations that were applied, none when all was up to date
  */
-export async function migrateState(stateDatabaseUrl: string): Promise<string[]> {
-  const applied = await runner({
-    databaseUrl: stateDatabaseUrl,
-    dir: migrationsDir,
-    ignorePattern: '(\\..*|.*/.*|outbox.*)',
-    direction: 'up',
-    migrationsTable: 'migration',
-    migrationsSchema: 'outboxd',
-    createMigrationsSchema: true,
-    advisoryLockMode: 'wait',
-    log: () => {},
+export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
+  return withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, async () => {
+    const applied = await runner({
+      databaseUrl: stateDatabaseUrl,
+      dir: migrationsDir,
+      ignorePattern: `(?!${migrationFile.source}).*`,
+      direction: 'up',
+      migrationsTable: 'migration',
+      migrationsSchema: 'outboxd',
+      createMigrationsSchema: true,
+      advisoryLockMode: 'wait',
+      log: () => {},
+    })
+    await installQueue(stateDatabaseUrl)
+    return applied.map((migration) => migration.name)
   })
-  await installQueue(stateDatabaseUrl)
-  return applied.map((migration) => migration.name)
+}
+
+/** Ours are numbered; what else lies in the folder is no migration of the state. */
+const migrationFile = /\d{4}_.*\.sql$/
+
+/** @throws DatabaseUnusable where the schemas are missing or older than this version needs */
+export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
+  const needed = (await readdir(migrationsDir))
+    .filter((file) => migrationFile.test(file))
+    .map((file) => file.slice(0, -4))
+  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
+  const applied = rows[0]?.exists ? (await db.query<{ name: string }>('select name from outboxd.migration')).rows : []
+  const missing = needed.filter((name) => !applied.some((each) => each.name === name))
+  if (missing.length === 0) return
+  const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
 /**
@@ -38,12 +57,14 @@ export async function migrateOutbox(databaseUrl: string, outboxTable: string): P
   const template = await readFile(join(migrationsDir, 'outbox.sql'), 'utf8')
   const { qualified, trigger, index } = outboxTableName(outboxTable)
   const sql = template.replaceAll(':table', qualified).replaceAll(':trigger', trigger).replaceAll(':index', index)
-  const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 })
-  await client.connect()
-  try {
-    // One statement string is one transaction; the lock makes a second process wait instead of collide.
-    await client.query(`begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox')); ${sql}; commit`)
-  } finally {
-    await client.end()
-  }
+  await withDatabase('DATABASE_URL', databaseUrl, async () => {
+    const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 })
+    await client.connect()
+    try {
+      // One statement string is one transaction; the lock makes a second process wait instead of collide.
+      await client.query(`begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox')); ${sql}; commit`)
+    } finally {
+      await client.end()
+    }
+  })
 }

@@ -34,6 +34,10 @@ export interface Outbox {
    * @param exceptKeys rows of these keys stay where they are
    */
   claim(limit: number, exceptKeys: readonly string[]): Promise<ClaimedRows>
+  /** The row as it is now, whatever its state; null where there is none of that id. */
+  readRecord(outboxId: string): Promise<OutboxRecord | null>
+  /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
+  readNew(limit: number): Promise<OutboxRecord[]>
   /** Whether any row waits; cheap. */
   hasNew(): Promise<boolean>
   /** Writes states to rows that were claimed. Rows that are gone are passed over. */
@@ -47,13 +51,14 @@ export interface Outbox {
 export function openOutbox(pool: pg.Pool, table: string, payloadMaxBytes: number): Outbox {
   const { qualified } = outboxTableName(table)
 
-  const claimSql = `
+  const selectSql = (payloadMost: string) => `
     select id::text as "outboxId", type, key, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt",
-      case when octet_length(payload::text) <= $3 then payload::text end as payload,
-      case when octet_length(payload::text) > $3
-        then format('the payload has %s bytes, more than the %s that PAYLOAD_MAX_BYTES allows', octet_length(payload::text), $3)
+      case when octet_length(payload::text) <= ${payloadMost} then payload::text end as payload,
+      case when octet_length(payload::text) > ${payloadMost}
+        then format('the payload has %s bytes, more than the %s that PAYLOAD_MAX_BYTES allows', octet_length(payload::text), ${payloadMost})
       end as unreadable
-    from ${qualified} where status = 'new' and (key is null or key <> all($2::text[]))
+    from ${qualified}`
+  const claimSql = `${selectSql('$3')} where status = 'new' and (key is null or key <> all($2::text[]))
     order by id limit $1 for update skip locked`
 
   // What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back.
@@ -85,6 +90,18 @@ export function openOutbox(pool: pg.Pool, table: string, payloadMaxBytes: number
         await transaction[Symbol.asyncDispose]()
         throw error
       }
+    },
+    async readRecord(outboxId) {
+      if (!/^-?\d{1,18}$/.test(outboxId)) return null
+      const { rows } = await pool.query<OutboxRecord>(`${selectSql('$2')} where id = $1`, [outboxId, payloadMaxBytes])
+      return rows[0] ?? null
+    },
+    async readNew(limit) {
+      const { rows } = await pool.query<OutboxRecord>(`${selectSql('$2')} where status = 'new' order by id limit $1`, [
+        limit,
+        payloadMaxBytes,
+      ])
+      return rows
     },
     async hasNew() {
       const { rowCount } = await pool.query(`select from ${qualified} where status = 'new' limit 1`)

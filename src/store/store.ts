@@ -1,9 +1,10 @@
 import type { Config } from '../config.ts'
 import { fitSlots, type PauseLadders } from './budget.ts'
-import { createPool, type Database } from './database.ts'
+import { createPool, type Database, withDatabase } from './database.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { type Listener, openListener } from './listener.ts'
+import { assertMigrated } from './migrate.ts'
 import { type Outbox, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { createReportDesk, type ReportDesk } from './reportDesk.ts'
@@ -38,7 +39,7 @@ export interface StoreDeps {
   onError(error: Error): void
 }
 
-/** @throws Error when a database cannot be reached or has not been migrated */
+/** @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated */
 export async function openStore({ config, instance, leaseMs, overdueMs, onError }: StoreDeps): Promise<Store> {
   const pool = createPool({ url: config.stateDatabaseUrl, name: 'outboxd', connections: 8, onIdleError: onError })
   const outboxPool = createPool({
@@ -49,8 +50,11 @@ export async function openStore({ config, instance, leaseMs, overdueMs, onError 
   })
   const listeners: Listener[] = []
   try {
-    await fitSlots(pool, config.rateLimit.requests)
-    const queue = await openQueue(config.stateDatabaseUrl, onError)
+    const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
+      await assertMigrated(pool, config.stateDatabaseUrl)
+      await fitSlots(pool, config.rateLimit.requests)
+      return openQueue(config.stateDatabaseUrl, onError)
+    })
     const outbox = openOutbox(outboxPool, config.outboxTable, config.payloadMaxBytes)
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     return {

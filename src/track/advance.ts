@@ -23,7 +23,6 @@ export function advanceTrack(
     case 'completed':
       return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
     case 'failed':
-      if (submission.probing && verdict.code === null) return notArrived(submission)
       return step({ ...done, state: 'failed', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
     case 'pending':
       return step(
@@ -31,7 +30,7 @@ export function advanceTrack(
         submission.probing ? 'the service knows it: it had arrived' : 'pending',
       )
     case 'ask-again':
-      if (submission.probing && (submission.unknownForMs ?? 0) > probeUnknownMs) return notArrived(submission)
+      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs) return notArrived(submission)
       return step(
         {
           ...polled,

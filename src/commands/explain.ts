@@ -1,0 +1,12 @@
+import { ConfigInvalid } from '../config.ts'
+import { MappingFilesInvalid } from '../map/loadMappings.ts'
+import { redact } from '../observe/redact.ts'
+
+/** What an error means for the person who gave the command: words, and the exit code of design.md, section 10. */
+export function explain(error: unknown): { words: string; exitCode: 1 | 2 } {
+  if (error instanceof ConfigInvalid) return { words: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
+  if (error instanceof MappingFilesInvalid) {
+    return { words: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
+  }
+  return { words: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
+}

@@ -1,0 +1,167 @@
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { Answer, ServiceRequest } from '../record.ts'
+import { findErrorCode } from './errorCode.ts'
+import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
+import { cleanText, readJson } from './readJson.ts'
+import { retryAfterMs } from './retryAfter.ts'
+import { tokenResponse } from './wire.ts'
+
+export interface Token {
+  accessToken: string
+  /** Null where `expires_in` is missing or no number. */
+  lifetimeMs: number | null
+}
+
+/** What came of asking for a token. `answer` is for judging and counting; it never holds the token. */
+export interface TokenAnswer {
+  answer: Answer
+  /** Null where there is none in the answer. */
+  token: Token | null
+}
+
+/** The service over HTTP (interface.md, 4). Sends and reports; what an answer means is decided elsewhere. */
+export interface ServiceClient {
+  /** Sends one request, once. Never throws for what the service or the network does. */
+  send(request: ServiceRequest, accessToken: string): Promise<Answer>
+  /** Asks for a token, once (interface.md, 4.1). */
+  requestToken(): Promise<TokenAnswer>
+  /** Lets the requests on the wire finish and closes the connections. */
+  close(): Promise<void>
+}
+
+interface ServiceClientDeps {
+  service: Config['service']
+  maxInFlight: number
+  clock: Clock
+}
+
+const excerptMaxChars = 2048
+
+export function createServiceClient({ service, maxInFlight, clock }: ServiceClientDeps): ServiceClient {
+  const http = createHttp({
+    clock,
+    timeoutMs: service.requestTimeoutMs,
+    // And one for the token, so that no request ever waits for a connection.
+    connections: maxInFlight + 1,
+    tls: { ca: service.ca, cert: service.cert, key: service.key },
+  })
+  const api = endpointAt(service.baseUrl)
+  const issuer = endpointAt(service.authUrl)
+
+  return {
+    async send(request, accessToken) {
+      const answer = await http.exchange(apiRequest(api, request, accessToken))
+      return answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
+    },
+
+    async requestToken() {
+      const answer = await http.exchange(tokenRequest(issuer, service))
+      if (answer.kind === 'response' && answer.status >= 200 && answer.status < 300)
+        return readToken(answer, service.expiresInUnitMs, clock.nowMs())
+      return { answer: answerFrom(answer, [service.clientSecret], clock.nowMs()), token: null }
+    },
+
+    close: () => http.close(),
+  }
+}
+
+/** An address's two halves: the path is kept apart so that no id can be read as `..` or a query. */
+function endpointAt(address: string): { origin: string; prefix: string } {
+  const url = new URL(address)
+  return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
+}
+
+const paths = {
+  submit: '/api/v1/data',
+  status: '/api/v1/data',
+  order: '/api/v1/orders',
+  order_status: '/api/v1/orders',
+} as const satisfies Record<ServiceRequest['endpoint'], string>
+
+// An identity encoding alone: anything else could unpack to more than we are ready to read.
+const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
+
+/**
+ * The request on the wire. `Idempotency-Key` is the uuid in double quotes: draft-ietf-httpapi-idempotency-key-header
+ * makes it a structured-field string (RFC 8941, 3.3.3).
+ */
+function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest, accessToken: string): HttpRequest {
+  const path = api.prefix + paths[request.endpoint]
+  const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
+  if (request.endpoint === 'status' || request.endpoint === 'order_status') {
+    const id = encodeURIComponent(request.body.toWellFormed())
+    return { method: 'GET', origin: api.origin, path: `${path}/${id}`, headers, body: null }
+  }
+  const key = request.idempotencyKey === null ? {} : { 'idempotency-key': `"${request.idempotencyKey}"` }
+  return {
+    method: 'POST',
+    origin: api.origin,
+    path,
+    headers: { ...headers, 'content-type': 'application/json', ...key },
+    body: request.body,
+  }
+}
+
+function tokenRequest(issuer: ReturnType<typeof endpointAt>, service: Config['service']): HttpRequest {
+  const form = { grant_type: 'client_credentials', client_id: service.clientId, client_secret: service.clientSecret }
+  return {
+    method: 'POST',
+    origin: issuer.origin,
+    path: `${issuer.prefix}/oauth/token`,
+    headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  }
+}
+
+function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: number): Answer {
+  if (answer.kind === 'no-answer') return answer
+  const { status, headers, text, unreadable, tookMs } = answer
+  const json = unreadable === null ? readJson(text, secrets) : undefined
+  const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
+  return {
+    kind: 'response',
+    status,
+    json,
+    // Redacted before it is cut, or half a token could stay at the end.
+    excerpt: cleanText(shown, everySpelling(secrets)).slice(0, excerptMaxChars).toWellFormed(),
+    code: findErrorCode(json, status < 300 ? '' : text),
+    retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
+    rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
+    tookMs,
+  }
+}
+
+/** A success that may hold a token: nothing of its body goes any further. */
+function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
+  const whole = answer.unreadable === null ? tokenResponse.safeParse(readJson(answer.text, [])) : null
+  const token = whole?.success
+    ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
+    : null
+  return { answer: answerFrom({ ...answer, text: '' }, [], nowMs), token }
+}
+
+/** A lifetime of more than ten years is a unit gone wrong, and as good as none. */
+function lifetimeMs(expiresIn: number, unitMs: number): number | null {
+  const ms = expiresIn * unitMs
+  return ms > 0 && ms < 10 * 366 * 86_400_000 ? ms : null
+}
+
+/** Where a redirect, which is never followed, would have gone; without its query, which may hold anything. */
+function redirectTo(status: number, headers: Record<string, string>): string | null {
+  const location = headers.location
+  if (status < 300 || status > 399 || location === undefined) return null
+  return `(redirect to ${location.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//')}) `
+}
+
+function everySpelling(secrets: readonly string[]): string[] {
+  return secrets.flatMap((secret) => [
+    secret,
+    encodeURIComponent(secret.toWellFormed()),
+    JSON.stringify(secret).slice(1, -1),
+  ])
+}
+
+function wholeNumber(header: string | undefined): number | null {
+  return header !== undefined && /^\d{1,9}$/.test(header.trim()) ? Number(header) : null
+}

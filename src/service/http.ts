@@ -1,0 +1,180 @@
+import { Agent, type Dispatcher } from 'undici'
+import type { Clock } from '../clock.ts'
+import { describeFault, isTimeout } from './networkFault.ts'
+
+/** One HTTP/1.1 request. `path` begins with a slash and is sent as it stands. */
+export interface HttpRequest {
+  method: 'GET' | 'POST'
+  origin: string
+  path: string
+  headers: Record<string, string>
+  body: string | null
+}
+
+/** What came back, as bytes on the wire: nothing decoded but the text. */
+export type HttpAnswer =
+  | {
+      kind: 'response'
+      status: number
+      /** Names in lower case; of a repeated header, the first. */
+      headers: Record<string, string>
+      /** The body as far as it was read. */
+      text: string
+      /** Why `text` is not the whole body; null where it is. */
+      unreadable: string | null
+      tookMs: number
+    }
+  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network'; detail: string; tookMs: number }
+
+export interface Http {
+  exchange(request: HttpRequest): Promise<HttpAnswer>
+  /** Lets the requests on the wire finish (each ends by its deadline) and closes the connections. */
+  close(): Promise<void>
+}
+
+interface HttpDeps {
+  clock: Clock
+  /** For the whole request, from the call to the last byte of the answer. */
+  timeoutMs: number
+  /** Requests at once, per origin and method; one more would wait for a connection with its deadline running. */
+  connections: number
+  tls: { ca: string | null; cert: string | null; key: string | null }
+}
+
+const bodyMaxBytes = 1_000_000
+
+/**
+ * HTTP as a service that must not get anything twice needs it (facts.md, undici): HTTP/1.1 alone, nothing repeated,
+ * no redirect followed, one deadline over everything, a cap on what is read.
+ *
+ * A POST gets a connection of its own. On a connection kept alive it could meet the service just closing it, and
+ * then nobody can say whether it arrived; a handshake is cheap beside a person who has to find out.
+ */
+export function createHttp(deps: HttpDeps): Http {
+  const agents = { GET: createAgent(deps), POST: createAgent(deps) }
+  let closed: Promise<unknown> | null = null
+  return {
+    exchange: (request) => exchange(agents[request.method], request, deps),
+    async close() {
+      closed ??= Promise.all([agents.GET.close(), agents.POST.close()])
+      await closed
+    },
+  }
+}
+
+function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
+  const given = Object.entries(tls).filter(([, pem]) => pem !== null)
+  return new Agent({
+    allowH2: false,
+    pipelining: 1,
+    connections,
+    // The deadline below is the only clock: these two would let a dripping answer run for ever.
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    connect: { ...Object.fromEntries(given), timeout: Math.min(timeoutMs, 10_000) },
+  })
+}
+
+function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer> {
+  return new Promise((resolve) => {
+    const tookMs = deps.clock.stopwatch()
+    const answer = new AnswerReader((outcome) => {
+      clearTimeout(deadline)
+      resolve({ ...outcome, tookMs: tookMs() })
+    })
+    const deadline = setTimeout(() => answer.giveUp(deps.timeoutMs), deps.timeoutMs)
+    const { origin, path, method, headers, body } = request
+    try {
+      agent.dispatch({ origin, path, method, headers, body, idempotent: false, reset: method === 'POST' }, answer)
+    } catch (error) {
+      answer.onResponseError(null, error)
+    }
+  })
+}
+
+type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'tookMs'> : never) : never
+
+/**
+ * Follows one request. Whether it began to leave is known exactly, for as long as this process lives: undici calls
+ * `onRequestStart` in the same turn in which it writes the first byte (and publishes `undici:client:sendHeaders`),
+ * once it has a connection, and never without it. A request that was given up before is aborted there, unsent.
+ */
+class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #settle: (outcome: Outcome) => void
+  #settled = false
+  #sent = false
+  #controller: Dispatcher.DispatchController | null = null
+  #status = 0
+  #headers: Record<string, string> = {}
+  #chunks: Buffer[] = []
+  #bytes = 0
+
+  constructor(settle: (outcome: Outcome) => void) {
+    this.#settle = settle
+  }
+
+  giveUp(afterMs: number): void {
+    const detail = `no complete answer within ${afterMs / 1000} s`
+    this.#end({ kind: 'no-answer', sent: this.#sent, cause: 'timeout', detail })
+    this.#controller?.abort(new Error(detail))
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#settled) controller.abort(new Error('given up before it was sent'))
+    else this.#sent = true
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>,
+  ): void {
+    this.#status = status
+    this.#headers = firstOfEach(headers)
+    const encoding = this.#headers['content-encoding']?.trim().toLowerCase() || 'identity'
+    // A few kB of gzip can unpack to gigabytes, and we asked for identity.
+    if (encoding !== 'identity') this.#stopReading(controller, `a body encoded as ${encoding}, which was not asked for`)
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    this.#bytes += chunk.length
+    this.#chunks.push(chunk)
+    if (this.#bytes > bodyMaxBytes) this.#stopReading(controller, `a body of more than ${bodyMaxBytes} bytes`)
+  }
+
+  onResponseEnd(): void {
+    this.#respond(null)
+  }
+
+  onResponseError(_controller: unknown, error: unknown): void {
+    const cause = isTimeout(error) ? 'timeout' : 'network'
+    this.#end({ kind: 'no-answer', sent: this.#sent, cause, detail: describeFault(error, this.#sent) })
+  }
+
+  #stopReading(controller: Dispatcher.DispatchController, why: string): void {
+    this.#respond(why)
+    controller.abort(new Error(why))
+  }
+
+  #respond(unreadable: string | null): void {
+    const text = new TextDecoder().decode(Buffer.concat(this.#chunks))
+    this.#end({ kind: 'response', status: this.#status, headers: this.#headers, text, unreadable })
+  }
+
+  #end(outcome: Outcome): void {
+    if (this.#settled) return
+    this.#settled = true
+    this.#chunks = []
+    this.#settle(outcome)
+  }
+}
+
+function firstOfEach(headers: Record<string, string | string[] | undefined>): Record<string, string> {
+  const firsts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    const first = Array.isArray(value) ? value[0] : value
+    if (first !== undefined) firsts[name.toLowerCase()] = first
+  }
+  return firsts
+}

@@ -1,0 +1,42 @@
+import type { Answer, PauseCall } from '../record.ts'
+import { wordsIn } from './wire.ts'
+
+/** The longest that Retry-After may hold everyone back (design.md, section 6). */
+const throttledMaxMs = 300_000
+
+/**
+ * The pause that an answer calls for, to a POST and a GET alike; null where it calls for none. A 401 is taken for a
+ * second one: the caller has repeated the first with a new token.
+ *
+ * @see design.md, section 6
+ */
+export function pauseCall(answer: Answer): PauseCall | null {
+  if (answer.kind === 'no-answer')
+    return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail }
+  const said = describeAnswer(answer)
+  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, detail: said }
+  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), detail: said }
+  const hint = unauthorizedHint(answer.status)
+  return hint === null ? null : { reason: 'unauthorized', askedMs: null, detail: `${said}; ${hint}` }
+}
+
+/** An answer in one line for the operator: status, code, and the service's words where it has any. */
+export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
+  const { status, code, json, excerpt } = answer
+  const words = (wordsIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
+  const head = code === null || words.includes(code) ? `${status}` : `${status} ${code}`
+  return `${who} answered ${head}: ${words}`
+}
+
+function cappedMs(askedMs: number | null): number | null {
+  return askedMs === null ? null : Math.min(askedMs, throttledMaxMs)
+}
+
+function unauthorizedHint(status: number): string | null {
+  if (status === 401)
+    return 'a new token did not help: this machine’s address may not be on the service’s allow-list (interface.md, 5)'
+  if (status === 403) return 'the client may not do this: ask the operator of the service for the permission'
+  if (status >= 300 && status < 400)
+    return 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between'
+  return null
+}

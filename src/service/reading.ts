@@ -1,0 +1,28 @@
+import type { Answer, PauseCall, Resource } from '../record.ts'
+import { describeAnswer, pauseCall } from './pauseCall.ts'
+import { submittedId, type TransactionStatus, transactionStatus } from './wire.ts'
+
+/** What an answer says, in the service's own terms. The stages' decisions take it beside the answer. */
+export interface AnswerReading {
+  /** The transactionId or orderId that a success gives for a POST; null where there is none that can be used. */
+  submittedId: string | null
+  /** What a success says of a transaction or order; null where it says nothing that can be read. */
+  transaction: TransactionStatus | null
+  /** The pause it calls for, a 401 taken for a second one; null where it calls for none. */
+  pause: PauseCall | null
+  /** One line for the operator. */
+  said: string
+}
+
+/** Reads an answer from one of the service's halves. Pure, and never throws. */
+export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
+  const pause = pauseCall(answer)
+  if (answer.kind === 'no-answer') return { submittedId: null, transaction: null, pause, said: answer.detail }
+  const success = answer.status >= 200 && answer.status < 300
+  return {
+    submittedId: success ? submittedId(resource, answer.json) : null,
+    transaction: success ? transactionStatus(resource, answer.json) : null,
+    pause,
+    said: describeAnswer(answer),
+  }
+}

@@ -1,0 +1,106 @@
+import type { Clock } from '../clock.ts'
+import type { Breach, PauseCall } from '../record.ts'
+import type { Token, TokenAnswer } from './client.ts'
+import { decideToken } from './decideToken.ts'
+
+export type TokenVerdict =
+  | { kind: 'token'; accessToken: string; expiresAtMs: number }
+  | { kind: 'pause'; pause: PauseCall }
+  /** Asking for one costs a request, and the budget has none left now. */
+  | { kind: 'no-slot' }
+
+/** The access token that all requests of this process share (interface.md, 5). */
+export interface Tokens {
+  /**
+   * The token in force, or a new one where there is none. Callers at the same time share one request. One that is due
+   * for renewal is still given while its successor is fetched, and for as long as it lasts if that fails.
+   */
+  ready(): Promise<TokenVerdict>
+  /** Drops the token that the service refused, unless another has already taken its place. */
+  reject(accessToken: string): void
+  /** When the token in force runs out, in epoch milliseconds; null where there is none. */
+  expiresAtMs(): number | null
+}
+
+interface TokensDeps {
+  clock: Clock
+  /** How long before its end a token is renewed; half of its lifetime where that is shorter. */
+  refreshMs: number
+  requestToken(): Promise<TokenAnswer>
+  /** Makes the request if the budget has a slot for it, and says so where it has none. */
+  spendSlot(request: () => Promise<TokenAnswer>): Promise<TokenAnswer | 'no-slot'>
+  breached(kind: Breach): void
+}
+
+/** For a token that does not say how long it lasts. */
+const assumedLifetimeMs = 300_000
+/** After a renewal that failed, so that an issuer in trouble is not asked once per request. */
+const renewalPauseMs = 10_000
+
+interface Held {
+  accessToken: string
+  ageMs: () => number
+  lifetimeMs: number
+  expiresAtMs: number
+  /** The age at which it is renewed. */
+  renewAgeMs: number
+}
+
+export function createTokens(deps: TokensDeps): Tokens {
+  let held: Held | null = null
+  let fetching: Promise<TokenVerdict> | null = null
+
+  async function fetch(): Promise<TokenVerdict> {
+    // Its life is counted from before the request, so that a slow answer cannot make it look younger than it is.
+    const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
+    const fetched = await deps.spendSlot(() => deps.requestToken())
+    if (fetched === 'no-slot') return { kind: 'no-slot' }
+    if (fetched.token === null) return refused(fetched)
+    held = hold(fetched.token, sent)
+    return verdict(held)
+  }
+
+  function refused({ answer }: TokenAnswer): TokenVerdict {
+    if (answer.kind === 'response' && answer.status >= 200 && answer.status < 300) deps.breached('unreadable_answer')
+    if (held !== null) held.renewAgeMs = held.ageMs() + renewalPauseMs
+    return { kind: 'pause', pause: decideToken(answer) }
+  }
+
+  function hold(token: Token, sent: { ageMs: () => number; atMs: number }): Held {
+    if (token.lifetimeMs === null) deps.breached('unreadable_answer')
+    const lifetimeMs = token.lifetimeMs ?? assumedLifetimeMs
+    return {
+      accessToken: token.accessToken,
+      ageMs: sent.ageMs,
+      lifetimeMs,
+      expiresAtMs: sent.atMs + lifetimeMs,
+      renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
+    }
+  }
+
+  function shareFetch(): Promise<TokenVerdict> {
+    fetching ??= fetch().finally(() => {
+      fetching = null
+    })
+    return fetching
+  }
+
+  return {
+    async ready() {
+      if (held === null || held.ageMs() >= held.lifetimeMs) return shareFetch()
+      // A failure to renew shows when the token runs out; until then the next call tries again.
+      if (held.ageMs() >= held.renewAgeMs) shareFetch().catch(() => {})
+      return verdict(held)
+    },
+
+    reject(accessToken) {
+      if (held?.accessToken === accessToken) held = null
+    },
+
+    expiresAtMs: () => held?.expiresAtMs ?? null,
+  }
+}
+
+function verdict({ accessToken, expiresAtMs }: Held): TokenVerdict {
+  return { kind: 'token', accessToken, expiresAtMs }
+}

@@ -1,0 +1,98 @@
+import type { Answer, PauseCall, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../record.ts'
+
+/** What an answer to a POST says, as src/service/reading.ts reads it. */
+interface SubmitReading {
+  submittedId: string | null
+  pause: PauseCall | null
+  said: string
+}
+
+/** What else matters for judging an answer to a POST. */
+export interface SubmitCircumstances {
+  history: SubmitHistory
+  policy: UncertainPolicy
+  /** The number of the attempt that was answered, from 1: after one in doubt the wait grows with it. */
+  attempt: number
+  limits: SubmitLimits
+}
+
+/** Durations in milliseconds; tests and benchmarks compress them. */
+export interface SubmitLimits {
+  /** The wait before the first retry, doubling from there. */
+  backoffMinMs: number
+  /** The longest wait before sending again after an attempt in doubt. */
+  backoffMaxMs: number
+}
+
+export const submitLimits: SubmitLimits = { backoffMinMs: 1_000, backoffMaxMs: 60_000 }
+
+const serverErrorsMax = 3
+const renewalsMax = 3
+
+/**
+ * What an answer to a POST means for its submission: the POST table of design.md, section 6. Never throws.
+ *
+ * A success with an id is looked at first, since an id or a text in it may look like an error's code; then what the
+ * codes say of any status; then the statuses.
+ *
+ * @see interface.md, 7
+ */
+export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
+  const { submittedId, pause, said } = reading
+  if (answer.kind === 'no-answer') return pause === null ? inDoubt(said, now) : { kind: 'pause', pause }
+  const { status, code } = answer
+  const success = status >= 200 && status < 300
+  if (submittedId !== null) return { kind: 'accepted', transactionId: submittedId, breach: null }
+  if (code === 'E002') return duplicate(said, now.history)
+  if (success && pause === null) return withoutId(answer, said)
+  if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
+    return { kind: 'new-token', reason: said }
+  if (pause !== null) return { kind: 'pause', pause }
+  if (status === 500) return serverError(code, said, now)
+  if (status >= 400 && status < 500) return { kind: 'rejected', code, reason: said }
+  return inDoubt(said, now)
+}
+
+/** Nobody can know whether it arrived: the policy decides, and `hold` is the one that never sends again by itself. */
+function inDoubt(said: string, { policy, attempt, limits }: SubmitCircumstances): SubmitVerdict {
+  const reason = `${said}; it may or may not have arrived`
+  switch (policy) {
+    case 'hold':
+      return { kind: 'uncertain', code: null, reason, breach: null }
+    case 'resend':
+      return { kind: 'resend', afterMs: Math.min(backoffMs(limits, attempt - 1), limits.backoffMaxMs), reason }
+    case 'probe':
+      return { kind: 'probe', reason }
+    default:
+      return policy satisfies never
+  }
+}
+
+/**
+ * E002: the service has this transaction already. Where no earlier attempt can have brought it there, the id is
+ * another's and a new one helps (interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
+ * An answer 500 counts as such an attempt: the service may have stored the record before it fell over.
+ */
+function duplicate(said: string, { earlierInDoubt, serverErrors, renewedKeys }: SubmitHistory): SubmitVerdict {
+  if (earlierInDoubt || serverErrors > 0)
+    return { kind: 'uncertain', code: 'E002', reason: `${said}; an earlier attempt arrived`, breach: null }
+  if (renewedKeys < renewalsMax) return { kind: 'renew-key', reason: said }
+  return { kind: 'failed', code: 'E002', reason: `${said}; ${renewalsMax} new ids did not help` }
+}
+
+/** The service says it took the record, but not under which id: nobody can follow it. */
+function withoutId({ json, code }: Answer & { kind: 'response' }, said: string): SubmitVerdict {
+  const [breach, what] =
+    json === undefined ? (['unreadable_answer', 'cannot be read'] as const) : (['missing_id', 'has no id'] as const)
+  return { kind: 'uncertain', code, reason: `the service took it, but its answer ${what}: ${said}`, breach }
+}
+
+function serverError(code: string | null, said: string, { history, limits }: SubmitCircumstances): SubmitVerdict {
+  return history.serverErrors < serverErrorsMax
+    ? { kind: 'retry', afterMs: backoffMs(limits, history.serverErrors), reason: said }
+    : { kind: 'failed', code, reason: `${said}; ${serverErrorsMax} retries did not help` }
+}
+
+function backoffMs({ backoffMinMs }: SubmitLimits, doublings: number): number {
+  return backoffMinMs * 2 ** Math.max(0, doublings)
+}

@@ -1,0 +1,113 @@
+import type { Answer, Breach, PauseCall, TrackHistory, TrackVerdict } from '../record.ts'
+
+/** What an answer to a GET says, as src/service/reading.ts reads it. */
+export interface TrackReading {
+  transaction: TransactionStatus | null
+  pause: PauseCall | null
+  said: string
+}
+
+interface TransactionStatus {
+  /** Null where the answer does not name it. */
+  transactionId: string | null
+  /** In lower case. */
+  status: string
+  /** JSON text. */
+  result: string | null
+  errorCode: string | null
+}
+
+/** What else matters for judging an answer to a GET. */
+export interface TrackCircumstances {
+  /** The transactionId or orderId that was asked for. */
+  transactionId: string
+  history: TrackHistory
+  limits: TrackLimits
+}
+
+/** Durations in milliseconds; tests and benchmarks compress them. */
+export interface TrackLimits {
+  /** How long the service may not know a transaction that it accepted. */
+  unknownMaxMs: number
+  /** The wait before a transaction that failed with E003 is submitted again. */
+  unavailableMs: number
+  /** The first wait after a question that went wrong, doubling from there. */
+  backoffMinMs: number
+  backoffMaxMs: number
+}
+
+/** interface.md, 7.2 and design.md, section 6. */
+export const trackLimits: TrackLimits = {
+  unknownMaxMs: 600_000,
+  unavailableMs: 300_000,
+  backoffMinMs: 1_000,
+  backoffMaxMs: 60_000,
+}
+
+const resubmissionsMax = 3
+
+/**
+ * What an answer to a GET means for its transaction: the GET part of design.md, section 6. Never throws.
+ *
+ * However often a question goes wrong, the transaction does not fail by it: the service alone can say that it failed,
+ * or, for ten minutes on end, that it does not know it.
+ *
+ * @see interface.md, 2.4, 3 and 7
+ */
+export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
+  const { transaction, pause, said } = reading
+  if (transaction !== null) return decideStatus(transaction, now)
+  const status = answer.kind === 'response' ? answer.status : null
+  if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
+    return { kind: 'new-token', reason: said }
+  if (pause !== null) return { kind: 'pause', pause }
+  if (status === 404) return unknown(said, now)
+  const success = status !== null && status >= 200 && status < 300
+  return askAgain(said, success ? 'unreadable_answer' : null, now)
+}
+
+/** What the service says of the transaction. */
+function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVerdict {
+  if (read.transactionId !== null && read.transactionId !== now.transactionId)
+    return askAgain('the service answered about another transaction', 'other_transaction', now)
+  switch (read.status) {
+    case 'completed':
+      return { kind: 'completed', result: read.result }
+    case 'failed':
+      return decideFailed(read.errorCode, now)
+    // Whether the submit answer's `accepted` is a state of the status resource too is not shown (interface.md, 3.1).
+    case 'accepted':
+    case 'pending':
+      return { kind: 'pending' }
+    default:
+      return askAgain(
+        `the service answered with an unknown status: ${read.status.slice(0, 100)}`,
+        'unknown_status',
+        now,
+      )
+  }
+}
+
+/**
+ * The transaction failed. Both codes that say "again" get a new idempotency key: the old one belongs to the
+ * transaction that failed, and a service that honours it would answer with that one for ever.
+ */
+function decideFailed(code: string | null, { history, limits }: TrackCircumstances): TrackVerdict {
+  const reason = `the service processed it: failed ${code === null ? 'without a code' : `with ${code}`}`
+  if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
+  if (history.resubmissions >= resubmissionsMax)
+    return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
+  return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, renewKey: true, code, reason }
+}
+
+function unknown(said: string, now: TrackCircumstances): TrackVerdict {
+  const { unknownForMs } = now.history
+  if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
+    return { ...askAgain(said, null, now), unknown: true }
+  return { kind: 'failed', code: null, reason: `the service accepted it and does not know it any more: ${said}` }
+}
+
+function askAgain(reason: string, breach: Breach | null, { history, limits }: TrackCircumstances) {
+  const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, limits.backoffMaxMs)
+  return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
+}

@@ -1,0 +1,408 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createSecureServer } from 'node:http2'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { describe, expect, test } from 'vitest'
+import { type Fault, startFaultProxy } from '../support/faultProxy.ts'
+import {
+  accessToken,
+  clientFor,
+  json,
+  later,
+  responded,
+  secret,
+  startServer,
+  statusRequest,
+  submitRequest,
+} from './support.ts'
+
+const tls = (name: string) => readFileSync(join(import.meta.dirname, 'tls', name), 'utf8')
+const accepted = { transactionId: 'tx-1', status: 'accepted', timestamp: '2026-11-21T00:00:00Z' }
+
+describe('the request on the wire', () => {
+  test('a POST carries the frozen body byte for byte, the token, and the idempotency key in quotes', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
+    await clientFor(url).send(submitRequest, accessToken)
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      url: '/api/v1/data',
+      body: '{"customerId":"c1","amount":1234.50}',
+      headers: {
+        authorization: `Bearer ${accessToken}`,
+        'content-type': 'application/json',
+        'idempotency-key': '"0193c1b2-0000-7000-8000-000000000001"',
+      },
+    })
+  })
+
+  test('a GET names the id as one path segment, under the address’s own path', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, {}))
+    const client = clientFor(`${url}/partner`)
+    await client.send(statusRequest, accessToken)
+    await client.send({ endpoint: 'order_status', body: '../x', idempotencyKey: null }, accessToken)
+    expect(received.map(({ method, url }) => `${method} ${url}`)).toEqual([
+      'GET /partner/api/v1/data/tx%201%2F%C3%A4%3F',
+      'GET /partner/api/v1/orders/..%2Fx',
+    ])
+    expect(received[0]?.headers['idempotency-key']).toBeUndefined()
+  })
+
+  test('an order goes to the order half', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 201, { orderId: 'o' }))
+    await clientFor(url).send({ ...submitRequest, endpoint: 'order' }, accessToken)
+    expect(received[0]?.url).toBe('/api/v1/orders')
+  })
+
+  test('a token that no header can carry is not sent, and not thrown', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
+    const answer = await clientFor(url).send(submitRequest, 'two\r\nlines')
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false })
+    expect(received).toEqual([])
+  })
+})
+
+describe('the answer', () => {
+  test('is given with its code, words, Retry-After and X-RateLimit-Remaining', async () => {
+    const { url } = await startServer((_request, response) =>
+      json(response, 429, { code: 'RATE' }, { 'retry-after': '7', 'x-ratelimit-remaining': '3' }),
+    )
+    expect(await clientFor(url).send(submitRequest, accessToken)).toMatchObject({
+      kind: 'response',
+      status: 429,
+      json: { code: 'RATE' },
+      excerpt: '{"code":"RATE"}',
+      code: 'RATE',
+      retryAfterMs: 7_000,
+      rateRemaining: 3,
+    })
+  })
+
+  test('an id that looks like an error code gives a success no code', async () => {
+    const { url } = await startServer((_request, response) => json(response, 200, { transactionId: 'E003' }))
+    expect(responded(await clientFor(url).send(submitRequest, accessToken)).code).toBeNull()
+  })
+
+  test('numbers keep their own digits', async () => {
+    const body = '{"result":{"amount":1234.50,"serial":12345678901234567890}}'
+    const { url } = await startServer((_request, response) => response.end(body))
+    const { json } = responded(await clientFor(url).send(statusRequest, accessToken))
+    expect(JSON.stringify(json)).toBe(body)
+  })
+
+  test('an HTML page is no JSON and is shown, cut at 2 kB', async () => {
+    const { url } = await startServer((_request, response) => response.writeHead(502).end('<html>'.repeat(1_000)))
+    const answer = responded(await clientFor(url).send(submitRequest, accessToken))
+    expect(answer.json).toBeUndefined()
+    expect(answer.excerpt).toHaveLength(2_048)
+  })
+
+  test('a redirect is reported with its place and not followed', async () => {
+    const other = await startServer((_request, response) => json(response, 200, accepted))
+    const { url } = await startServer((_request, response) =>
+      response.writeHead(307, { location: `${other.url}/there?token=abc` }).end(),
+    )
+    const answer = responded(await clientFor(url).send(submitRequest, accessToken))
+    expect(answer.status).toBe(307)
+    expect(answer.excerpt).toBe(`(redirect to ${other.url}/there) `)
+    expect(other.received).toEqual([])
+  })
+
+  test('a compressed body is refused unread', async () => {
+    const bomb = gzipSync(Buffer.alloc(50_000_000, ' '))
+    const { url } = await startServer((_request, response) =>
+      response.writeHead(200, { 'content-encoding': 'gzip' }).end(bomb),
+    )
+    const answer = responded(await clientFor(url).send(submitRequest, accessToken))
+    expect(answer).toMatchObject({ status: 200, json: undefined })
+    expect(answer.excerpt).toContain('encoded as gzip')
+  })
+
+  test('of an endless body no more than the cap is read', async () => {
+    const closed = Promise.withResolvers<void>()
+    const { url } = await startServer((_request, response) => {
+      response.on('close', closed.resolve)
+      const more = () => response.write('"x'.repeat(50_000), () => setImmediate(more))
+      more()
+    })
+    const answer = responded(await clientFor(url).send(submitRequest, accessToken))
+    expect(answer).toMatchObject({ status: 200, json: undefined })
+    expect(answer.excerpt).toContain('more than 1000000 bytes')
+    await closed.promise
+  })
+
+  test('early hints are not taken for the answer', async () => {
+    const { url } = await startServer((_request, response) => {
+      response.writeEarlyHints({ link: '</x>; rel=preload' })
+      json(response, 200, accepted)
+    })
+    expect(responded(await clientFor(url).send(submitRequest, accessToken)).status).toBe(200)
+  })
+})
+
+describe('connections', () => {
+  test('HTTP/2 is not spoken to a server that offers it', async () => {
+    const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
+    const versions: string[] = []
+    server.on('request', (request, response) => {
+      versions.push(request.httpVersion)
+      response.end(JSON.stringify(accepted))
+    })
+    const client = clientFor(`https://localhost:${await listening(server)}`, { ca: tls('cert.pem') })
+    expect(responded(await client.send(submitRequest, accessToken)).json).toEqual(accepted)
+    expect(versions).toEqual(['1.1'])
+  })
+
+  test('a client certificate is shown', async () => {
+    const own = { key: tls('key.pem'), cert: tls('cert.pem') }
+    const server = createSecureServer({ ...own, ca: own.cert, requestCert: true, allowHTTP1: true })
+    server.on('request', (_request, response) => response.end(JSON.stringify(accepted)))
+    const url = `https://localhost:${await listening(server)}`
+    const shown = clientFor(url, { ca: own.cert, ...own })
+    expect(responded(await shown.send(submitRequest, accessToken)).status).toBe(200)
+    expect((await clientFor(url, { ca: own.cert }).send(submitRequest, accessToken)).kind).toBe('no-answer')
+  })
+
+  test('a certificate of an unknown authority ends it before anything is sent', async () => {
+    const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
+    const answer = await clientFor(`https://localhost:${await listening(server)}`).send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
+    expect(answer).toHaveProperty('detail', expect.stringContaining('SERVICE_CA_FILE'))
+  })
+
+  test('each POST has a connection of its own; GETs share', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
+    const client = clientFor(url)
+    for (const request of [submitRequest, statusRequest])
+      for (let n = 0; n < 6; n++) await client.send(request, accessToken)
+    const used = (method: string) =>
+      new Set(received.filter((one) => one.method === method).map((one) => one.connection))
+    expect(used('POST').size).toBe(6)
+    expect(used('GET').size).toBeLessThan(3)
+  })
+
+  test('closing lets a request on the wire finish', async () => {
+    const { url } = await startServer((_request, response) => setImmediate(() => json(response, 200, accepted)))
+    const client = clientFor(url)
+    const answer = client.send(submitRequest, accessToken)
+    await client.close()
+    expect(responded(await answer).status).toBe(200)
+  })
+})
+
+describe('whether it was sent', () => {
+  test('connection refused: nothing was sent', async () => {
+    const { proxy, client } = await behindProxy()
+    await proxy.setFault({ kind: 'refuse' })
+    const answer = await client.send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
+    expect(answer).toHaveProperty('detail', expect.stringContaining('refused'))
+  })
+
+  test('a host name that does not exist: nothing was sent', async () => {
+    const answer = await clientFor('https://nowhere.invalid').send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'network' })
+  })
+
+  test.each([
+    { fault: { kind: 'cut-before-request' }, arrived: 0 },
+    { fault: { kind: 'reset' }, arrived: 0 },
+    { fault: { kind: 'cut-during-request' }, arrived: 0 },
+    { fault: { kind: 'cut-during-request', afterBytes: 100 }, arrived: 0 },
+    { fault: { kind: 'cut-after-request' }, arrived: 1 },
+    { fault: { kind: 'reset-after-request' }, arrived: 1 },
+    { fault: { kind: 'cut-during-answer' }, arrived: 1 },
+  ] as const satisfies {
+    fault: Fault
+    arrived: number
+  }[])('$fault: it had begun to leave, so it may have arrived ($arrived did), and nothing is sent again', async ({
+    fault,
+    arrived,
+  }) => {
+    const { proxy, client, received } = await behindProxy()
+    await proxy.setFault(fault, { times: 1 })
+    const answer = await client.send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'network' })
+    expect(received).toHaveLength(arrived)
+    expect(proxy.connections()).toBe(1)
+  })
+
+  test.each([
+    { kind: 'hang' },
+    { kind: 'half-open' },
+    { kind: 'hang-after-request' },
+  ] as const satisfies Fault[])('$kind: the deadline ends it, and it may have arrived', async (fault) => {
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 200 })
+    await proxy.setFault(fault)
+    const answer = await client.send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'timeout' })
+    expect(answer).toHaveProperty('detail', 'no complete answer within 0.2 s')
+    expect(proxy.connections()).toBe(1)
+  })
+
+  test('the deadline stops a body that drips for ever', async () => {
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 300 })
+    await proxy.setFault({ kind: 'drip', everyMs: 20 })
+    const answer = await client.send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'timeout' })
+    expect(answer.tookMs).toBeLessThan(2_000)
+  })
+
+  test('an answer in slices is an answer', async () => {
+    const { proxy, client } = await behindProxy()
+    await proxy.setFault({ kind: 'slice', bytes: 7 })
+    expect(responded(await client.send(submitRequest, accessToken)).json).toEqual(accepted)
+  })
+
+  test('a server that accepts and never completes TLS: given up before anything was sent', async () => {
+    const silent = createTcpServer((socket) => socket.on('error', () => {}))
+    const url = `https://localhost:${await listening(silent)}`
+    const answer = await clientFor(url, { requestTimeoutMs: 200 }).send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'timeout' })
+  })
+
+  test('a GET whose kept-alive connection was cut before it is asked on a new one', async () => {
+    const { proxy, client } = await behindProxy()
+    await client.send(statusRequest, accessToken)
+    await proxy.setFault({ kind: 'refuse' })
+    await proxy.setFault(null)
+    expect(responded(await client.send(statusRequest, accessToken)).status).toBe(200)
+    expect(proxy.connections()).toBe(2)
+  })
+
+  test('a GET that meets the close of its kept-alive connection may have arrived, and is not repeated', async () => {
+    const { proxy, client, received } = await behindProxy()
+    await client.send(statusRequest, accessToken)
+    await proxy.setFault({ kind: 'cut-before-request' })
+    expect(await client.send(statusRequest, accessToken)).toMatchObject({ kind: 'no-answer', sent: true })
+    expect(received).toHaveLength(1)
+  })
+
+  test('what is not HTTP is no answer', async () => {
+    const garbage = createTcpServer((socket) => socket.once('data', () => socket.end('what?\r\n\r\n')))
+    const answer = await clientFor(`http://127.0.0.1:${await listening(garbage)}`).send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ kind: 'no-answer', sent: true, detail: expect.stringContaining('not HTTP/1.1') })
+  })
+
+  test('“sent” agrees with undici’s diagnostics channel', async () => {
+    const published: unknown[] = []
+    const record = (message: unknown) => published.push(message)
+    subscribe('undici:client:sendHeaders', record)
+    later(() => unsubscribe('undici:client:sendHeaders', record))
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 500 })
+    for (const fault of [{ kind: 'refuse' }, { kind: 'reset' }, { kind: 'hang' }, null] as const) {
+      published.length = 0
+      await proxy.setFault(fault)
+      const answer = await client.send(submitRequest, accessToken)
+      expect(published).toHaveLength(answer.kind === 'response' || answer.sent ? 1 : 0)
+    }
+  })
+})
+
+describe('secrets', () => {
+  test('neither the token nor the secret come back in an answer that echoes them', async () => {
+    const { url } = await startServer((request, response) =>
+      json(response, 400, { detail: `bad ${request.headers.authorization}`, secret, form: encodeURIComponent(secret) }),
+    )
+    const answer = responded(await clientFor(url).send(submitRequest, accessToken))
+    const shown = JSON.stringify(answer)
+    expect(answer.excerpt).toContain('[redacted]')
+    for (const leak of [accessToken, secret, encodeURIComponent(secret)]) expect(answer.excerpt).not.toContain(leak)
+    for (const leak of [accessToken, secret]) expect(shown).not.toContain(leak)
+  })
+
+  test('a token across the excerpt’s end leaves no half of it behind', async () => {
+    const { url } = await startServer((_request, response) =>
+      response.writeHead(400).end(`${'x'.repeat(2_040)}${accessToken}`),
+    )
+    const { excerpt } = responded(await clientFor(url).send(submitRequest, accessToken))
+    expect(excerpt).not.toContain(accessToken.slice(0, 4))
+  })
+
+  test.each([
+    { kind: 'refuse' },
+    { kind: 'reset' },
+    { kind: 'cut-during-answer' },
+  ] as const satisfies Fault[])('no detail holds a token: $kind', async (fault) => {
+    const { proxy, client } = await behindProxy()
+    await proxy.setFault(fault)
+    expect(JSON.stringify(await client.send(submitRequest, accessToken))).not.toContain(accessToken)
+    expect(JSON.stringify(await client.requestToken())).not.toContain(secret)
+  })
+})
+
+describe('a token', () => {
+  test('is asked for with a form, and given apart from the answer', async () => {
+    const { received, url } = await startServer((_request, response) =>
+      json(response, 200, { access_token: accessToken, token_type: 'Bearer', expires_in: 3600 }),
+    )
+    const { answer, token } = await clientFor(`${url}/auth`).requestToken()
+    expect(received[0]).toMatchObject({
+      method: 'POST',
+      url: '/auth/oauth/token',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    })
+    expect(Object.fromEntries(new URLSearchParams(received[0]?.body))).toEqual({
+      grant_type: 'client_credentials',
+      client_id: 'client',
+      client_secret: secret,
+    })
+    expect(token).toEqual({ accessToken, lifetimeMs: 3_600_000 })
+    expect(JSON.stringify(answer)).not.toContain(accessToken)
+  })
+
+  test.each([
+    { body: { access_token: 'a', expires_in: '60' }, unitMs: 1000, lifetimeMs: 60_000 },
+    { body: { access_token: 'a', expires_in: 90_000 }, unitMs: 1, lifetimeMs: 90_000 },
+    { body: { access_token: 'a', expires_in: 60 }, unitMs: 60_000, lifetimeMs: 3_600_000 },
+    { body: { access_token: 'a' }, unitMs: 1000, lifetimeMs: null },
+    { body: { access_token: 'a', expires_in: -1 }, unitMs: 1000, lifetimeMs: null },
+    { body: { access_token: 'a', expires_in: 'soon' }, unitMs: 1000, lifetimeMs: null },
+    { body: { access_token: 'a', expires_in: 1e18 }, unitMs: 1000, lifetimeMs: null },
+  ])('$body lasts $lifetimeMs ms where the unit is $unitMs ms', async ({ body, unitMs, lifetimeMs }) => {
+    const { url } = await startServer((_request, response) => json(response, 200, body))
+    const { token } = await clientFor(url, { expiresInUnitMs: unitMs }).requestToken()
+    expect(token).toEqual({ accessToken: 'a', lifetimeMs })
+  })
+
+  test.each([
+    {},
+    { access_token: '' },
+    { access_token: 'two words' },
+    { access_token: 7 },
+    [],
+  ])('there is none in %j', async (body) => {
+    const { url } = await startServer((_request, response) => json(response, 200, body))
+    expect((await clientFor(url).requestToken()).token).toBeNull()
+  })
+
+  test('a refusal is given with the issuer’s words', async () => {
+    const { url } = await startServer((_request, response) => json(response, 401, { error: 'invalid_client' }))
+    expect(await clientFor(url).requestToken()).toMatchObject({
+      token: null,
+      answer: { status: 401, excerpt: '{"error":"invalid_client"}' },
+    })
+  })
+})
+
+async function behindProxy(service: Parameters<typeof clientFor>[1] = {}) {
+  const { received, target } = await startServer((_request, response) => json(response, 200, accepted))
+  const proxy = await startFaultProxy({ target })
+  later(() => proxy.close())
+  return { proxy, received, client: clientFor(proxy.url, service) }
+}
+
+/** Starts a server on loopback and gives its port. */
+async function listening(server: ReturnType<typeof createTcpServer>): Promise<number> {
+  const sockets = new Set<{ destroy(): void }>()
+  server.on('connection', (socket) => sockets.add(socket))
+  server.listen(0, 'localhost')
+  await once(server, 'listening')
+  later(() => {
+    for (const socket of sockets) socket.destroy()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}

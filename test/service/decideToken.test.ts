@@ -1,0 +1,31 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { decideToken } from '../../src/service/decideToken.ts'
+import { anyAnswer, noAnswer, response } from '../support/answers.ts'
+
+test.each([
+  [response(400, { error: 'invalid_grant' }), 'unauthorized', /invalid_grant.*SERVICE_CLIENT_ID/],
+  [response(401, { error: 'invalid_client' }), 'unauthorized', /invalid_client.*SERVICE_CLIENT_SECRET/],
+  [response(403), 'unauthorized', /allow-list/],
+  [response(404), 'unauthorized', /SERVICE_AUTH_URL/],
+  [response(302, '(redirect to https://login) '), 'unauthorized', /https:\/\/login.*SERVICE_AUTH_URL/],
+  [response(429, '', 9_000), 'throttled', /429/],
+  [response(503), 'unavailable', /503/],
+  [response(500, { code: 'E003' }), 'unavailable', /E003/],
+  [response(401, { code: 'E003' }), 'unavailable', /E003/],
+  [response(500), 'unreachable', /500/],
+  [response(502), 'unreachable', /502/],
+  [response(200, 'what?'), 'unreachable', /without a usable token/],
+  [noAnswer({ sent: true, cause: 'timeout' }), 'unreachable', /asking for a token/],
+  [noAnswer({ sent: false, cause: 'network' }), 'unreachable', /asking for a token/],
+] as const)('%j: pause %s', (answer, reason, detail) => {
+  expect(decideToken(answer)).toMatchObject({ reason, detail: expect.stringMatching(detail) })
+})
+
+test('whatever the answer, there is a pause with words', () => {
+  fc.assert(
+    fc.property(anyAnswer, (answer) => {
+      expect(decideToken(answer).detail).not.toBe('')
+    }),
+  )
+})

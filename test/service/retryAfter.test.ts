@@ -1,0 +1,20 @@
+import { expect, test } from 'vitest'
+import { retryAfterMs } from '../../src/service/retryAfter.ts'
+
+const nowMs = Date.parse('2026-11-21T00:00:00Z')
+
+test.each([
+  ['7', 7_000],
+  [' 0 ', 0],
+  ['Sat, 21 Nov 2026 00:01:30 GMT', 90_000],
+  ['Saturday, 21-Nov-26 00:01:30 GMT', 90_000],
+  ['Fri, 20 Nov 2026 00:00:00 GMT', 0],
+  ['-5', null],
+  ['1e3', null],
+  ['1.5', null],
+  ['soon', null],
+  ['', null],
+  [undefined, null],
+])('%s is %s ms', (header, expected) => {
+  expect(retryAfterMs(header, nowMs)).toBe(expected)
+})

@@ -1,0 +1,199 @@
+import { expect, test } from 'vitest'
+import type { Clock } from '../../src/clock.ts'
+import type { Breach } from '../../src/record.ts'
+import type { TokenAnswer } from '../../src/service/client.ts'
+import { createTokens } from '../../src/service/tokens.ts'
+import { response } from '../support/answers.ts'
+
+test('the first caller fetches one, the next gets the same', async () => {
+  const { tokens, issuer } = setup()
+  expect(tokens.expiresAtMs()).toBeNull()
+  expect(await tokens.ready()).toEqual({ kind: 'token', accessToken: 't1', expiresAtMs: 3_600_000 })
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  expect(tokens.expiresAtMs()).toBe(3_600_000)
+  expect(issuer.asked()).toBe(1)
+})
+
+test('callers at the same time share one request', async () => {
+  const { tokens, issuer } = setup()
+  const both = await Promise.all([tokens.ready(), tokens.ready(), tokens.ready()])
+  expect(both.map((one) => one.kind === 'token' && one.accessToken)).toEqual(['t1', 't1', 't1'])
+  expect(issuer.asked()).toBe(1)
+})
+
+test('it is renewed 5 minutes before its end, in the background', async () => {
+  const { tokens, issuer, clock } = setup()
+  await tokens.ready()
+  clock.advance(3_300_000 - 1)
+  await tokens.ready()
+  expect(issuer.asked()).toBe(1)
+  clock.advance(1)
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  await issuer.answered()
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't2', expiresAtMs: 3_300_000 + 3_600_000 })
+  expect(issuer.asked()).toBe(2)
+})
+
+test('one that lives shorter is renewed at half its life', async () => {
+  const { tokens, issuer, clock } = setup()
+  issuer.next(token('short', 120_000))
+  await tokens.ready()
+  clock.advance(59_999)
+  await tokens.ready()
+  expect(issuer.asked()).toBe(1)
+  clock.advance(1)
+  await tokens.ready()
+  expect(issuer.asked()).toBe(2)
+})
+
+test('while an early renewal fails the old one is used to its end, and the issuer asked every 10 s', async () => {
+  const { tokens, issuer, clock } = setup()
+  await tokens.ready()
+  clock.advance(3_300_000)
+  issuer.next(refusal(500))
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  await issuer.answered()
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  expect(issuer.asked()).toBe(2)
+  clock.advance(10_000)
+  issuer.next(refusal(500))
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+  await issuer.answered()
+  expect(issuer.asked()).toBe(3)
+  clock.advance(290_000)
+  issuer.next(refusal(500))
+  expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
+})
+
+test('a clock set back does not make it last longer', async () => {
+  const { tokens, clock } = setup()
+  await tokens.ready()
+  clock.advance(3_600_000)
+  clock.setWall(0)
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
+})
+
+test('its life counts from before the request', async () => {
+  const { tokens, issuer, clock } = setup()
+  issuer.during(() => clock.advance(20_000))
+  expect(await tokens.ready()).toMatchObject({ expiresAtMs: 3_600_000 })
+  expect(clock.nowMs()).toBe(20_000)
+})
+
+test('a rejected one is dropped, but not its successor', async () => {
+  const { tokens } = setup()
+  await tokens.ready()
+  tokens.reject('t1')
+  expect(tokens.expiresAtMs()).toBeNull()
+  await tokens.ready()
+  tokens.reject('t1')
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
+})
+
+test('a refusal is a pause', async () => {
+  const { tokens, issuer } = setup()
+  issuer.next(refusal(401))
+  expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unauthorized' } })
+  expect(await tokens.ready()).toMatchObject({ kind: 'token' })
+})
+
+test('without a slot nothing is asked', async () => {
+  const { tokens, issuer, budget } = setup()
+  budget.slots = 0
+  expect(await tokens.ready()).toEqual({ kind: 'no-slot' })
+  expect(issuer.asked()).toBe(0)
+})
+
+test('without expires_in it is taken to last 5 minutes, and a breach counted', async () => {
+  const { tokens, issuer, breaches } = setup()
+  issuer.next(token('t', null))
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't', expiresAtMs: 300_000 })
+  expect(breaches).toEqual(['unreadable_answer'])
+})
+
+test('a success without a token is a breach and a pause', async () => {
+  const { tokens, issuer, breaches } = setup()
+  issuer.next(refusal(200))
+  expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
+  expect(breaches).toEqual(['unreadable_answer'])
+})
+
+test('a budget that throws reaches the caller, and the next call tries again', async () => {
+  const { tokens, budget } = setup()
+  budget.broken = true
+  await expect(tokens.ready()).rejects.toThrow('database')
+  budget.broken = false
+  expect(await tokens.ready()).toMatchObject({ kind: 'token' })
+})
+
+test('a budget that throws during an early renewal is nobody’s unhandled rejection', async () => {
+  const { tokens, budget, clock } = setup()
+  await tokens.ready()
+  clock.advance(3_300_000)
+  budget.broken = true
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
+})
+
+function setup() {
+  const clock = handClock()
+  const budget = { slots: 100, broken: false }
+  const breaches: Breach[] = []
+  const queued: TokenAnswer[] = []
+  let asked = 0
+  let meanwhile = () => {}
+  let answered = Promise.resolve()
+  const tokens = createTokens({
+    clock,
+    refreshMs: 300_000,
+    breached: (kind) => breaches.push(kind),
+    async requestToken() {
+      asked++
+      const done = Promise.withResolvers<void>()
+      answered = done.promise
+      meanwhile()
+      // Resolved after the one who asked has taken the answer in.
+      setImmediate(done.resolve)
+      return queued.shift() ?? token(`t${asked}`, 3_600_000)
+    },
+    async spendSlot(request) {
+      if (budget.broken) throw new Error('the database is away')
+      return budget.slots-- > 0 ? request() : 'no-slot'
+    },
+  })
+  const issuer = {
+    asked: () => asked,
+    next: (answer: TokenAnswer) => queued.push(answer),
+    during: (work: () => void) => {
+      meanwhile = work
+    },
+    answered: () => answered,
+  }
+  return { tokens, issuer, clock, budget, breaches }
+}
+
+function token(accessToken: string, lifetimeMs: number | null): TokenAnswer {
+  return { answer: response(200), token: { accessToken, lifetimeMs } }
+}
+
+function refusal(status: number): TokenAnswer {
+  return { answer: response(status), token: null }
+}
+
+function handClock(): Clock & { advance(ms: number): void; setWall(ms: number): void } {
+  let wallMs = 0
+  let monotonicMs = 0
+  return {
+    nowMs: () => wallMs,
+    stopwatch() {
+      const startedMs = monotonicMs
+      return () => monotonicMs - startedMs
+    },
+    advance(ms) {
+      wallMs += ms
+      monotonicMs += ms
+    },
+    setWall(ms) {
+      wallMs = ms
+    },
+  }
+}
