@@ -30,6 +30,9 @@ export interface WitnessDeps {
   outcomeOf(answer: Answer): Outcome
 }
 
+/** interface.md, 7.2. */
+const knownCodes = new Set(['E001', 'E002', 'E003'])
+
 const finishes: ReadonlySet<State> = new Set(ended)
 
 export function createWitness({ log, metrics, outcomeOf }: WitnessDeps): Witness {
@@ -38,7 +41,9 @@ export function createWitness({ log, metrics, outcomeOf }: WitnessDeps): Witness
 
   function requested(endpoint: Endpoint, answer: Answer): void {
     metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
-    if (answer.kind === 'response' && answer.code !== null) metrics.serviceError(answer.code)
+    if (answer.kind !== 'response' || answer.code === null) return
+    metrics.serviceError(answer.code)
+    if (!knownCodes.has(answer.code)) metrics.breach('unknown_code')
   }
 
   return {

@@ -1,0 +1,38 @@
+# syntax=docker/dockerfile:1
+
+# Compiles. Optional packages are needed here: the TypeScript compiler's own binaries come as such.
+FROM node:26-slim AS build
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci
+COPY tsconfig*.json ./
+COPY src src
+RUN npm run prepack
+
+# Only what runs; without the embedded PostgreSQL, so `outboxd demo` does not work in this image.
+FROM node:26-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+
+FROM node:26-slim
+WORKDIR /app
+ENV NODE_ENV=production
+# Inside a container, loopback would hide the metrics from Prometheus.
+ENV HTTP_HOST=0.0.0.0
+COPY --from=packages /app/node_modules node_modules
+COPY --from=build /app/dist dist
+COPY package.json ./
+COPY migrations migrations
+# Yours go here: mount them, or build an image on this one.
+COPY mappings mappings
+USER node
+EXPOSE 9464
+STOPSIGNAL SIGTERM
+# Set the stop timeout above REQUEST_TIMEOUT_SECONDS and some time to finish: docker stop --time 90,
+# terminationGracePeriodSeconds: 90.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HTTP_PORT || 9464) + '/livez', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# Not npm: it swallows the signals that a clean end depends on.
+ENTRYPOINT ["node", "dist/src/main.js"]
+CMD ["run"]

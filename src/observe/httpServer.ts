@@ -1,0 +1,108 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** Whether something works: it does if there is no reason why not. Reasons are words for an operator. */
+export interface Readiness {
+  reasons: readonly string[]
+}
+
+export interface HttpServerDeps {
+  host: string
+  /** 0 takes any free one. */
+  port: number
+  metrics: { render(): Promise<string> }
+  /** Whether the process is worth keeping: reasons here ask the supervisor for a restart. */
+  live: () => Readiness
+  /** Whether records flow: reasons here ask for patience or a person. */
+  ready: () => Readiness
+}
+
+export interface HttpServer {
+  readonly port: number
+  readonly url: string
+  close(): Promise<void>
+}
+
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
+const wordsType = 'text/plain; charset=utf-8'
+const jsonType = 'application/json; charset=utf-8'
+
+/**
+ * Serves /metrics, /livez and /readyz (design.md, section 10).
+ *
+ * @throws Error that names the address when it cannot be listened on
+ */
+export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
+  const server = createServer(limits, (request, response) => void answer(deps, request, response))
+  server.maxConnections = 100
+  await listen(server, deps)
+  // Without a listener a failure to accept a connection, such as too many open files, would end the process.
+  server.on('error', () => {})
+  const { port } = server.address() as AddressInfo
+  const host = deps.host.includes(':') ? `[${deps.host}]` : deps.host
+  return {
+    port,
+    url: `http://${host}:${port}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+const limits = {
+  headersTimeout: 5_000,
+  requestTimeout: 10_000,
+  keepAliveTimeout: 5_000,
+  connectionsCheckingInterval: 1_000,
+  maxHeaderSize: 8_192,
+}
+
+async function listen(server: Server, { host, port }: HttpServerDeps): Promise<void> {
+  try {
+    server.listen({ host, port })
+    await once(server, 'listening')
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code
+    throw new Error(`cannot listen on ${host} port ${port} (${why}): set HTTP_HOST and HTTP_PORT to a free address`, {
+      cause,
+    })
+  }
+}
+
+interface Reply {
+  status: number
+  type: string
+  body: string
+}
+
+async function answer(deps: HttpServerDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  request.resume()
+  const { status, type, body } = await reply(deps, request).catch(() => ({
+    status: 500,
+    type: wordsType,
+    body: 'This could not be worked out: the process itself failed to answer. Its log and the other addresses may say more.\n',
+  }))
+  response.writeHead(status, {
+    'content-type': type,
+    'content-length': Buffer.byteLength(body),
+    'cache-control': 'no-store',
+    ...(status === 405 && { allow: 'GET, HEAD' }),
+  })
+  response.end(request.method === 'HEAD' ? undefined : body)
+}
+
+async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessage): Promise<Reply> {
+  const path = url.split('?', 1)[0]
+  if (path !== '/metrics' && path !== '/livez' && path !== '/readyz')
+    return { status: 404, type: wordsType, body: 'There is nothing here. There is /metrics, /livez and /readyz.\n' }
+  if (method !== 'GET' && method !== 'HEAD')
+    return { status: 405, type: wordsType, body: 'This address can only be read: use GET or HEAD.\n' }
+  if (path === '/metrics') return { status: 200, type: metricsType, body: await deps.metrics.render() }
+  const { reasons } = path === '/livez' ? deps.live() : deps.ready()
+  const body = `${JSON.stringify({ ok: reasons.length === 0, reasons })}\n`
+  return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
+}

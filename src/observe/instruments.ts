@@ -1,0 +1,189 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
+import { breaches, endpoints, outcomes, pauseReasons, states } from '../record.ts'
+
+/** The error codes that `service_errors_total` tells apart (interface.md, 7.2); any other counts as `other`. */
+export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
+
+/** How a submission can end, by the names that the metrics use. */
+export const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const
+
+/** The daemon's loops, each with the time of its last success. */
+export const loops = ['capture', 'dispatch', 'report', 'reconcile', 'observe', 'schedule'] as const
+
+export type Instruments = ReturnType<typeof createInstruments>
+
+/**
+ * Every metric of design.md, section 10, with its unit and every combination of its label values at 0, so that the
+ * first event of its kind is an increase that `rate()` can see.
+ */
+export function createInstruments(registry: Registry) {
+  const instruments = {
+    ...trafficInstruments(registry),
+    ...budgetInstruments(registry),
+    ...submissionInstruments(registry),
+    ...houseInstruments(registry),
+  }
+  addDefaults(registry)
+  return instruments
+}
+
+function trafficInstruments(registry: Registry) {
+  const registers = [registry]
+  const requests = new Counter({
+    name: 'outboxd_requests_total',
+    help: 'Requests to the service, by endpoint and how they ended.',
+    labelNames: ['endpoint', 'outcome'],
+    registers,
+  })
+  const requestSeconds = new Histogram({
+    name: 'outboxd_request_duration_seconds',
+    help: 'Seconds from sending a request until its whole answer was read, or until we gave up.',
+    labelNames: ['endpoint', 'outcome'],
+    // The service promises answers below 2 s (interface.md, 8): an edge at exactly 2, and company on both sides of it.
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
+    registers,
+  })
+  for (const endpoint of endpoints)
+    for (const outcome of outcomes) {
+      requests.inc({ endpoint, outcome }, 0)
+      requestSeconds.zero({ endpoint, outcome })
+    }
+  const serviceErrors = new Counter({
+    name: 'outboxd_service_errors_total',
+    help: 'Error codes that the service sent, in an answer or as the end of a transaction.',
+    labelNames: ['code'],
+    registers,
+  })
+  for (const code of countedCodes) serviceErrors.inc({ code }, 0)
+  const contractBreaches = new Counter({
+    name: 'outboxd_contract_breaches_total',
+    help: 'Answers that the interface does not allow, by what was wrong with them.',
+    labelNames: ['kind'],
+    registers,
+  })
+  for (const kind of breaches) contractBreaches.inc({ kind }, 0)
+  return { requests, requestSeconds, serviceErrors, contractBreaches }
+}
+
+function budgetInstruments(registry: Registry) {
+  const registers = [registry]
+  const paused = new Gauge({
+    name: 'outboxd_paused',
+    help: '1 while nobody sends for this reason, else 0.',
+    labelNames: ['reason'],
+    registers,
+  })
+  for (const reason of pauseReasons) paused.set({ reason }, 0)
+  return {
+    paused,
+    rateCapacity: new Gauge({
+      name: 'outboxd_rate_limit_capacity',
+      help: 'Requests that the budget allows per window, all instances together.',
+      registers,
+    }),
+    rateAvailable: new Gauge({
+      name: 'outboxd_rate_limit_available',
+      help: 'Requests that could be made at once, all instances together.',
+      registers,
+    }),
+    rateHeldBack: new Gauge({
+      name: 'outboxd_rate_limit_held_back',
+      help: 'Requests of the budget that are left unused because someone else spends from it.',
+      registers,
+    }),
+    slotWaitSeconds: new Histogram({
+      name: 'outboxd_rate_limit_wait_seconds',
+      help: 'Seconds that a piece of work waited for the right to make its request.',
+      buckets: [0.01, 0.1, 0.5, 1, 2, 5, 10, 30, 60, 120, 300, 900, 3600, 14400, 86400],
+      registers,
+    }),
+    tokenExpiry: new Gauge({
+      name: 'outboxd_token_expiry_timestamp_seconds',
+      help: 'Unix time at which the access token expires; 0 before the first token.',
+      registers,
+    }),
+  }
+}
+
+function submissionInstruments(registry: Registry) {
+  const registers = [registry]
+  const submissions = new Gauge({
+    name: 'outboxd_submissions',
+    help: 'Submissions in the ledger, by state.',
+    labelNames: ['state'],
+    registers,
+  })
+  for (const state of states) submissions.set({ state }, 0)
+  const finished = new Counter({
+    name: 'outboxd_submissions_finished_total',
+    help: 'Submissions that came to an end, by how.',
+    labelNames: ['outcome'],
+    registers,
+  })
+  const submissionSeconds = new Histogram({
+    name: 'outboxd_submission_duration_seconds',
+    help: 'Seconds from the creation of the outbox row until its submission ended.',
+    labelNames: ['outcome'],
+    buckets: [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400, 172800, 604800],
+    registers,
+  })
+  for (const outcome of finishes) {
+    finished.inc({ outcome }, 0)
+    submissionSeconds.zero({ outcome })
+  }
+  return {
+    submissions,
+    finished,
+    submissionSeconds,
+    outboxWaiting: new Gauge({
+      name: 'outboxd_outbox_waiting',
+      help: 'Outbox rows that nobody has taken yet.',
+      registers,
+    }),
+    oldestUnsent: new Gauge({
+      name: 'outboxd_oldest_unsent_timestamp_seconds',
+      help: 'Unix time of creation of the oldest row that the service has not accepted; 0 for none.',
+      registers,
+    }),
+    oldestAccepted: new Gauge({
+      name: 'outboxd_oldest_accepted_timestamp_seconds',
+      help: 'Unix time of acceptance of the oldest transaction that is still processing; 0 for none.',
+      registers,
+    }),
+    pollsPerTransaction: new Histogram({
+      name: 'outboxd_polls_per_transaction',
+      help: 'Status requests that one transaction took from acceptance to its end.',
+      buckets: [1, 2, 3, 4, 5, 7, 10, 15, 20, 30, 50, 100],
+      registers,
+    }),
+    replays: new Counter({
+      name: 'outboxd_replays_total',
+      help: 'Submissions that an operator sent through again.',
+      registers,
+    }),
+  }
+}
+
+function houseInstruments(registry: Registry) {
+  const registers = [registry]
+  const loopLastSuccess = new Gauge({
+    name: 'outboxd_loop_last_success_timestamp_seconds',
+    help: 'Unix time at which a loop of this process last went through; 0 for never.',
+    labelNames: ['loop'],
+    registers,
+  })
+  for (const loop of loops) loopLastSuccess.set({ loop }, 0)
+  const buildInfo = new Gauge({
+    name: 'outboxd_build_info',
+    help: 'Always 1; the label says which version runs.',
+    labelNames: ['version'],
+    registers,
+  })
+  return { loopLastSuccess, buildInfo }
+}
+
+/** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics` refuses). */
+function addDefaults(registry: Registry): void {
+  collectDefaultMetrics({ register: registry })
+  for (const what of ['handles', 'requests', 'resources']) registry.removeSingleMetric(`nodejs_active_${what}_total`)
+}

@@ -1,0 +1,98 @@
+import { Registry } from 'prom-client'
+import {
+  type Breach,
+  type Endpoint,
+  type Outcome,
+  type PauseReason,
+  pauseReasons,
+  type State,
+  states,
+} from '../record.ts'
+import { countedCodes, createInstruments, type finishes, type Instruments, type loops } from './instruments.ts'
+
+/** How a submission ended. */
+export type Finish = (typeof finishes)[number]
+
+export type LoopName = (typeof loops)[number]
+
+/** What the databases say now; a loop reads it and hands it over, so that a scrape never waits for a database. */
+export interface Snapshot {
+  submissions: Record<State, number>
+  /** Outbox rows that nobody has taken yet. */
+  outboxWaiting: number
+  /** Creation of the oldest row that the service has not accepted, epoch ms; also behind a pause or in backoff. */
+  oldestUnsentMs: number | null
+  /** Acceptance of the oldest transaction that is still processing, epoch ms. */
+  oldestAcceptedMs: number | null
+  pauses: readonly PauseReason[]
+  rateCapacity: number
+  rateAvailable: number
+}
+
+/**
+ * What operators see through Prometheus (design.md, section 10). Parts declare the one method that they need.
+ *
+ * No method throws; a duration that is not a finite number is not observed, and a negative one, from two clocks that
+ * disagree, counts as 0.
+ */
+export interface Metrics {
+  requestDone(endpoint: Endpoint, outcome: Outcome, tookMs: number): void
+  /** The service sent an error code; codes outside the interface count as `other`. */
+  serviceError(code: string): void
+  breach(kind: Breach): void
+  /** A submission ended. `durationMs` runs from the row's creation; null where the table does not say when that was. */
+  finished(outcome: Finish, durationMs: number | null): void
+  /** A transaction ended after this many polls. */
+  transactionPolled(polls: number): void
+  waitedForSlot(waitMs: number): void
+  /** Slots that are left unused because someone else spends from the same budget. */
+  heldBack(slots: number): void
+  tokenExpires(atMs: number): void
+  replayed(count: number): void
+  loopSucceeded(loop: LoopName, atMs: number): void
+  setSnapshot(snapshot: Snapshot): void
+  /** The text of one scrape, in Prometheus' text format 0.0.4. */
+  render(): Promise<string>
+}
+
+/** Builds every metric of design.md, section 10, on a registry of its own. */
+export function createMetrics({ version }: { version: string }): Metrics {
+  const registry = new Registry()
+  const to = createInstruments(registry)
+  to.buildInfo.set({ version }, 1)
+  return {
+    requestDone(endpoint, outcome, tookMs) {
+      to.requests.inc({ endpoint, outcome })
+      ifFinite(tookMs, (ms) => to.requestSeconds.observe({ endpoint, outcome }, ms / 1000))
+    },
+    serviceError: (code) => to.serviceErrors.inc({ code: countedCodes.find((known) => known === code) ?? 'other' }),
+    breach: (kind) => to.contractBreaches.inc({ kind }),
+    finished(outcome, durationMs) {
+      to.finished.inc({ outcome })
+      ifFinite(durationMs, (ms) => to.submissionSeconds.observe({ outcome }, ms / 1000))
+    },
+    transactionPolled: (polls) => ifFinite(polls, (count) => to.pollsPerTransaction.observe(count)),
+    waitedForSlot: (waitMs) => ifFinite(waitMs, (ms) => to.slotWaitSeconds.observe(ms / 1000)),
+    heldBack: (slots) => ifFinite(slots, (count) => to.rateHeldBack.set(count)),
+    tokenExpires: (atMs) => ifFinite(atMs, (ms) => to.tokenExpiry.set(ms / 1000)),
+    replayed: (count) => ifFinite(count, (replays) => to.replays.inc(replays)),
+    loopSucceeded: (loop, atMs) => ifFinite(atMs, (ms) => to.loopLastSuccess.set({ loop }, ms / 1000)),
+    setSnapshot: (snapshot) => show(to, snapshot),
+    render: () => registry.metrics(),
+  }
+}
+
+function show(to: Instruments, snapshot: Snapshot): void {
+  for (const state of states) ifFinite(snapshot.submissions[state], (count) => to.submissions.set({ state }, count))
+  for (const reason of pauseReasons) to.paused.set({ reason }, snapshot.pauses.includes(reason) ? 1 : 0)
+  ifFinite(snapshot.outboxWaiting, (count) => to.outboxWaiting.set(count))
+  ifFinite(snapshot.oldestUnsentMs ?? 0, (ms) => to.oldestUnsent.set(ms / 1000))
+  ifFinite(snapshot.oldestAcceptedMs ?? 0, (ms) => to.oldestAccepted.set(ms / 1000))
+  ifFinite(snapshot.rateCapacity, (count) => to.rateCapacity.set(count))
+  ifFinite(snapshot.rateAvailable, (count) => to.rateAvailable.set(count))
+}
+
+/** prom-client throws on what is not a finite number and on counters that go down; a metric is not worth a crash. */
+function ifFinite(value: number | null | undefined, use: (atLeastZero: number) => void): void {
+  if (typeof value === 'number' && Number.isFinite(value)) use(Math.max(0, value))
+}

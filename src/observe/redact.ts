@@ -1,0 +1,98 @@
+/** What the log shows of a thrown value: enough to find the place, nothing of what it carried. */
+export interface ShownError {
+  class: string
+  message: string
+  /** SQLSTATE, or the system's word such as ECONNREFUSED. */
+  code?: string
+  /** Postgres' severity, such as ERROR or FATAL. */
+  severity?: string
+  /** Classes of the chain of causes, outermost first. */
+  causes?: string[]
+  /** Classes of the errors that an AggregateError holds. */
+  errors?: string[]
+}
+
+/** More causes or parts than this say nothing more. */
+const chainMax = 5
+const messageMax = 500
+/** Redaction reads this much; more than any message of ours, so that a secret is never cut before its end is seen. */
+const redactMax = 10_000
+
+export const withheld = '[withheld]'
+
+/**
+ * Reduces a thrown value to what may be logged. Never throws, whatever the value's getters do.
+ *
+ * Postgres' `detail`, `where` and parameters, nested configurations, stacks and properties of any other name are left
+ * out; so is the text of errors that quote the data they failed on.
+ */
+export function showError(error: unknown): ShownError {
+  try {
+    return shown(error)
+  } catch {
+    return { class: 'Error', message: withheld }
+  }
+}
+
+function shown(error: unknown): ShownError {
+  if (!(error instanceof Error))
+    return { class: typeof error, message: typeof error === 'string' ? redact(error) : withheld }
+  const { code, severity } = error as { code?: unknown; severity?: unknown }
+  const causes = causesOf(error)
+  const errors = error instanceof AggregateError ? error.errors.slice(0, chainMax).map(className) : []
+  return {
+    class: className(error),
+    message: quotesData(error, code) ? withheld : redact(error.message),
+    ...(isWord(code) && { code }),
+    ...(isWord(severity) && { severity }),
+    ...(causes.length > 0 && { causes }),
+    ...(errors.length > 0 && { errors }),
+  }
+}
+
+function causesOf(error: Error): string[] {
+  const classes: string[] = []
+  for (let cause = error.cause; cause != null && classes.length < chainMax; cause = (cause as Error).cause)
+    classes.push(className(cause))
+  return classes
+}
+
+function className(error: unknown): string {
+  if (!(error instanceof Error)) return typeof error
+  return /^[\w$]{1,60}$/.test(error.name) ? error.name : 'Error'
+}
+
+/**
+ * JSON.parse quotes the text that it could not read; Postgres quotes the value in data exceptions (class 22, such as
+ * `invalid input syntax for type numeric: "…"`) and says whatever a trigger of the client's raises (class P0).
+ */
+function quotesData(error: Error, code: unknown): boolean {
+  return error instanceof SyntaxError || (typeof code === 'string' && /^(22|P0)[0-9A-Z]{3}$/.test(code))
+}
+
+function isWord(value: unknown): value is string {
+  return typeof value === 'string' && /^[A-Z0-9_]{1,40}$/.test(value)
+}
+
+/**
+ * Takes credentials out of a text: user and password of any address, its query, Bearer and Basic tokens, JWTs, and
+ * what follows `password=`, `client_secret:` and the like. It takes too much rather than too little.
+ */
+export function redact(text: string): string {
+  return patterns
+    .reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text.slice(0, redactMax))
+    .slice(0, messageMax)
+}
+
+const gone = '[redacted]'
+const patterns: readonly (readonly [RegExp, string])[] = [
+  // To the last @ of the line: a password may hold spaces, slashes and further @.
+  [/:\/\/[^\n]*@/g, `://${gone}@`],
+  [/(:\/\/[^\s?"'<>]+)\?[^\s"'<>]*/g, `$1?${gone}`],
+  [/\b(bearer|basic)[\s:]+[\w.~+/=-]+/gi, `$1 ${gone}`],
+  [/\beyJ[\w-]+(\.[\w-]*)*/g, gone],
+  [
+    /\b(\w*(?:password|passwd|pwd|secret|token|authorization|api[_-]?key|client_id))\b["']?\s*[=:]\s*("[^"\n]*"?|'[^'\n]*'?|[^\s,;&}]+)/gi,
+    `$1=${gone}`,
+  ],
+]

@@ -1,0 +1,194 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { ConfigInvalid, readConfig, readStoreConfig } from '../src/config.ts'
+
+const complete = {
+  DATABASE_URL: 'postgres://erp:pw@db.example/erp',
+  SERVICE_BASE_URL: 'https://service.example/',
+  SERVICE_AUTH_URL: 'https://auth.example',
+  SERVICE_CLIENT_ID: 'id',
+  SERVICE_CLIENT_SECRET: 'secret',
+}
+
+describe('what is set and what is not', () => {
+  test('the defaults are those of design.md, section 10', () => {
+    expect(readConfig(complete)).toEqual({
+      databaseUrl: complete.DATABASE_URL,
+      stateDatabaseUrl: complete.DATABASE_URL,
+      outboxTable: 'outbox',
+      keyOnFailure: 'continue',
+      payloadMaxBytes: 1_000_000,
+      mappingsDir: 'mappings',
+      service: {
+        baseUrl: 'https://service.example',
+        authUrl: 'https://auth.example',
+        clientId: 'id',
+        clientSecret: 'secret',
+        ca: null,
+        cert: null,
+        key: null,
+        expiresInUnitMs: 1000,
+        tokenRefreshMs: 300_000,
+        requestTimeoutMs: 30_000,
+      },
+      rateLimit: { requests: 100, windowMs: 60_000 },
+      maxInFlight: 8,
+      unavailablePauseMs: 300_000,
+      unauthorizedPauseMs: 60_000,
+      uncertainPolicy: 'hold',
+      captureWindow: 1000,
+      http: { host: '127.0.0.1', port: 9464 },
+      logLevel: 'info',
+    })
+  })
+
+  test('an empty variable counts as not set', () => {
+    expect(readConfig({ ...complete, MAX_IN_FLIGHT: '', STATE_DATABASE_URL: '' })).toEqual(readConfig(complete))
+  })
+
+  test('seconds become whole milliseconds, with decimals for compressed time', () => {
+    const set = { ...complete, RATE_LIMIT_WINDOW_SECONDS: '1.001', TOKEN_EXPIRES_IN_UNIT: 'minutes' }
+    expect(readConfig(set).rateLimit.windowMs).toBe(1001)
+    expect(readConfig(set).service.expiresInUnitMs).toBe(60_000)
+  })
+
+  test('commands on the databases need the databases alone', () => {
+    const { DATABASE_URL } = complete
+    expect(readStoreConfig({ DATABASE_URL, SERVICE_BASE_URL: 'nonsense' }).databaseUrl).toBe(DATABASE_URL)
+  })
+})
+
+describe('mistakes', () => {
+  test('every mistake is reported at once, with the name of its variable', () => {
+    const problems = problemsOf({
+      STATE_DATABASE_URL: 'mysql://x',
+      OUTBOX_TABLE: 'a.b.c',
+      SERVICE_BASE_URL: 'nonsense',
+      RATE_LIMIT_REQUESTS: '1e3',
+      MAX_IN_FLIGHT: '0',
+      REQUEST_TIMEOUT_SECONDS: '-1',
+      UNCERTAIN_POLICY: 'guess',
+      HTTP_PORT: '70000',
+    })
+    for (const name of [
+      'DATABASE_URL is required',
+      'STATE_DATABASE_URL must begin with postgres://',
+      'OUTBOX_TABLE must be a table name',
+      'SERVICE_BASE_URL must be an address',
+      'SERVICE_AUTH_URL is required',
+      'SERVICE_CLIENT_ID is required',
+      'SERVICE_CLIENT_SECRET is required',
+      'RATE_LIMIT_REQUESTS must be a whole number',
+      'MAX_IN_FLIGHT must be at least 1',
+      'REQUEST_TIMEOUT_SECONDS must be a number of seconds',
+      'UNCERTAIN_POLICY',
+      'HTTP_PORT must be at most 65535',
+    ])
+      expect(problems.filter((problem) => problem.startsWith(name))).toHaveLength(1)
+    expect(problems).toHaveLength(12)
+  })
+
+  test('the databases’ mistakes are reported at once too, when only they are read', () => {
+    expect(() => readStoreConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
+  })
+
+  test.each(['DATABASE_URL', 'STATE_DATABASE_URL'])('a wrong %s is never quoted', (name) => {
+    const said = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
+    expect(said).toContain(name)
+    expect(said).not.toContain('hunter2')
+  })
+
+  test.each([
+    'https://me:hunter2@service.example',
+    'https://:hunter2@service.example',
+  ])('credentials in the service’s address are refused and not repeated: %s', (address) => {
+    const said = problemsOf({ ...complete, SERVICE_BASE_URL: address }).join('\n')
+    expect(said).toMatch(/^SERVICE_BASE_URL must not contain a user name or password/)
+    expect(said).not.toContain('hunter2')
+  })
+
+  test.each([
+    'https://service.example/?v=1',
+    'https://service.example#x',
+  ])('an address that a path cannot be appended to is refused: %s', (address) => {
+    expect(problemsOf({ ...complete, SERVICE_BASE_URL: address })).toEqual([
+      expect.stringContaining('must not contain ?'),
+    ])
+  })
+
+  test.each([
+    'http://service.example',
+    'http://10.0.0.1',
+    'http://localhost.example',
+    'ftp://localhost',
+  ])('only https leaves this machine: %s is refused', (address) => {
+    expect(problemsOf({ ...complete, SERVICE_AUTH_URL: address })).toEqual([expect.stringContaining('must be https')])
+  })
+
+  test.each(['http://localhost:8080', 'http://127.0.0.1:8080', 'http://[::1]:8080'])('%s is loopback', (address) => {
+    expect(readConfig({ ...complete, SERVICE_AUTH_URL: address }).service.authUrl).toBe(address)
+  })
+
+  test('a client certificate without its key is a mistake', () => {
+    const cert = fileWith('PEM')
+    expect(problemsOf({ ...complete, SERVICE_CERT_FILE: cert })).toEqual([
+      'SERVICE_CERT_FILE and SERVICE_KEY_FILE belong together: set both or neither',
+    ])
+  })
+})
+
+describe('files', () => {
+  test.each([
+    ['DATABASE_URL', 'postgres://a', (env: Env) => readConfig(env).databaseUrl],
+    ['STATE_DATABASE_URL', 'postgres://b', (env: Env) => readConfig(env).stateDatabaseUrl],
+    ['SERVICE_CLIENT_ID', 'some-id', (env: Env) => readConfig(env).service.clientId],
+    ['SERVICE_CLIENT_SECRET', 'some-secret', (env: Env) => readConfig(env).service.clientSecret],
+  ])('%s may come from a file, whose last line break does not count', (name, value, read) => {
+    const env = { ...complete, [name]: undefined, [`${name}_FILE`]: fileWith(`${value}\n`) }
+    expect(read(env)).toBe(value)
+  })
+
+  test('a secret and its file are not both set', () => {
+    const problems = problemsOf({ ...complete, SERVICE_CLIENT_SECRET_FILE: fileWith('other') })
+    expect(problems).toEqual(['SERVICE_CLIENT_SECRET and SERVICE_CLIENT_SECRET_FILE are both set: set one of them'])
+  })
+
+  test('a file that cannot be read is one mistake, with its path', () => {
+    const problems = problemsOf({ ...complete, DATABASE_URL: undefined, DATABASE_URL_FILE: '/nowhere/at/all' })
+    expect(problems).toEqual(['DATABASE_URL_FILE: cannot read /nowhere/at/all (ENOENT)'])
+  })
+
+  test('an empty secret file is a mistake', () => {
+    const env = { ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE: fileWith('\n') }
+    expect(problemsOf(env)).toEqual([expect.stringContaining('SERVICE_CLIENT_SECRET must not be empty')])
+  })
+
+  test('certificates are read as texts', () => {
+    const files = {
+      SERVICE_CA_FILE: fileWith('CA'),
+      SERVICE_CERT_FILE: fileWith('CERT'),
+      SERVICE_KEY_FILE: fileWith('KEY'),
+    }
+    expect(readConfig({ ...complete, ...files }).service).toMatchObject({ ca: 'CA', cert: 'CERT', key: 'KEY' })
+  })
+})
+
+type Env = Record<string, string | undefined>
+
+function problemsOf(env: Env): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return error.problems
+    throw error
+  }
+  return []
+}
+
+function fileWith(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'outboxd-config-')), 'value')
+  writeFileSync(path, text)
+  return path
+}

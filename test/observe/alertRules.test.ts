@@ -1,0 +1,105 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { createMetrics } from '../../src/observe/metrics.ts'
+
+const root = new URL('../../', import.meta.url)
+const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
+
+interface Rule {
+  alert?: string
+  record?: string
+  expr: string
+  labels?: { severity?: string }
+  annotations?: { summary?: string; runbook_url?: string }
+}
+
+const groups: { rules: Rule[] }[] = parse(read('deploy/prometheus-rules.yaml')).groups
+const rules = groups.flatMap((group) => group.rules)
+const alerts = rules.filter(({ alert }) => alert)
+const runbook = read('docs/runbook.md')
+const scrape = await createMetrics({ version: '1' }).render()
+
+test('there are rules', () => {
+  expect(alerts.length).toBeGreaterThan(15)
+})
+
+describe.each(rules.map((rule) => [rule.alert ?? rule.record, rule] as const))('%s', (_name, rule) => {
+  test('asks for metrics that exist, with label values that exist', () => {
+    expect(unknownSelectors(rule.expr)).toEqual([])
+  })
+
+  test('asks for ratios that are recorded', () => {
+    const recorded = rules.map(({ record }) => record)
+    const asked = rule.expr.match(/\boutboxd:[\w:]+/g) ?? []
+    expect(asked.filter((name) => !recorded.includes(name))).toEqual([])
+  })
+})
+
+describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { labels, annotations }) => {
+  test('says how urgent it is, what happened, and where to read on', () => {
+    expect(['page', 'ticket']).toContain(labels?.severity)
+    expect(annotations?.summary).toMatch(/\w/)
+    expect(annotations?.runbook_url).toBe(`docs/runbook.md#${name?.toLowerCase()}`)
+    expect(anchors(runbook)).toContain(name?.toLowerCase())
+  })
+
+  test('has seen its own test', () => {
+    expect(read('deploy/prometheus-rules.test.yaml')).toContain(`alertname="${name}"`)
+  })
+})
+
+test('the runbook has no section for an alert that does not exist', () => {
+  const sections = anchors(runbook).filter((anchor) => anchor.startsWith('outboxd'))
+  expect(sections.toSorted()).toEqual(alerts.map(({ alert }) => alert?.toLowerCase()).toSorted())
+})
+
+test('the check itself sees a misspelt metric, label or value', () => {
+  for (const wrong of [
+    'outboxd_request_total',
+    'outboxd_paused{cause="operator"}',
+    'outboxd_paused{reason=~"operator|unauthorised"}',
+    'outboxd_request_duration_seconds_bucket{le="2.1"}',
+  ])
+    expect(unknownSelectors(wrong)).toHaveLength(1)
+})
+
+test.skipIf(spawnSync('promtool', ['--version']).error)(
+  'promtool runs the rules’ own tests',
+  { timeout: 60_000 },
+  () => {
+    const run = spawnSync('promtool', ['test', 'rules', 'prometheus-rules.test.yaml'], {
+      cwd: new URL('deploy/', root),
+      encoding: 'utf8',
+    })
+    expect(run.stdout + run.stderr).toContain('SUCCESS')
+    expect(run.status).toBe(0)
+  },
+)
+
+/** The selectors of an expression that match no series of a fresh scrape; each alternative of `a|b` must match. */
+function unknownSelectors(expr: string): string[] {
+  return [...expr.matchAll(/\b(outboxd_\w+)(?:\{([^}]*)\})?/g)]
+    .filter(([, name = '', matchers = '']) => !isKnown(name, matchers))
+    .map(([selector]) => selector)
+}
+
+function isKnown(name: string, matchers: string): boolean {
+  const series = scrape.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
+  return series.length > 0 && [...matchers.matchAll(/(\w+)\s*[=!]~?\s*"([^"]*)"/g)].every(hasValues(series))
+}
+
+function hasValues(series: readonly string[]) {
+  return ([, label, pattern = '']: RegExpExecArray) => {
+    const values = series.map((line) => new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1])
+    return pattern
+      .replaceAll('\\\\', '\\')
+      .split('|')
+      .every((one) => values.some((value) => value !== undefined && new RegExp(`^(?:${one})$`).test(value)))
+  }
+}
+
+function anchors(markdown: string): string[] {
+  return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'))
+}

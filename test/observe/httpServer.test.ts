@@ -1,0 +1,120 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Registry } from 'prom-client'
+import { afterEach, expect, test } from 'vitest'
+import { type HttpServer, type HttpServerDeps, startHttpServer } from '../../src/observe/httpServer.ts'
+
+const started: HttpServer[] = []
+afterEach(async () => {
+  for (const server of started.splice(0)) await server.close()
+})
+
+test('/metrics answers the scrape as Prometheus’ text', async () => {
+  const { get } = await setup()
+  const answer = await get('/metrics?from=prometheus')
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-type')).toBe(Registry.PROMETHEUS_CONTENT_TYPE)
+  expect(await answer.text()).toBe('a 1\n')
+})
+
+test('/livez and /readyz answer 200 as long as there is no reason against it', async () => {
+  const { get } = await setup()
+  for (const path of ['/livez', '/readyz']) {
+    const answer = await get(path)
+    expect(answer.status).toBe(200)
+    expect(await answer.json()).toEqual({ ok: true, reasons: [] })
+  }
+})
+
+test('what is not ready may be alive', async () => {
+  const { get } = await setup({ ready: () => ({ reasons: ['the ledger cannot be reached', 'paused: throttled'] }) })
+  const answer = await get('/readyz')
+  expect(answer.status).toBe(503)
+  expect(await answer.json()).toEqual({ ok: false, reasons: ['the ledger cannot be reached', 'paused: throttled'] })
+  expect((await get('/livez')).status).toBe(200)
+})
+
+test('a dead loop makes /livez answer 503', async () => {
+  const { get } = await setup({ live: () => ({ reasons: ['the loop capture has not gone through for 600 s'] }) })
+  expect((await get('/livez')).status).toBe(503)
+})
+
+test('HEAD gets the same head and no body', async () => {
+  const { get } = await setup()
+  const answer = await get('/metrics', { method: 'HEAD' })
+  expect(answer.status).toBe(200)
+  expect(answer.headers.get('content-length')).toBe('4')
+  expect(await answer.text()).toBe('')
+})
+
+test('other addresses and other methods are told what there is', async () => {
+  const { get } = await setup()
+  const nowhere = await get('/')
+  expect(nowhere.status).toBe(404)
+  expect(await nowhere.text()).toContain('/metrics, /livez and /readyz')
+  const wrong = await get('/metrics', { method: 'POST', body: 'x'.repeat(100_000) })
+  expect(wrong.status).toBe(405)
+  expect(wrong.headers.get('allow')).toBe('GET, HEAD')
+})
+
+test.each<[string, Partial<HttpServerDeps>]>([
+  ['/metrics', { metrics: { render: () => Promise.reject(new Error('hunter2')) } }],
+  ['/readyz', { ready: () => fail() }],
+  ['/livez', { live: () => fail() }],
+])('%s that fails answers 500 in words, keeps its secrets, and the server goes on', async (path, broken) => {
+  const { get } = await setup(broken)
+  const answer = await get(path)
+  expect(answer.status).toBe(500)
+  const words = await answer.text()
+  expect(words).toContain('could not be worked out')
+  expect(words).not.toContain('hunter2')
+  expect((await get('/nowhere')).status).toBe(404)
+})
+
+test('a request that never ends does not keep the server from closing', { timeout: 2_000 }, async () => {
+  const { server } = await setup()
+  const socket = connect(server.port, '127.0.0.1')
+  // A whole request, whose answer shows that the server has the connection, and half of another.
+  socket.write('GET /livez HTTP/1.1\r\nhost: x\r\n\r\nGET /metrics HTTP/1.1\r\n')
+  await once(socket, 'data')
+  // Whether the other side sees an end or a reset is the network's matter.
+  socket.on('error', () => {})
+  const closed = new Promise((resolve) => socket.once('close', resolve))
+  await server.close()
+  started.splice(0)
+  await closed
+})
+
+test('an endless header is cut off', async () => {
+  const { server } = await setup()
+  const socket = connect(server.port, '127.0.0.1')
+  socket.write(`GET /metrics HTTP/1.1\r\nx: ${'x'.repeat(20_000)}\r\n\r\n`)
+  const [head] = await once(socket, 'data')
+  expect(String(head)).toMatch(/^HTTP\/1\.1 431 /)
+  socket.destroy()
+})
+
+test('an address in use is named, with the variables that change it', async () => {
+  const { server } = await setup()
+  await expect(startHttpServer({ ...quiet, port: server.port })).rejects.toThrow(
+    `cannot listen on 127.0.0.1 port ${server.port} (EADDRINUSE): set HTTP_HOST and HTTP_PORT`,
+  )
+})
+
+const quiet: HttpServerDeps = {
+  host: '127.0.0.1',
+  port: 0,
+  metrics: { render: async () => 'a 1\n' },
+  live: () => ({ reasons: [] }),
+  ready: () => ({ reasons: [] }),
+}
+
+async function setup(deps: Partial<HttpServerDeps> = {}) {
+  const server = await startHttpServer({ ...quiet, ...deps })
+  started.push(server)
+  return { server, get: (path: string, init?: RequestInit) => fetch(`${server.url}${path}`, init) }
+}
+
+function fail(): never {
+  throw new Error('hunter2')
+}

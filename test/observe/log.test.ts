@@ -1,0 +1,198 @@
+import { describe, expect, test } from 'vitest'
+import { createLog, type LogFields } from '../../src/observe/log.ts'
+import { redact } from '../../src/observe/redact.ts'
+
+describe('lines', () => {
+  test('a line is one JSON object: level, ISO time, event, fields', () => {
+    const { log, lines, text } = setup()
+    log.info('submission ended', { submissionId: '42', state: 'completed', durationMs: 1200, transactionId: 'tx-1' })
+    expect(text().trim().split('\n')).toHaveLength(1)
+    expect(lines()[0]).toEqual({
+      level: 'info',
+      time: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+      event: 'submission ended',
+      submissionId: '42',
+      state: 'completed',
+      durationMs: 1200,
+      transactionId: 'tx-1',
+    })
+  })
+
+  test('a level silences what is below it', () => {
+    const { log, lines } = setup('error')
+    log.info('a')
+    log.warn('b')
+    log.error('c')
+    expect(lines().map(({ event }) => event)).toEqual(['c'])
+  })
+
+  test('a field that is not on the list is not written, whatever the types were told', () => {
+    const { log, text } = setup()
+    log.info('x', { payload: '{"customerId":"4711"}', body: 'Jane Doe', level: 'hacked' } as LogFields)
+    expect(text()).not.toMatch(/4711|Jane|hacked/)
+  })
+
+  test('sentences do not pass as a reason, a code or an identifier', () => {
+    const { log, lines } = setup()
+    log.warn('x', {
+      reason: 'customer Jane Doe not found',
+      code: 'the customer, Jane Doe',
+      transactionId: 'Jane Doe',
+      state: 'Jane Doe' as 'queued',
+      count: 'Jane Doe' as unknown as number,
+    })
+    expect(JSON.stringify(lines())).not.toContain('Jane')
+    expect(lines()[0]).toMatchObject({ reason: '[withheld]', code: '[withheld]', count: '[withheld]' })
+  })
+
+  test('a line break in a value starts no second line', () => {
+    const { log, lines } = setup()
+    log.info('x\n{"event":"forged"}', { outboxId: '1\n2' })
+    expect(lines()).toHaveLength(1)
+  })
+})
+
+describe('errors', () => {
+  test('a unique violation shows its code and severity, never its detail', () => {
+    const error = Object.assign(new Error('duplicate key value violates unique constraint "customers_email_key"'), {
+      name: 'error',
+      code: '23505',
+      severity: 'ERROR',
+      detail: 'Key (email)=(jane@doe.example) already exists.',
+      where: 'COPY customers, line 1: "jane"',
+      parameters: ['jane@doe.example'],
+    })
+    expect(shown(error)).toEqual({
+      class: 'error',
+      message: 'duplicate key value violates unique constraint "customers_email_key"',
+      code: '23505',
+      severity: 'ERROR',
+    })
+  })
+
+  test.each([
+    ['22P02', 'invalid input syntax for type numeric: "Jane Doe"'],
+    ['P0001', 'trigger says: no such customer Jane Doe'],
+  ])('Postgres’ messages of class %s quote data and are withheld', (code, message) => {
+    expect(shown(Object.assign(new Error(message), { code }))).toEqual({ class: 'Error', message: '[withheld]', code })
+  })
+
+  test('the message of JSON.parse quotes the text, and is withheld', () => {
+    expect(shown(thrownBy(() => JSON.parse('Jane Doe')))).toEqual({ class: 'SyntaxError', message: '[withheld]' })
+  })
+
+  test('the message of any other error is redacted', () => {
+    expect(shown(new Error('connect postgres://erp:hunter2@db/erp: refused'))).toEqual({
+      class: 'Error',
+      message: 'connect postgres://[redacted]@db/erp: refused',
+    })
+  })
+
+  test('a configuration that hangs off an error stays there', () => {
+    const error = Object.assign(new Error('connection terminated'), {
+      client: { connectionParameters: { password: 'hunter2', connectionString: 'postgres://erp:hunter2@db/erp' } },
+      config: { headers: { authorization: 'Bearer hunter2' } },
+      toJSON: () => ({ password: 'hunter2' }),
+    })
+    expect(shown(error)).toEqual({ class: 'Error', message: 'connection terminated' })
+  })
+
+  test('of causes and of parts there are class names alone', () => {
+    const inner = new TypeError('postgres://erp:hunter2@db/erp')
+    const middle = new Error('Bearer hunter2', { cause: inner })
+    const error = new AggregateError([new RangeError('hunter2'), 'hunter2'], 'all failed', { cause: middle })
+    expect(shown(error)).toEqual({
+      class: 'AggregateError',
+      message: 'all failed',
+      causes: ['Error', 'TypeError'],
+      errors: ['RangeError', 'string'],
+    })
+  })
+
+  test('a system error shows its code: Node’s AggregateError of a refused connection has no message', () => {
+    const error = Object.assign(new AggregateError([new Error('x')], ''), { code: 'ECONNREFUSED' })
+    expect(shown(error)).toMatchObject({ class: 'AggregateError', code: 'ECONNREFUSED' })
+  })
+
+  test('a chain of causes that bites its tail ends', () => {
+    const error = new Error('x')
+    error.cause = error
+    expect((shown(error) as { causes: string[] }).causes).toHaveLength(5)
+  })
+
+  test('an error that throws when it is looked at is still a line', () => {
+    const error = Object.defineProperty(new Error('x'), 'message', {
+      get() {
+        throw new Error('hunter2')
+      },
+    })
+    expect(shown(error)).toEqual({ class: 'Error', message: '[withheld]' })
+  })
+
+  test('a class name is not a way in either', () => {
+    const error = Object.assign(new Error('x'), { name: 'Bearer hunter2', code: 'hunter2', severity: { a: 'hunter2' } })
+    expect(shown(error)).toEqual({ class: 'Error', message: 'x' })
+  })
+
+  test.each([
+    ['postgres://erp:hunter2@db/erp'],
+    [{ password: 'hunter2' }],
+    [7],
+    [Symbol('hunter2')],
+  ])('thrown things that are no errors are reduced too: %s', (thrown) => {
+    expect(JSON.stringify(shown(thrown))).not.toContain('hunter2')
+  })
+})
+
+test.each([
+  [
+    'connect to postgres://erp:hunter2@db.example:5432/erp failed',
+    'connect to postgres://[redacted]@db.example:5432/erp failed',
+  ],
+  ['postgresql://erp:hun@ter2@db/erp', 'postgresql://[redacted]@db/erp'],
+  ['postgres://erp:hun ter2/x@db/erp', 'postgres://[redacted]@db/erp'],
+  ['GET https://service.example/x?token=hunter2 failed', 'GET https://service.example/x?[redacted] failed'],
+  ['header Authorization: Bearer hunter2.abc', 'header Authorization=[redacted] [redacted]'],
+  ['sent bearer hunter2==', 'sent bearer [redacted]'],
+  ['got eyJhbGciOi.eyJzdWIi.c2ln here', 'got [redacted] here'],
+  ['{"client_secret":"hunter2 x","a":1}', '{"client_secret=[redacted],"a":1}'],
+  ['host=db password=hunter2 user=erp', 'host=db password=[redacted] user=erp'],
+  ['nothing to hide at https://service.example/api', 'nothing to hide at https://service.example/api'],
+])('%s reads %s', (text, clean) => {
+  expect(redact(text)).toBe(clean)
+})
+
+test('a long message is cut, and not in the middle of a secret', () => {
+  const text = redact(`${'x'.repeat(480)} postgres://erp:${'hunter2'.repeat(100)}@db/erp`)
+  expect(text.length).toBeLessThanOrEqual(500)
+  expect(text).not.toContain('hunter2')
+})
+
+function setup(level = 'info') {
+  let written = ''
+  const log = createLog(level, {
+    write(line) {
+      written += line
+    },
+  })
+  const lines = (): Record<string, unknown>[] =>
+    written
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line))
+  return { log, lines, text: () => written }
+}
+
+function shown(error: unknown): unknown {
+  const { log, lines } = setup()
+  log.error('x', { error })
+  return lines()[0]?.error
+}
+
+function thrownBy(act: () => unknown): unknown {
+  try {
+    act()
+  } catch (error) {
+    return error
+  }
+}

@@ -1,0 +1,182 @@
+import { spawnSync } from 'node:child_process'
+import { expect, test } from 'vitest'
+import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
+import { breaches, endpoints, outcomes, pauseReasons, states } from '../../src/record.ts'
+
+const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
+
+test('every metric of design.md is there from the start, with every label value at 0', async () => {
+  const { value } = await scrape(createMetrics({ version: '1.2.3' }))
+  const zeros = [
+    ...endpoints.flatMap((endpoint) =>
+      outcomes.flatMap((outcome) => [
+        `outboxd_requests_total{endpoint="${endpoint}",outcome="${outcome}"}`,
+        `outboxd_request_duration_seconds_count{endpoint="${endpoint}",outcome="${outcome}"}`,
+        `outboxd_request_duration_seconds_bucket{le="2",endpoint="${endpoint}",outcome="${outcome}"}`,
+      ]),
+    ),
+    ...['E001', 'E002', 'E003', 'other'].map((code) => `outboxd_service_errors_total{code="${code}"}`),
+    'outboxd_rate_limit_capacity',
+    'outboxd_rate_limit_available',
+    'outboxd_rate_limit_held_back',
+    'outboxd_rate_limit_wait_seconds_count',
+    'outboxd_token_expiry_timestamp_seconds',
+    ...pauseReasons.map((reason) => `outboxd_paused{reason="${reason}"}`),
+    ...states.map((state) => `outboxd_submissions{state="${state}"}`),
+    'outboxd_outbox_waiting',
+    'outboxd_oldest_unsent_timestamp_seconds',
+    'outboxd_oldest_accepted_timestamp_seconds',
+    ...finishes.map((outcome) => `outboxd_submissions_finished_total{outcome="${outcome}"}`),
+    ...finishes.map((outcome) => `outboxd_submission_duration_seconds_count{outcome="${outcome}"}`),
+    'outboxd_polls_per_transaction_count',
+    'outboxd_replays_total',
+    ...breaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
+    ...['capture', 'dispatch', 'report', 'reconcile', 'observe', 'schedule'].map(
+      (loop) => `outboxd_loop_last_success_timestamp_seconds{loop="${loop}"}`,
+    ),
+  ]
+  expect(zeros.filter((series) => value(series) !== '0')).toEqual([])
+  expect(value('outboxd_build_info{version="1.2.3"}')).toBe('1')
+  expect(value('process_start_time_seconds')).toBeDefined()
+})
+
+test('no event adds a series: label values are a closed set', async () => {
+  const metrics = createMetrics({ version: '1' })
+  const before = (await scrape(metrics)).ours
+  for (const endpoint of endpoints) for (const outcome of outcomes) metrics.requestDone(endpoint, outcome, 10)
+  for (const code of ['E001', 'E002', 'E003', 'E999', 'customer 4711 not found', '__proto__'])
+    metrics.serviceError(code)
+  for (const kind of breaches) metrics.breach(kind)
+  metrics.finished('completed', 10)
+  metrics.loopSucceeded('capture', 1)
+  metrics.setSnapshot(snapshot)
+  expect((await scrape(metrics)).ours).toEqual(before)
+})
+
+test('each method moves its own metrics, milliseconds as seconds', async () => {
+  const metrics = createMetrics({ version: '1' })
+  metrics.requestDone('submit', 'ok', 2000)
+  metrics.requestDone('submit', 'ok', 2001)
+  metrics.serviceError('E003')
+  metrics.serviceError('E777')
+  metrics.breach('missing_id')
+  metrics.finished('failed', 90_000)
+  metrics.finished('failed', null)
+  metrics.transactionPolled(3)
+  metrics.waitedForSlot(1500)
+  metrics.heldBack(12)
+  metrics.tokenExpires(1_800_000_000_500)
+  metrics.replayed(7)
+  metrics.loopSucceeded('report', 1_700_000_000_000)
+  const { value } = await scrape(metrics)
+  expect(value('outboxd_requests_total{endpoint="submit",outcome="ok"}')).toBe('2')
+  expect(value('outboxd_request_duration_seconds_bucket{le="2",endpoint="submit",outcome="ok"}')).toBe('1')
+  expect(value('outboxd_service_errors_total{code="E003"}')).toBe('1')
+  expect(value('outboxd_service_errors_total{code="other"}')).toBe('1')
+  expect(value('outboxd_contract_breaches_total{kind="missing_id"}')).toBe('1')
+  expect(value('outboxd_submissions_finished_total{outcome="failed"}')).toBe('2')
+  expect(value('outboxd_submission_duration_seconds_sum{outcome="failed"}')).toBe('90')
+  expect(value('outboxd_submission_duration_seconds_count{outcome="failed"}')).toBe('1')
+  expect(value('outboxd_polls_per_transaction_sum')).toBe('3')
+  expect(value('outboxd_rate_limit_wait_seconds_sum')).toBe('1.5')
+  expect(value('outboxd_rate_limit_held_back')).toBe('12')
+  expect(value('outboxd_token_expiry_timestamp_seconds')).toBe('1800000000.5')
+  expect(value('outboxd_replays_total')).toBe('7')
+  expect(value('outboxd_loop_last_success_timestamp_seconds{loop="report"}')).toBe('1700000000')
+})
+
+test('a snapshot sets every gauge of the databases, and the next one takes back what is over', async () => {
+  const metrics = createMetrics({ version: '1' })
+  metrics.setSnapshot(snapshot)
+  const during = await scrape(metrics)
+  expect(during.value('outboxd_submissions{state="uncertain"}')).toBe('6')
+  expect(during.value('outboxd_paused{reason="throttled"}')).toBe('1')
+  expect(during.value('outboxd_paused{reason="operator"}')).toBe('0')
+  expect(during.value('outboxd_outbox_waiting')).toBe('40')
+  expect(during.value('outboxd_oldest_unsent_timestamp_seconds')).toBe('1700000000.25')
+  expect(during.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('1700000001')
+  expect(during.value('outboxd_rate_limit_capacity')).toBe('100')
+  expect(during.value('outboxd_rate_limit_available')).toBe('99')
+
+  metrics.setSnapshot({ ...snapshot, pauses: [], oldestUnsentMs: null, oldestAcceptedMs: null })
+  const after = await scrape(metrics)
+  expect(after.value('outboxd_paused{reason="throttled"}')).toBe('0')
+  expect(after.value('outboxd_oldest_unsent_timestamp_seconds')).toBe('0')
+  expect(after.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('0')
+})
+
+test('numbers that make no sense neither throw nor show', async () => {
+  const metrics = createMetrics({ version: '1' })
+  for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
+    metrics.requestDone('token', 'ok', nonsense)
+    metrics.finished('completed', nonsense)
+    metrics.waitedForSlot(nonsense)
+    metrics.replayed(nonsense)
+    metrics.tokenExpires(nonsense)
+    metrics.setSnapshot({ ...snapshot, rateCapacity: nonsense })
+  }
+  metrics.replayed(-1)
+  metrics.finished('discarded', -5)
+  const { value, text } = await scrape(metrics)
+  expect(text).not.toMatch(/^outboxd_.*(nan|inf)$/im)
+  expect(value('outboxd_requests_total{endpoint="token",outcome="ok"}')).toBe('3')
+  expect(value('outboxd_replays_total')).toBe('0')
+  expect(value('outboxd_submission_duration_seconds_bucket{le="1",outcome="discarded"}')).toBe('1')
+})
+
+test('two sets of metrics in one process do not share anything', async () => {
+  const one = createMetrics({ version: '1' })
+  const other = createMetrics({ version: '2' })
+  one.replayed(3)
+  expect((await scrape(other)).value('outboxd_replays_total')).toBe('0')
+})
+
+test('every metric of ours says what it counts, and no gauge is named like a counter', async () => {
+  const { text } = await scrape(createMetrics({ version: '1' }))
+  const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
+  expect(types.filter(([, name, type]) => name?.endsWith('_total') !== (type === 'counter'))).toEqual([])
+  for (const [, name] of types) expect(text).toMatch(new RegExp(`^# HELP ${name} \\S.{10}`, 'm'))
+})
+
+test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds nothing to say about a scrape', async () => {
+  const metrics = createMetrics({ version: '1' })
+  metrics.requestDone('submit', 'ok', 100)
+  metrics.setSnapshot(snapshot)
+  const check = spawnSync('promtool', ['check', 'metrics'], { input: await metrics.render(), encoding: 'utf8' })
+  expect(check.stdout + check.stderr).toBe('')
+  expect(check.status).toBe(0)
+})
+
+const snapshot: Snapshot = {
+  submissions: {
+    queued: 1,
+    sending: 2,
+    accepted: 3,
+    completed: 4,
+    failed: 5,
+    rejected: 5,
+    uncertain: 6,
+    discarded: 7,
+  },
+  outboxWaiting: 40,
+  oldestUnsentMs: 1_700_000_000_250,
+  oldestAcceptedMs: 1_700_000_001_000,
+  pauses: ['throttled', 'unavailable'],
+  rateCapacity: 100,
+  rateAvailable: 99,
+}
+
+async function scrape(metrics: { render(): Promise<string> }) {
+  const text = await metrics.render()
+  const values = new Map(
+    text
+      .split('\n')
+      .filter((line) => line && !line.startsWith('#'))
+      .map((line) => [line.slice(0, line.lastIndexOf(' ')), line.slice(line.lastIndexOf(' ') + 1)] as const),
+  )
+  return {
+    text,
+    value: (series: string) => values.get(series),
+    ours: [...values.keys()].filter((series) => series.startsWith('outboxd_')),
+  }
+}
