@@ -1,0 +1,85 @@
+/** An exact decimal number: ±0.`digits` × 10^`point`. `digits` has no zero at either end; empty means zero. */
+export interface Decimal {
+  readonly negative: boolean
+  readonly digits: string
+  readonly point: number
+}
+
+export type Rounding = 'half-even' | 'half-up'
+
+/** Longer than any number that somebody meant, and short enough to calculate with. */
+export const numberCharactersMax = 1000
+
+const jsonNumber = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/
+const plainNumber = /^([+-]?)(\d+)(?:\.(\d+))?$/
+
+/** Reads a JSON number, exponent and all; null for anything else. */
+export function parseJsonNumber(text: string): Decimal | null {
+  return parse(text, jsonNumber)
+}
+
+/** Reads a number that came as text: digits, an optional sign, a point; null for anything else. */
+export function parsePlainNumber(text: string): Decimal | null {
+  return parse(text, plainNumber)
+}
+
+/** Digits before the point, at least 0. */
+export function countWholeDigits(number: Decimal): number {
+  return Math.max(number.point, 0)
+}
+
+/** Digits after the point that are not trailing zeros. */
+export function countDecimals(number: Decimal): number {
+  return Math.max(number.digits.length - number.point, 0)
+}
+
+/**
+ * Rounds to `scale` decimals.
+ *
+ *               2.345  2.355  -2.345  2.3451
+ *   half-even   2.34   2.36   -2.34   2.35
+ *   half-up     2.35   2.36   -2.35   2.35     (a half goes away from zero, as merchants do)
+ */
+export function roundDecimal(number: Decimal, scale: number, rounding: Rounding): Decimal {
+  const keep = number.point + scale
+  if (number.digits.length <= keep) return number
+  if (keep < 0) return zero
+  const kept = number.digits.slice(0, keep)
+  const rest = number.digits.slice(keep)
+  if (!roundsUp(kept, rest, rounding)) return normalize(number.negative, kept, number.point)
+  const raised = String(BigInt(kept) + 1n) // BigInt('') is 0n
+  return normalize(number.negative, raised, number.point + raised.length - keep)
+}
+
+/** Writes the number with exactly `scale` decimals, as a JSON number. It must not have more. */
+export function writeDecimal(number: Decimal, scale: number): string {
+  const { digits, point } = number
+  const whole = point > 0 ? digits.slice(0, point).padEnd(point, '0') : '0'
+  const decimals = ('0'.repeat(Math.max(-point, 0)) + digits.slice(Math.max(point, 0))).padEnd(scale, '0')
+  return (number.negative ? '-' : '') + whole + (scale > 0 ? `.${decimals}` : '')
+}
+
+const zero: Decimal = { negative: false, digits: '', point: 0 }
+
+function parse(text: string, form: RegExp): Decimal | null {
+  if (text.length > numberCharactersMax) return null
+  const match = form.exec(text)
+  if (match === null) return null
+  const [, sign, whole = '', decimals = '', exponent = '0'] = match
+  // An exponent beyond a double's range becomes Infinity, which is beyond every type's range too.
+  return normalize(sign === '-', whole + decimals, whole.length + Number(exponent))
+}
+
+/** Takes the zeros off both ends. Zero has one form, so -0 is 0. */
+function normalize(negative: boolean, digits: string, point: number): Decimal {
+  let start = 0
+  let end = digits.length
+  while (digits.charCodeAt(start) === 0x30) start++
+  while (end > start && digits.charCodeAt(end - 1) === 0x30) end--
+  return start === end ? zero : { negative, digits: digits.slice(start, end), point: point - start }
+}
+
+function roundsUp(kept: string, rest: string, rounding: Rounding): boolean {
+  if (rest !== '5') return rest >= '5' // `rest` ends in no zero, so only '5' itself is exactly a half
+  return rounding === 'half-up' || (kept.charCodeAt(kept.length - 1) & 1) === 1
+}

@@ -1,0 +1,107 @@
+import { z } from 'zod'
+
+/** Every option that a field can have; which go with which type is the schemas' to say. */
+export interface FieldSpec {
+  type: string
+  from?: string | undefined
+  constant?: unknown
+  required?: boolean | undefined
+  default?: unknown
+  trim?: boolean | undefined
+  lookup?: Record<string, unknown> | undefined
+  maxLength?: number | undefined
+  values?: string[] | undefined
+  round?: 'half-even' | 'half-up' | undefined
+  as?: 'string' | undefined
+  timezone?: string | undefined
+}
+
+const common = {
+  from: z
+    .string()
+    .min(1)
+    .describe('Path of the value in the payload: customer.addresses[0].city. A key with dots: ["odd.key"].')
+    .optional(),
+  constant: z.unknown().describe('The same value for every record, instead of from.').optional(),
+  required: z
+    .boolean()
+    .describe('True: a record without this value is rejected. False (default): left out.')
+    .optional(),
+  default: z.unknown().describe('What to send where the value is missing or null.').optional(),
+}
+const trim = z.boolean().describe('True: remove white space at both ends first.').optional()
+const lookup = z
+  .record(z.string(), z.unknown())
+  .describe('A value table, client value: service value. A value that is not in it is an error.')
+  .optional()
+const scalar = { ...common, trim, lookup }
+const as = z.literal('string').describe('Send the number as text, "1234.50".').optional()
+
+/** What an entry under `fields:` may say, for each type. */
+export const fieldSchemas = {
+  string: z.strictObject({
+    type: z.literal('string'),
+    ...scalar,
+    maxLength: z.int().min(1).describe('The most characters; a longer text is an error, never cut.').optional(),
+  }),
+  enum: z.strictObject({
+    type: z.literal('enum'),
+    ...scalar,
+    values: z.array(z.string()).min(1).describe('The values that the service takes.'),
+  }),
+  uuid: z.strictObject({ type: z.literal('uuid'), ...scalar }),
+  boolean: z.strictObject({ type: z.literal('boolean'), ...scalar }),
+  integer: z.strictObject({ type: z.literal('integer'), ...scalar, as }),
+  decimal: z.strictObject({
+    type: z
+      .string()
+      .regex(/^decimal\(\s*\d{1,3}\s*,\s*\d{1,3}\s*\)$/)
+      .describe('decimal(10,2): 10 digits in all, 2 of them after the point.'),
+    ...scalar,
+    round: z
+      .enum(['half-even', 'half-up'])
+      .describe('Round to the decimals of the type. Without it, more decimals are an error.')
+      .optional(),
+    as,
+  }),
+  datetime: z.strictObject({
+    type: z.literal('datetime'),
+    ...scalar,
+    timezone: z
+      .string()
+      .describe('Where times without an offset are at home: Europe/Berlin. Without it they are errors.')
+      .optional(),
+  }),
+  array: z.strictObject({ type: z.literal('array'), ...common }),
+} satisfies Record<string, z.ZodType<FieldSpec>>
+
+export type TypeName = keyof typeof fieldSchemas
+
+/** The type without its numbers: `decimal` for `decimal(10,2)`; null for a word that is no type. */
+export function typeName(type: string): TypeName | null {
+  if (type.startsWith('decimal')) return 'decimal'
+  return Object.hasOwn(fieldSchemas, type) ? (type as TypeName) : null
+}
+
+export const fieldName = /^[A-Za-z_][A-Za-z0-9_-]*$/
+
+/** A mapping file but for its fields, which are checked one by one: their errors then name their own type's options. */
+export const fileSchema = z.strictObject({
+  type: z.string().min(1).max(200).describe('Outbox rows of this type.'),
+  endpoint: z.enum(['data', 'orders']).describe('Where the request goes.'),
+  track: z.boolean().describe('False: done once accepted, without asking for its status. Default true.').optional(),
+  fields: z
+    .record(z.string().regex(fieldName), z.unknown())
+    .describe('The name that the body uses: where the client keeps it, and what it is.'),
+  body: z
+    .record(z.string(), z.unknown())
+    .describe('The request. ${name} puts a mapped value with its type; ${submission.id} the id of the submission.'),
+})
+
+/** The JSON Schema that editors complete and check mapping files by (draft 7, which yaml-language-server reads best). */
+export function mappingJsonSchema(): string {
+  const field = z.union(Object.values(fieldSchemas))
+  const whole = fileSchema.extend({ fields: z.record(z.string().regex(fieldName), field) })
+  const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
+  return `${JSON.stringify({ ...schema, title: 'outboxd mapping file' }, null, 2)}\n`
+}
