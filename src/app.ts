@@ -13,7 +13,8 @@ import { createWitness } from './observe/witness.ts'
 import { createSending } from './sending.ts'
 import { createServiceClient } from './service/client.ts'
 import { outcomeOf } from './service/outcome.ts'
-import { openStore } from './store/store.ts'
+import { isPassing } from './store/database.ts'
+import { openStore, type Store, type StoreDeps } from './store/store.ts'
 
 export interface AppDeps {
   config: Config
@@ -36,13 +37,16 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, version } = deps
   const { requestTimeoutMs } = config.service
   const instanceId = randomUUID()
-  const store = await openStore({
-    config,
-    instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
-    leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
-    overdueMs: 2 * requestTimeoutMs + 60_000,
-    onError: (error) => log.warn('a database connection broke', { error }),
-  })
+  const store = await openPatiently(
+    { log, clock },
+    {
+      config,
+      instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+      leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
+      overdueMs: 2 * requestTimeoutMs + 60_000,
+      onError: (error) => log.warn('a database connection broke', { error }),
+    },
+  )
   const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
   const witness = createWitness({ log, metrics, outcomeOf })
   const sending = createSending({ config, clock, log, metrics, store, client, witness })
@@ -65,5 +69,22 @@ export async function startApp(deps: AppDeps): Promise<App> {
       await http.close()
       log.info('stopped')
     },
+  }
+}
+
+const patienceMs = 30_000
+const tryAgainMs = 1_000
+
+/** Opens the databases; one that is just starting, too, is waited for a while. */
+async function openPatiently({ log, clock }: { log: Log; clock: Clock }, deps: StoreDeps): Promise<Store> {
+  const until = clock.nowMs() + patienceMs
+  for (;;) {
+    try {
+      return await openStore(deps)
+    } catch (error) {
+      if (!isPassing(error) || clock.nowMs() > until) throw error
+      log.warn('a database is away; it is tried again', { error })
+      await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
+    }
   }
 }

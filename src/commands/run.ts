@@ -13,6 +13,7 @@ export function describeRun(command: Command): Command {
     'after',
     `
 Logs JSON lines on stdout; serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
+SIGHUP reads the mapping files again; where they are broken, those read before stay in force.
 SIGTERM stops taking on work, lets requests in flight end and be written, and leaves with 0; a second one leaves at once.
 Any number of instances may run on the same databases.`,
   )
@@ -21,8 +22,16 @@ Any number of instances may run on the same databases.`,
 /** Runs until the context's signal is aborted. @throws ConfigInvalid, MappingFilesInvalid, Error when a database is unusable */
 export async function run(context: CommandContext): Promise<number> {
   const config = readConfig(context.env)
-  const mappings = loadMappings(config.mappingsDir)
+  let mappings = loadMappings(config.mappingsDir)
   const log = createLog(config.logLevel)
+  context.onReload(() => {
+    try {
+      mappings = loadMappings(config.mappingsDir)
+      log.info('read the mapping files again', { count: mappings.size })
+    } catch (error) {
+      log.error('the mapping files are broken; those read before stay in force', { error })
+    }
+  })
   context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
   const app = await startApp({
     config,
