@@ -28,7 +28,7 @@ export function compileField(
   const convert = converterOf(spec)
   return {
     name,
-    from: spec.from ?? null,
+    from: spec.from ?? spec.path ?? null,
     read: readerOf(spec, path, document),
     required: spec.required ?? false,
     trim: spec.trim ?? false,
@@ -43,10 +43,12 @@ const precisionMax = 100
 
 function checkOptions(spec: FieldSpec, path: YamlPath, document: MappingDocument): void {
   const hasConstant = 'constant' in spec
-  if (!hasConstant && spec.from === undefined)
+  if (spec.from !== undefined && spec.path !== undefined)
+    document.reportKey([...path, 'path'], '"path" and "from" are the same thing: write one of them')
+  if (!hasConstant && spec.from === undefined && spec.path === undefined)
     document.reportKey(path, 'needs "from", the path in the payload, or "constant"')
   if (hasConstant) {
-    for (const option of ['from', 'default', 'required', 'trim', 'lookup'] as const) {
+    for (const option of ['from', 'path', 'default', 'required', 'trim', 'lookup'] as const) {
       if (option in spec) document.reportKey([...path, option], `"${option}" has no meaning beside "constant"`)
     }
   }
@@ -65,9 +67,11 @@ function checkOptions(spec: FieldSpec, path: YamlPath, document: MappingDocument
 }
 
 function readerOf(spec: FieldSpec, path: YamlPath, document: MappingDocument): ReadPath {
-  const read = spec.from === undefined ? alwaysMissing : compilePath(spec.from)
+  const option = spec.from === undefined ? 'path' : 'from'
+  const from = spec[option]
+  const read = from === undefined ? alwaysMissing : compilePath(from)
   if (typeof read === 'function') return read
-  document.report([...path, 'from'], read.message)
+  document.report([...path, option], read.message)
   return alwaysMissing
 }
 

@@ -4,6 +4,7 @@ import { z } from 'zod'
 export interface FieldSpec {
   type: string
   from?: string | undefined
+  path?: string | undefined
   constant?: unknown
   required?: boolean | undefined
   default?: unknown
@@ -22,6 +23,7 @@ const common = {
     .min(1)
     .describe('Path of the value in the payload: customer.addresses[0].city. A key with dots: ["odd.key"].')
     .optional(),
+  path: z.string().min(1).describe('Another word for from.').optional(),
   constant: z.unknown().describe('The same value for every record, instead of from.').optional(),
   required: z
     .boolean()

@@ -221,6 +221,12 @@ describe('a missing value', () => {
     ['type: string, default: x', '""', '{"v":""}'],
   ])
 
+  test('path is another word for from', () => {
+    expect(outcomeOf(mapRecord(mappingOf('path: "a.b[1]", type: string'), '{"a":{"b":["x","y"]}}', 'i'))).toBe(
+      '{"v":"y"}',
+    )
+  })
+
   test('a missing optional field leaves its key out, a missing required one is an error', () => {
     const mapping = mappingFrom(`
 type: t

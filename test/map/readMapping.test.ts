@@ -94,9 +94,13 @@ describe('a problem of a field', () => {
     ['from: v, type: string, requird: true', ['requird > unknown key "requird"; did you mean "required"?']],
     [
       'from: v, type: string, colour: red',
-      ['colour > unknown key "colour": known are type, from, constant, required, default, trim, lookup, maxLength'],
+      [
+        'colour > unknown key "colour": known are type, from, path, constant, required, default, trim, lookup, maxLength',
+      ],
     ],
-    ['path: v, type: string', ['path > unknown key "path"; did you mean "from"?']],
+    ['fron: v, type: string', ['fron > unknown key "fron"; did you mean "from"?']],
+    ['from: v, path: v, type: string', ['path > "path" and "from" are the same thing: write one of them']],
+    ['path: a..b, type: string', ['a..b > "a..b" is not a path: write it like customer.addresses[0].city']],
     [
       'from: v, type: integer, maxLength: 3, round: half-up',
       ['maxLength > "maxLength" does not go with this type', 'round > "round" does not go with this type'],

@@ -1,6 +1,9 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
 import { startEmbeddedPostgres } from '../../src/demo/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../src/store/migrate.ts'
+
+const templateDatabase = 'outboxd_template'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -13,8 +16,12 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const postgres = await startEmbeddedPostgres({ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' })
   const client = new pg.Client(postgres.url)
   await client.connect()
-  await client.query('create database outboxd_template')
+  await client.query(`create database ${templateDatabase}`)
   await client.end()
+  const template = new URL(postgres.url)
+  template.pathname = templateDatabase
+  await migrateState(template.href)
+  await migrateOutbox(template.href, 'outbox')
   project.provide('postgresUrl', postgres.url)
   return () => postgres.stop()
 }
