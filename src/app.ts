@@ -51,7 +51,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const witness = createWitness({ log, metrics, outcomeOf })
   const sending = createSending({ config, clock, log, metrics, store, client, witness })
   const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending })
-  const sweep = cron.schedule('* * * * * *', loops.capture.wake)
+  const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
   store.listen(loops.capture.wake)
   const http = await startHttpServer({ ...config.http, metrics, live: loops.live, ready: loops.ready })
   log.info('running', { port: http.port, version })
@@ -62,7 +62,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
       log.info('stopping')
       await sweep.stop()
       await loops.stopTaking()
-      await sending.drained()
+      const written = await Promise.race([sending.drained().then(() => true), later(requestTimeoutMs + drainMs)])
+      if (!written)
+        log.error('outcomes could not be written in time: the next instance takes over', { count: sending.inFlight() })
       await loops.stop()
       await client.close()
       await store.close()
@@ -70,6 +72,13 @@ export async function startApp(deps: AppDeps): Promise<App> {
       log.info('stopped')
     },
   }
+}
+
+/** What is on the wire has its own deadline; this is for writing it. */
+const drainMs = 10_000
+
+function later(ms: number): Promise<false> {
+  return new Promise((resolve) => setTimeout(resolve, ms, false).unref())
 }
 
 const patienceMs = 30_000

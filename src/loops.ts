@@ -124,6 +124,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       outboxWaiting: outbox.waiting,
       oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
     })
+    metrics.replayed(await store.takeReplays())
     return observeMs
   })
 

@@ -37,7 +37,7 @@ export interface Sending extends Dispatcher {
   takeOver(): Promise<number>
 }
 
-const nothing = { transition: null, pauses: [], wayIsClear: false, remaining: null }
+const nothing = { transition: null, pauses: [], wayIsClear: false, probeOver: false, remaining: null }
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
 export function createSending({ config, clock, log, metrics, store, client, witness }: SendingDeps): Sending {

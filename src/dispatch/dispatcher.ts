@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { PauseCall, PauseReason, PollJob, Submission, Transition, Worked } from '../record.ts'
+import type { Answer, PauseCall, PauseReason, PollJob, Submission, Transition, Worked } from '../record.ts'
 import { type Balance, decide, freshBalance } from './decide.ts'
 import type { Permit, Purse, TakenSlot } from './purse.ts'
 import type { Settlement } from './settler.ts'
@@ -64,6 +64,8 @@ interface Piece {
   job: PollJob | null
   permit: Permit
   accessToken: string
+  /** It feels the way: its answer says whether the pauses are over. */
+  probe: boolean
   working: Promise<Worked>
 }
 
@@ -86,6 +88,9 @@ export interface Dispatcher {
 /** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
 const tookNothingMs = 50
 
+/** So many requests in a row may go unanswered before nobody sends for a while. */
+const silentMost = 5
+
 /** Other instances' work and an operator's commands are noticed at the latest after this. */
 const lookAgainMs = 1_000
 
@@ -94,6 +99,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const jobs = new Set<PollJob>()
   let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
   let lostClaim: string | null = null
+  let silentInARow = 0
   let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
@@ -144,12 +150,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       deps.waited(submission.waitedMs)
       const permit = deps.purse.draw('submission')
       const working = deps.submit(submission, accessToken, permit.isGood)
-      begin({ submission, job: null, permit, accessToken, working })
+      begin({ submission, job: null, permit, accessToken, probe, working })
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.purse.draw('poll')
       const working = deps.poll(submission, accessToken, permit.isGood)
-      begin({ submission, job, permit, accessToken, working })
+      begin({ submission, job, permit, accessToken, probe, working })
     }
     const begun = claim.submissions.length + claim.polls.length
     if (begun === 0 && claim.slots.length > 0) await deps.settle(nothingBut([]))
@@ -168,16 +174,20 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     })
   }
 
-  async function finish({ submission, job, permit, accessToken, working }: Piece): Promise<void> {
+  async function finish({ submission, job, permit, accessToken, probe, working }: Piece): Promise<void> {
     const worked = await working.finally(permit.done)
     deps.worked(submission, worked)
     const { step, answer } = worked
     const response = answer?.kind === 'response' ? answer : null
     if (response?.status === 401) deps.refused(accessToken)
+    silentInARow = answer !== null && isSilence(answer) ? silentInARow + 1 : 0
+    const silent = silentInARow >= silentMost || (probe && silentInARow > 0)
+    const pause = step.pause ?? (silent ? silence : null)
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
-      pauses: step.pause ? [step.pause] : [],
-      wayIsClear: response !== null && step.pause === null,
+      pauses: pause ? [pause] : [],
+      wayIsClear: response !== null && pause === null,
+      probeOver: probe,
       remaining: response?.rateRemaining ?? null,
     })
   }
@@ -202,7 +212,25 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 }
 
-const nothingBut = (pauses: PauseCall[]) => ({ transition: null, pauses, wayIsClear: false, remaining: null })
+const nothingBut = (pauses: PauseCall[]) => ({
+  transition: null,
+  pauses,
+  wayIsClear: false,
+  probeOver: false,
+  remaining: null,
+})
+
+/** Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502. */
+function isSilence(answer: Answer): boolean {
+  return answer.kind === 'no-answer' ? answer.sent : answer.status > 500
+}
+
+/** Without this pause a service that hangs would, request by request, leave every record in doubt. */
+const silence: PauseCall = {
+  reason: 'unreachable',
+  askedMs: null,
+  detail: 'request after request went unanswered; one at a time until the service answers again',
+}
 
 function untilMore(
   { submissionsReady, pollsDue, nextDueMs, nextSlotMs }: Demand,

@@ -6,7 +6,11 @@ export interface Settlement {
   transitions: Transition[]
   slots: SpentSlot[]
   pauses: PauseCall[]
+  /** An answer came as it should: pauses whose time is over have been proven so. */
   wayIsClear: boolean
+  /** The request that felt the way is through, whatever it met. */
+  probeOver: boolean
+  /** The least X-RateLimit-Remaining among the answers. */
   remaining: number | null
 }
 
@@ -77,7 +81,14 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
   }
 }
 
-const empty: Settlement = { transitions: [], slots: [], pauses: [], wayIsClear: false, remaining: null }
+const empty: Settlement = {
+  transitions: [],
+  slots: [],
+  pauses: [],
+  wayIsClear: false,
+  probeOver: false,
+  remaining: null,
+}
 
 function merge(settlements: readonly Settlement[]): Settlement {
   const remaining = settlements.flatMap((each) => each.remaining ?? [])
@@ -86,6 +97,7 @@ function merge(settlements: readonly Settlement[]): Settlement {
     slots: settlements.flatMap((each) => each.slots),
     pauses: settlements.flatMap((each) => each.pauses),
     wayIsClear: settlements.some((each) => each.wayIsClear),
+    probeOver: settlements.some((each) => each.probeOver),
     remaining: remaining.length > 0 ? Math.min(...remaining) : null,
   }
 }

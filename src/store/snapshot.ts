@@ -1,6 +1,7 @@
 import type { PauseReason, State } from '../record.ts'
 import { states } from '../record.ts'
 import type { Database } from './database.ts'
+import { standingPause } from './standingPause.ts'
 
 /** What the ledger's database says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
@@ -24,7 +25,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
           where job_id is not null) as "oldestAcceptedMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
-        from outboxd.pause) as pauses,
+        from outboxd.pause where ${standingPause}) as pauses,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable"`,
   )
@@ -46,4 +47,20 @@ export async function compactCounts(db: Database): Promise<void> {
      insert into outboxd.state_delta select state, sum(delta) from gone group by state`,
     [deltasMost],
   )
+}
+
+/** Counts the replays that operators ordered after event `afterId`. @returns also the last event's id, to go on from */
+export async function countReplays(db: Database, afterId: string): Promise<{ replays: number; lastId: string }> {
+  const { rows } = await db.query<{ replays: number; lastId: string }>(
+    `select count(*) filter (where cause = 'replay')::int as replays, coalesce(max(id), $1::bigint) as "lastId"
+     from outboxd.submission_event where id > $1`,
+    [afterId],
+  )
+  return rows[0] as { replays: number; lastId: string }
+}
+
+/** The id of the newest event. */
+export async function readLastEventId(db: Database): Promise<string> {
+  const { rows } = await db.query<{ id: string }>('select coalesce(max(id), 0) as id from outboxd.submission_event')
+  return rows[0]?.id ?? '0'
 }

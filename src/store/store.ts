@@ -8,7 +8,7 @@ import { assertMigrated } from './migrate.ts'
 import { type Outbox, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { createReportDesk, type ReportDesk } from './reportDesk.ts'
-import { compactCounts, type LedgerSnapshot, readSnapshot } from './snapshot.ts'
+import { compactCounts, countReplays, type LedgerSnapshot, readLastEventId, readSnapshot } from './snapshot.ts'
 import { createUpkeep, type Upkeep } from './upkeep.ts'
 import { createWork, type Work, writeSteps } from './work.ts'
 
@@ -24,6 +24,8 @@ export interface Store {
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readSnapshot(): Promise<LedgerSnapshot>
   compactCounts(): Promise<void>
+  /** How many replays operators have ordered since this was last asked. */
+  takeReplays(): Promise<number>
   /** Announces new outbox rows until the store is closed. */
   listen(onNotice: () => void): void
   close(): Promise<void>
@@ -57,6 +59,12 @@ export async function openStore({ config, instance, leaseMs, overdueMs, onError 
     })
     const outbox = openOutbox(outboxPool, config.outboxTable, config.payloadMaxBytes)
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    let lastEventId = await readLastEventId(pool)
+    const takeReplays = async () => {
+      const { replays, lastId } = await countReplays(pool, lastEventId)
+      lastEventId = lastId
+      return replays
+    }
     return {
       outbox,
       queue,
@@ -74,6 +82,7 @@ export async function openStore({ config, instance, leaseMs, overdueMs, onError 
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readSnapshot: () => readSnapshot(pool),
       compactCounts: () => compactCounts(pool),
+      takeReplays,
       listen(onNotice) {
         const { channel } = outbox
         if (channel !== null) listeners.push(openListener({ url: config.databaseUrl, channel, onNotice, onError }))

@@ -39,6 +39,8 @@ export interface Settlement {
   pauses: PauseCall[]
   /** An answer came as it should: pauses whose time is over have been proven so. */
   wayIsClear: boolean
+  /** The request that felt the way is through: where it met nothing clear, another may. */
+  probeOver: boolean
   /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
   remaining: number | null
 }
@@ -121,6 +123,7 @@ async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Pro
   const written = await writeSteps(deps, db, settlement.transitions)
   if (settlement.slots.length > 0) await budget.giveBack(db, settlement.slots, deps.windowMs)
   if (settlement.wayIsClear) await budget.endPauses(db)
+  else if (settlement.probeOver) await budget.giveBackProbe(db)
   for (const pause of settlement.pauses) await budget.raisePause(db, pause, deps.ladders)
   const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining, deps.windowMs)
   return { written, heldBack }
