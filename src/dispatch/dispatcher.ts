@@ -100,13 +100,16 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
   let lostClaim: string | null = null
   let silentInARow = 0
+  let permitsFree = 0
   let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
     await recoverClaim()
+    if (deps.purse.hasSpent()) void deps.settle(nothingBut([]))
     const room = deps.maxInFlight - inFlight.size
     if (room <= 0) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, deps.capacity))
+    permitsFree = demand.permitsFree
     const probe = demand.pauses.length > 0
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
 
@@ -158,7 +161,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       begin({ submission, job, permit, accessToken, probe, working })
     }
     const begun = claim.submissions.length + claim.polls.length
-    if (begun === 0 && claim.slots.length > 0) await deps.settle(nothingBut([]))
     return begun
   }
 
@@ -186,10 +188,15 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
-      wayIsClear: response !== null && pause === null,
+      wayIsClear: probe && response !== null && pause === null,
       probeOver: probe,
-      remaining: response?.rateRemaining ?? null,
+      remaining: lessThanReckoned(response?.rateRemaining ?? null),
     })
+  }
+
+  /** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
+  function lessThanReckoned(remaining: number | null): number | null {
+    return remaining !== null && remaining < permitsFree ? remaining : null
   }
 
   /** The answer to a claim was lost: it may have been committed, and nothing of it was sent. */

@@ -26,7 +26,9 @@ export interface Purse {
   add(slots: readonly TakenSlot[], ageMs: () => number): void
   /** A permit that is not good where the slots in hand have run out since they were counted. */
   draw(spentOn: 'submission' | 'poll'): Permit
-  /** Slots to give back: used up and all answered, kept too long, or not used at all. */
+  /** Whether there are slots to give back. */
+  hasSpent(): boolean
+  /** Takes the slots to give back out of the purse: used up and all answered, kept too long, or not used at all. */
   takeSpent(): SpentSlot[]
 }
 
@@ -58,6 +60,8 @@ export function createPurse(windowMs: number): Purse {
   const held = new Set<HeldSlot>()
   const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < windowMs * holdShare
 
+  const spent = () => [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))
+
   return {
     available: () => [...held].reduce((sum, slot) => sum + (isOpen(slot) ? slot.left : 0), 0),
     add(slots, ageMs) {
@@ -76,10 +80,11 @@ export function createPurse(windowMs: number): Purse {
         },
       }
     },
+    hasSpent: () => spent().length > 0,
     takeSpent() {
-      const spent = [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))
-      for (const slot of spent) held.delete(slot)
-      return spent.map(({ id, lease, permits, left, submissions }) => ({
+      const taken = spent()
+      for (const slot of taken) held.delete(slot)
+      return taken.map(({ id, lease, permits, left, submissions }) => ({
         id,
         lease,
         permits,
