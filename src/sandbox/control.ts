@@ -1,0 +1,130 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import * as reads from './controlReads.ts'
+import type { Parts } from './exchange.ts'
+import { faultSchema } from './faults.ts'
+import type { OrderEvents } from './orderEvents.ts'
+import { problem } from './problem.ts'
+import { plainAddress } from './server.ts'
+import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './settings.ts'
+
+/** What the control API changes besides reading the parts. */
+export interface Controls {
+  parts: Parts
+  events: OrderEvents
+  change(patch: SettingsPatch): Promise<LiveSettings>
+  /** Goes back to the settings that the sandbox was started with. */
+  forgetChanges(): Promise<LiveSettings>
+  changed(): SettingsPatch
+  reset(everything: boolean): Promise<void>
+}
+
+const flag = z.stringbool().default(false)
+const limit = z.coerce.number().int().min(1).max(1_000_000)
+const ledgerQuery = z.strictObject({
+  since: z.coerce.number().int().min(0).default(0),
+  limit: limit.default(1000),
+  endpoint: z.string().nullable().default(null),
+  idempotencyKey: z.string().nullable().default(null),
+})
+const limitQuery = z.strictObject({ limit: limit.default(1000) })
+const eventsQuery = z.strictObject({ limit: limit.default(1000), follow: flag })
+const rateQuery = z.strictObject({ windowSeconds: z.coerce.number().positive().max(86_400).optional() })
+const resetQuery = z.strictObject({ everything: flag })
+const idParameter = z.object({ id: z.coerce.number().int() })
+
+/**
+ * /_sandbox/: what a developer or a test sees of the sandbox and tells it. Loopback only; JSON; docs/contract.md lists it.
+ *
+ * Nothing here counts against the rate limit or enters the ledger.
+ */
+export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
+  const { parts } = controls
+  app.addHook('onRequest', async (request, reply) => {
+    const address = plainAddress(request.socket.remoteAddress)
+    if (!/^(127\.|::1$)/.test(address)) return refuse(reply, 403, '/_sandbox/ answers on loopback only.')
+  })
+  app.setErrorHandler(async (error, request, reply) => {
+    if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
+    if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
+    process.stderr.write(`sandbox: ${request.method} ${request.url}: ${error instanceof Error ? error.stack : error}\n`)
+    return refuse(reply, 500, 'The sandbox made a mistake; its own words are on its stderr.')
+  })
+
+  app.get('/ledger', async ({ query }) => {
+    await parts.journal.idle()
+    return { rows: await reads.readLedger(parts.pool, ledgerQuery.parse(query)) }
+  })
+  app.delete('/ledger', async ({ query }) => {
+    await controls.reset(resetQuery.parse(query).everything)
+    return { forgotten: true }
+  })
+  app.get('/counts', async () => ({ rows: await reads.readCounts(parts.pool) }))
+  app.get('/transactions', async ({ query }) => ({
+    rows: await reads.readTransactions(parts.pool, limitQuery.parse(query)),
+  }))
+  app.get('/orders', async ({ query }) => ({ rows: await reads.readOrders(parts.pool, limitQuery.parse(query)) }))
+  app.get('/rate', async ({ query }) => {
+    const { windowSeconds } = rateQuery.parse(query)
+    return reads.readRate(parts.pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
+  })
+  app.get('/events', async ({ query }, reply) => {
+    const { limit, follow } = eventsQuery.parse(query)
+    if (follow) return followEvents(controls, reply)
+    const lines = await reads.readEventLines(parts.pool, { limit })
+    return reply.type('application/json; charset=utf-8').send(`{"rows":[${lines.join(',')}]}`)
+  })
+
+  app.get('/faults', async () => ({ rows: parts.faults.list() }))
+  app.post('/faults', async ({ body }, reply) =>
+    reply.code(201).send(await parts.faults.add(faultSchema.parse(json(body)))),
+  )
+  app.delete('/faults', async () => ({ removed: await parts.faults.remove() }))
+  app.delete('/faults/:id', async ({ params }, reply) => {
+    const removed = await parts.faults.remove(idParameter.parse(params).id)
+    return removed === 0 ? refuse(reply, 404, 'There is no such fault.') : { removed }
+  })
+
+  const settings = () => ({ ...parts.live(), changed: Object.keys(controls.changed()) })
+  app.get('/settings', async () => settings())
+  app.patch('/settings', async ({ body }) => {
+    await controls.change(settingsPatchSchema.parse(json(body)) as SettingsPatch)
+    return settings()
+  })
+  app.delete('/settings', async () => {
+    await controls.forgetChanges()
+    return settings()
+  })
+  app.post('/tokens/revoke', async () => {
+    await parts.tokens.revokeAll()
+    return { revoked: true }
+  })
+}
+
+/** Writes one JSON line for every event on the queue and then for each new one, until the reader goes. */
+async function followEvents({ parts, events }: Controls, reply: FastifyReply): Promise<void> {
+  const gone = new AbortController()
+  reply.hijack()
+  reply.raw.on('close', () => gone.abort())
+  reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
+  reply.raw.flushHeaders()
+  const written = new Set<string>()
+  const write = (id: string, line: string) => {
+    if (!written.has(id)) reply.raw.write(`${line}\n`)
+    written.add(id)
+  }
+  // Watch first, read after: what is committed in between is seen twice and written once.
+  events.watch((created) => {
+    for (const event of created) write(event.id, reads.eventLine(event))
+  }, gone.signal)
+  for (const line of await reads.readEventLines(parts.pool, { limit: 1_000_000 })) write(JSON.parse(line).id, line)
+}
+
+function json(body: unknown): unknown {
+  return JSON.parse(typeof body === 'string' ? body : '')
+}
+
+function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
+  const { contentType, body } = problem(status, detail)
+  return reply.code(status).header('content-type', contentType).send(JSON.stringify(body))
+}

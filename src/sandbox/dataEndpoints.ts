@@ -1,0 +1,49 @@
+import { isoTime, nowUs } from './clock.ts'
+import type { Exchange, Outcome, Parts } from './exchange.ts'
+import { ok, problem } from './problem.ts'
+import { decideCourse } from './processing.ts'
+import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
+import { readBody } from './requestBody.ts'
+import { findTransaction, type StoredTransaction } from './store.ts'
+import { submissionSchema } from './wire.ts'
+
+/** POST /api/v1/data. @see interface.md, 4.2 */
+export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts)
+  if (down) return { answer: down }
+  const read = readBody(exchange, submissionSchema, 'total_amount')
+  if (read.kind === 'wrong') return { answer: read.answer }
+  const { customerId, data, transactionId } = read.value
+  const id = transactionId ?? crypto.randomUUID()
+  const refusal =
+    unknownCustomer(parts, customerId) ??
+    (await usedBefore(parts, exchange, client, (before) => accepted(before.transactionId ?? '', before.appliedUs))) ??
+    (transactionId === undefined ? undefined : await takenId(parts, exchange, transactionId))
+  if (refusal) return { answer: refusal }
+  const acceptedUs = nowUs()
+  const course = decideCourse(parts, acceptedUs, data.field2)
+  return { answer: accepted(id, acceptedUs), effect: { kind: 'transaction', id, customerId, acceptedUs, ...course } }
+}
+
+/** GET /api/v1/data/{transactionId}. @see interface.md, 4.3 */
+export async function readTransaction(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const down = downAnswer(parts)
+  if (down) return { answer: down }
+  const found = await findTransaction(parts.pool, exchange.id)
+  return { answer: found ? ok(statusOf(found)) : problem(404, `There is no transaction ${exchange.id}.`) }
+}
+
+async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {
+  await exchange.hold(`transaction ${transactionId}`)
+  return (await findTransaction(parts.pool, transactionId)) && duplicate(parts, `the transaction id ${transactionId}`)
+}
+
+function accepted(transactionId: string, us: number) {
+  return ok({ transactionId, status: 'accepted', timestamp: isoTime(us) })
+}
+
+function statusOf({ id, customerId, doneUs, outcome, errorCode }: StoredTransaction) {
+  if (nowUs() < doneUs) return { transactionId: id, status: 'pending' }
+  const result = { customerId, processedAt: isoTime(doneUs) }
+  return { transactionId: id, status: outcome, result, ...(errorCode === null ? {} : { errorCode }) }
+}

@@ -1,0 +1,177 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import type pg from 'pg'
+import type { FaultSpec, Faults } from './faults.ts'
+import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
+import { type Answer, problem } from './problem.ts'
+import type { RateWindow } from './rateWindow.ts'
+import type { LiveSettings } from './settings.ts'
+import { type Delivery, spoil, stopsBefore } from './spoil.ts'
+import { rateKey } from './store.ts'
+import type { Tokens } from './tokens.ts'
+import type { Turns } from './turns.ts'
+import type { Endpoint } from './wire.ts'
+
+/** The parts of a running sandbox that its endpoints work with. */
+export interface Parts {
+  pool: pg.Pool
+  /** Reads the settings as they are now. */
+  live: () => LiveSettings
+  credentials: { clientId: string; clientSecret: string }
+  tokens: Tokens
+  rate: RateWindow
+  faults: Faults
+  journal: Journal
+  turns: Turns
+  /** The next position in the seeded stream of processing times. */
+  nextDraw: () => number
+  /** Aborts when the sandbox closes: nothing is held back any longer. */
+  closing: AbortSignal
+}
+
+/** A request, whole. */
+export interface Exchange {
+  arrivedUs: number
+  endpoint: Endpoint | 'other'
+  method: string
+  /** Without its query, in which a mistaken client may have put a secret. */
+  path: string
+  /** The last segment of the path, where it is an id. */
+  id: string
+  address: string
+  authorization: string | undefined
+  contentType: string
+  idempotencyKey: string | null
+  body: string
+  /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
+  hold(name: string): Promise<void>
+}
+
+/** Who sent it and whether it may pass; `headers` go on whatever is answered. */
+export interface Admission {
+  client: string | null
+  counted: boolean
+  headers: Record<string, string>
+  refusal: Answer | undefined
+}
+
+export interface Outcome {
+  answer: Answer
+  effect?: Effect
+}
+
+export type Gate = (parts: Parts, exchange: Exchange) => Promise<Admission>
+export type Handler = (parts: Parts, exchange: Exchange, client: string) => Promise<Outcome>
+
+/**
+ * A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer.
+ *
+ * @param ledgerBody what the ledger shows of the body
+ */
+export async function serve(
+  parts: Parts,
+  request: Omit<Exchange, 'hold'>,
+  gate: Gate,
+  handler: Handler,
+  ledgerBody: string = request.body,
+): Promise<Delivery> {
+  const held: (() => void)[] = []
+  let delivered: { delivery: Delivery; delayMs: number }
+  const exchange = { ...request, hold: async (name: string) => void held.push(await parts.turns.take(name)) }
+  try {
+    const admission = await gate(parts, exchange)
+    const fault = admission.refusal ? undefined : parts.faults.choose(exchange.endpoint, exchange.body)
+    const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
+    const delivery = spoil(outcome.answer, fault?.spec, admission.headers)
+    const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null, ledgerBody)
+    delivered =
+      written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
+  } finally {
+    for (const release of held) release()
+  }
+  await hold(parts, delivered.delayMs)
+  return delivered.delivery
+}
+
+async function decide(
+  parts: Parts,
+  exchange: Exchange,
+  admission: Admission,
+  fault: FaultSpec | undefined,
+  handler: Handler,
+): Promise<Outcome> {
+  if (admission.refusal) return { answer: admission.refusal }
+  if (stopsBefore(fault)) return { answer: problem(500, 'The sandbox was told to fail before applying the request.') }
+  if (fault && heldBefore(fault)) await hold(parts, fault.delayMs)
+  try {
+    return await handler(parts, exchange, admission.client ?? '')
+  } catch (error) {
+    const words = error instanceof Error ? error.stack : String(error)
+    process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${words}\n`)
+    return { answer: problem(500, 'The sandbox made a mistake; its own words are on its stderr.') }
+  }
+}
+
+async function record(
+  parts: Parts,
+  exchange: Exchange,
+  { client, counted, headers }: Admission,
+  delivery: Delivery,
+  effect: Effect | undefined,
+  faultId: number | null,
+  body: string,
+): Promise<'written' | Delivery> {
+  const { arrivedUs, endpoint, method, path, address, idempotencyKey } = exchange
+  const status = delivery.kind === 'drop' ? null : delivery.status
+  const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
+  try {
+    await parts.journal.write({ row, effect })
+    return 'written'
+  } catch (error) {
+    process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
+    // Refused by Postgres: surely nothing was stored. Anything else may have been stored, so no answer is a true one.
+    if (!isOneEntrysFault(error)) return { kind: 'drop' }
+    const refusal = spoil(problem(500, 'The request could not be stored.'), undefined, headers)
+    const arrived = parts.journal.write({ row: { ...row, status: 500 }, effect: undefined })
+    return arrived.then(() => refusal).catch(() => ({ kind: 'drop' as const }))
+  }
+}
+
+function delayAfterMs(fault: FaultSpec | undefined): number {
+  return fault === undefined || heldBefore(fault) ? 0 : fault.delayMs
+}
+
+function heldBefore(fault: FaultSpec): boolean {
+  return fault.kind === 'delay' && fault.when === 'before'
+}
+
+async function hold(parts: Parts, delayMs: number): Promise<void> {
+  if (delayMs > 0) await delay(delayMs, undefined, { signal: parts.closing }).catch(() => {})
+}
+
+/** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
+export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admission> {
+  const live = parts.live()
+  const caller = await parts.tokens.identify(exchange.authorization)
+  const client = caller.kind === 'client' ? caller.id : null
+  const slot = parts.rate.take(rateKey(client, exchange.address), exchange.arrivedUs)
+  const headers = { 'x-ratelimit-remaining': String(slot.remaining) }
+  const pass = { client, counted: slot.admitted, headers }
+  if (!slot.admitted) {
+    const detail = `More than ${live.rateLimitRequests} requests in ${live.rateLimitWindowSeconds} seconds.`
+    return { ...pass, refusal: problem(429, detail, {}, { 'retry-after': String(slot.retryAfterSeconds) }) }
+  }
+  if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail) }
+  if (!live.allowedAddresses.includes(exchange.address)) {
+    return { ...pass, refusal: unauthorized(`The address ${exchange.address} is not allow-listed.`) }
+  }
+  return { ...pass, refusal: undefined }
+}
+
+/** Lets everything pass and counts nothing. */
+export async function openGate(): Promise<Admission> {
+  return { client: null, counted: false, headers: {}, refusal: undefined }
+}
+
+function unauthorized(detail: string): Answer {
+  return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox"' })
+}

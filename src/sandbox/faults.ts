@@ -1,0 +1,152 @@
+import type pg from 'pg'
+import { z } from 'zod'
+import { draw } from './random.ts'
+import { endpoints } from './wire.ts'
+
+const endpointName = z.enum(endpoints)
+
+const common = {
+  endpoint: z
+    .union([endpointName, z.array(endpointName).min(1)])
+    .optional()
+    .describe('which endpoints; without it, the four of the API, so never token'),
+  times: z.int().min(1).optional().describe('for so many requests; without it, until it is removed'),
+  share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
+  bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
+  delayMs: z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long'),
+}
+const when = (fallback: 'before' | 'after') =>
+  z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
+const answer = {
+  status: z.int().min(200).max(599),
+  code: z.string().optional().describe('an error code for the problem document'),
+  body: z.unknown().optional().describe('instead of the problem document; text goes out as it is'),
+  contentType: z.string().optional(),
+  headers: z.record(z.string(), z.string()).default({}),
+}
+
+/** A fault to switch on, as POST /_sandbox/faults takes it. */
+export const faultSchema = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('answer'), ...answer, when: when('before'), ...common }),
+  z.strictObject({
+    kind: z.literal('redirect'),
+    status: z.int().min(301).max(308).default(307),
+    location: z.string().default('http://127.0.0.1:9/'),
+    when: when('before'),
+    ...common,
+  }),
+  z.strictObject({
+    kind: z.literal('delay'),
+    when: when('after'),
+    ...common,
+    delayMs: z.int().min(1).max(3_600_000).describe('before: applied late; after: applied at once, answered late'),
+  }),
+  z.strictObject({ kind: z.literal('drop'), when: when('before'), ...common }),
+  z.strictObject({ kind: z.literal('garbage'), ...common, body: z.string().default('{"transactionId": "cut o') }),
+  z.strictObject({
+    kind: z.literal('oversized'),
+    ...common,
+    bytes: z.int().min(1).max(268_435_456).default(10_000_000),
+  }),
+  z.strictObject({ kind: z.literal('gzip'), ...common, bytes: z.int().min(0).max(268_435_456).default(0) }),
+  z.strictObject({ kind: z.literal('drip'), ...common, intervalMs: z.int().min(1).max(60_000).default(1000) }),
+  z.strictObject({ kind: z.literal('missing_id'), ...common }),
+  z.strictObject({ kind: z.literal('wrong_id'), ...common, id: z.string().optional() }),
+  z.strictObject({ kind: z.literal('unknown_status'), ...common, value: z.string().default('archived') }),
+])
+
+export type FaultSpec = z.infer<typeof faultSchema>
+
+export interface Fault {
+  id: number
+  spec: FaultSpec
+  /** Requests that it will still spoil; undefined: no end. */
+  left: number | undefined
+  /** Requests that it has spoilt. */
+  hits: number
+}
+
+/** The faults that are switched on; in the database, and what is left of them is counted from the ledger. */
+export class Faults {
+  readonly #pool: pg.Pool
+  readonly #seed: () => number
+  #faults: Fault[] = []
+  #draws = 0
+
+  constructor(pool: pg.Pool, seed: () => number) {
+    this.#pool = pool
+    this.#seed = seed
+  }
+
+  /** Takes up what was switched on before a restart. */
+  async load(): Promise<void> {
+    const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(`
+      select f.id, f.spec, (select count(*)::integer from sandbox.ledger l where l.fault_id = f.id) as hits
+      from sandbox.faults f order by f.id
+    `)
+    this.#faults = rows.map(({ id, spec, hits }) => armed(Number(id), spec, hits))
+  }
+
+  async add(spec: FaultSpec): Promise<Fault> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      'insert into sandbox.faults (spec) values ($1) returning id',
+      [JSON.stringify(spec)],
+    )
+    const fault = armed(Number(rows[0]?.id), spec, 0)
+    this.#faults.push(fault)
+    return fault
+  }
+
+  /** Switches one off, or all. @returns how many that were */
+  async remove(id?: number): Promise<number> {
+    const { rowCount } = await this.#pool.query('delete from sandbox.faults where $1::bigint is null or id = $1', [id])
+    this.#faults = id === undefined ? [] : this.#faults.filter((fault) => fault.id !== id)
+    return rowCount ?? 0
+  }
+
+  /** Counts from what is left, because the ledger in which hits are counted is about to be emptied. */
+  async settle(): Promise<void> {
+    for (const fault of this.#faults) {
+      fault.hits = 0
+      if (fault.left === undefined) continue
+      fault.spec = { ...fault.spec, times: fault.left }
+      await this.#pool.query('update sandbox.faults set spec = $2 where id = $1', [
+        fault.id,
+        JSON.stringify(fault.spec),
+      ])
+    }
+  }
+
+  list(): readonly Fault[] {
+    return this.#faults
+  }
+
+  /** The first fault that takes this request, which uses up one of its times. */
+  choose(endpoint: string, body: string): Fault | undefined {
+    for (const fault of this.#faults) {
+      if (!concerns(fault, endpoint, body) || !this.#drawn(fault)) continue
+      fault.hits += 1
+      if (fault.left !== undefined) fault.left -= 1
+      return fault
+    }
+    return undefined
+  }
+
+  #drawn({ spec }: Fault): boolean {
+    if (spec.share === 1) return true
+    this.#draws += 1
+    return draw(this.#seed(), 'fault', this.#draws) < spec.share
+  }
+}
+
+function armed(id: number, spec: FaultSpec, hits: number): Fault {
+  return { id, spec, hits, left: spec.times === undefined ? undefined : Math.max(0, spec.times - hits) }
+}
+
+function concerns({ spec, left }: Fault, endpoint: string, body: string): boolean {
+  if (left === 0 || endpoint === 'other') return false
+  if (spec.endpoint === undefined && endpoint === 'token') return false
+  if (spec.endpoint !== undefined && ![spec.endpoint].flat().includes(endpoint as (typeof endpoints)[number]))
+    return false
+  return spec.bodyContains === undefined || body.includes(spec.bodyContains)
+}

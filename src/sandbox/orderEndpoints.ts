@@ -1,0 +1,72 @@
+import { z } from 'zod'
+import { isoTime, nowUs } from './clock.ts'
+import type { Exchange, Outcome, Parts } from './exchange.ts'
+import { parseExactly } from './json.ts'
+import { ok, problem } from './problem.ts'
+import { decideCourse } from './processing.ts'
+import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
+import { readBody } from './requestBody.ts'
+import { findOrder } from './store.ts'
+import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './wire.ts'
+
+/** POST /api/v1/orders. @see interface.md, 4.4 and 6 */
+export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts)
+  if (down) return { answer: down }
+  const read = readBody(exchange, orderRequestSchema)
+  if (read.kind === 'wrong') return { answer: read.answer }
+  const order = read.value
+  if (holdsNul(order.items)) return { answer: problem(400, 'items: must not contain the character U+0000') }
+  const refusal =
+    unknownCustomer(parts, order.customerId) ??
+    (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
+    (order.orderId === undefined ? undefined : await takenId(parts, exchange, order.orderId))
+  if (refusal) return { answer: refusal }
+  const id = order.orderId?.toLowerCase() ?? crypto.randomUUID()
+  const createdUs = nowUs()
+  const { doneUs } = decideCourse(parts, createdUs, '')
+  const items = JSON.stringify(order.items)
+  const event = orderCreated(id, order, createdUs)
+  const effect = { kind: 'order' as const, id, customerId: order.customerId, items, createdUs, doneUs, event }
+  return { answer: created(id, createdUs), effect }
+}
+
+/** GET /api/v1/orders/{orderId}. @see interface.md, 4.5 */
+export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const down = downAnswer(parts)
+  if (down) return { answer: down }
+  if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
+  const found = await findOrder(parts.pool, exchange.id)
+  if (found === undefined) return { answer: problem(404, `There is no order ${exchange.id}.`) }
+  const status = nowUs() < found.doneUs ? 'pending' : 'completed'
+  const items = parseExactly(found.items)
+  return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
+}
+
+async function takenId(parts: Parts, exchange: Exchange, orderId: string) {
+  await exchange.hold(`order ${orderId.toLowerCase()}`)
+  return (await findOrder(parts.pool, orderId)) && duplicate(parts, `the order id ${orderId}`)
+}
+
+function created(orderId: string, us: number) {
+  return ok({ orderId, status: 'pending', createdAt: isoTime(us) }, 201)
+}
+
+/** Postgres's jsonb, in which the queue keeps the event, has no U+0000. An escaped backslash before `u0000` is none. */
+function holdsNul(items: unknown[]): boolean {
+  return /(?<!\\)(?:\\\\)*\\u0000/.test(JSON.stringify(items))
+}
+
+/** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
+function orderCreated(orderId: string, { customerId, items }: OrderRequest, us: number): OrderCreatedEvent {
+  return {
+    specversion: '1.0',
+    id: crypto.randomUUID(),
+    source: '/api/v1/orders',
+    type: 'OrderCreated',
+    subject: orderId,
+    time: isoTime(us),
+    datacontenttype: 'application/json',
+    data: { orderId, customerId, status: 'pending', items, createdAt: isoTime(us) },
+  }
+}

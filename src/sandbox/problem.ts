@@ -1,0 +1,60 @@
+import { STATUS_CODES } from 'node:http'
+
+/** What the sandbox answers, before a fault spoils it. */
+export interface Answer {
+  status: number
+  headers: Record<string, string>
+  contentType: string
+  body: unknown
+}
+
+/** The service's error codes: interface.md, 7.2. */
+export type ErrorCode = 'E001' | 'E002' | 'E003'
+
+/** Where a request's body breaks the interface; `field` is a dotted path. */
+export interface FieldError {
+  field: string
+  detail: string
+}
+
+export const errorMessages: Record<ErrorCode, string> = {
+  E001: 'Invalid customer',
+  E002: 'Duplicate transaction',
+  E003: 'Service unavailable',
+}
+
+export function ok(body: unknown, status = 200): Answer {
+  return { status, headers: {}, contentType: 'application/json; charset=utf-8', body }
+}
+
+/**
+ * A problem document.
+ *
+ * @param more `code` where the service has an error code for it, `errors` for fields that are wrong
+ * @see RFC 9457
+ */
+export function problem(
+  status: number,
+  detail: string,
+  more: { code?: string; errors?: FieldError[] } = {},
+  headers: Record<string, string> = {},
+): Answer {
+  const title = (isErrorCode(more.code) && errorMessages[more.code]) || STATUS_CODES[status] || 'Error'
+  return {
+    status,
+    headers,
+    contentType: 'application/problem+json; charset=utf-8',
+    body: { type: 'about:blank', title, status, detail, ...more },
+  }
+}
+
+/** An answer of the token endpoint that is no token, never to be cached. @see RFC 6749, 5.2 */
+export function tokenError(status: number, error: string, description: string): Answer {
+  const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }
+  if (status === 401) headers['www-authenticate'] = 'Basic realm="sandbox"'
+  return { ...ok({ error, error_description: description }, status), headers }
+}
+
+function isErrorCode(code: string | undefined): code is ErrorCode {
+  return code !== undefined && code in errorMessages
+}

@@ -1,0 +1,139 @@
+import { setTimeout as delay } from 'node:timers/promises'
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import { nowUs } from './clock.ts'
+import { readTransaction, submitData } from './dataEndpoints.ts'
+import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
+import { openApiDocument } from './openapi.ts'
+import { createOrder, readOrder } from './orderEndpoints.ts'
+import { type Answer, problem } from './problem.ts'
+import type { Delivery } from './spoil.ts'
+import { grantToken, withoutSecret } from './tokenEndpoint.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    arrivedUs: number
+  }
+}
+
+const headersMaxBytes = 16_384
+
+const unreadable = problem(400, 'The path of the request cannot be read.')
+
+/** Builds the HTTP server with the five endpoints and the OpenAPI document; does not listen yet. */
+export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstance {
+  const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
+    async function answer(request: FastifyRequest, reply: FastifyReply) {
+      const exchange = readExchange(request, endpoint)
+      const ledgerBody = endpoint === 'token' ? withoutSecret(exchange.body, exchange.contentType) : exchange.body
+      return deliver(parts, reply, await serve(parts, exchange, gate, handler, ledgerBody))
+    }
+  // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
+  const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
+    const isApi = request.url.startsWith('/api/')
+    return route(endpointOf(request), isApi ? apiGate : openGate, async () => ({ answer }))(request, reply)
+  }
+  const app = Fastify({
+    bodyLimit: bodyLimitBytes,
+    exposeHeadRoutes: false,
+    forceCloseConnections: true,
+    http: { maxHeaderSize: headersMaxBytes },
+    frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
+  })
+  app.decorateRequest('arrivedUs', 0)
+  app.addHook('onRequest', (request, _reply, done) => {
+    request.arrivedUs = nowUs()
+    done()
+  })
+  // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+
+  app.post('/oauth/token', route('token', openGate, grantToken))
+  app.post('/api/v1/data', route('submit', apiGate, submitData))
+  app.get('/api/v1/data/:id', route('status', apiGate, readTransaction))
+  app.post('/api/v1/orders', route('order', apiGate, createOrder))
+  app.get('/api/v1/orders/:id', route('order_status', apiGate, readOrder))
+  app.get('/openapi.json', () => openApiDocument())
+
+  app.setNotFoundHandler((request, reply) =>
+    otherwise(request, reply, problem(404, `There is no ${request.method} ${pathOf(request)} here.`)),
+  )
+  app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {
+    const status = error.statusCode ?? 500
+    if (status >= 500) {
+      process.stderr.write(`sandbox: ${request.method} ${pathOf(request)}: ${error.stack ?? error.message}\n`)
+      return send(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
+    }
+    return otherwise(request, reply, problem(status, refusalText(error, bodyLimitBytes)))
+  })
+  return app
+}
+
+function readExchange(request: FastifyRequest, endpoint: Exchange['endpoint']): Omit<Exchange, 'hold'> {
+  const key = request.headers['idempotency-key']
+  return {
+    arrivedUs: request.arrivedUs || nowUs(), // hooks do not run for a path that cannot be decoded
+    endpoint,
+    method: request.method,
+    path: pathOf(request),
+    id: (request.params as { id?: string } | undefined)?.id ?? '',
+    address: plainAddress(request.socket.remoteAddress),
+    authorization: request.headers.authorization,
+    contentType: request.headers['content-type'] ?? '',
+    idempotencyKey: typeof key === 'string' ? key : null,
+    body: typeof request.body === 'string' ? request.body : '',
+  }
+}
+
+/** IPv4 as people write it, also where it came in through an IPv6 socket. */
+export function plainAddress(address: string | undefined): string {
+  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+}
+
+function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
+  const posts = { '/oauth/token': 'token', '/api/v1/data': 'submit', '/api/v1/orders': 'order' } as const
+  const path = pathOf(request)
+  return request.method === 'POST' && Object.hasOwn(posts, path) ? posts[path as keyof typeof posts] : 'other'
+}
+
+function pathOf(request: FastifyRequest): string {
+  return request.url.split('?', 1)[0] ?? ''
+}
+
+function refusalText(error: { code?: string; message: string }, bodyLimitBytes: number): string {
+  if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `The body is larger than ${bodyLimitBytes} bytes.`
+  return 'The request cannot be read.'
+}
+
+function send(reply: FastifyReply, { status, headers, contentType, body }: Answer) {
+  return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
+}
+
+function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
+  if (delivery.kind === 'drop') {
+    reply.hijack()
+    reply.raw.destroy()
+    return reply
+  }
+  const { status, headers, contentType, body, dripMs } = delivery
+  if (dripMs > 0) return drip(parts, reply, delivery)
+  return reply.code(status).headers(headers).header('content-type', contentType).send(body)
+}
+
+/** Sends the body byte by byte: a client with a timeout between bytes only would wait for ever. */
+function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
+  const { status, headers, contentType, body, dripMs } = delivery
+  const bytes = Buffer.from(body)
+  reply.hijack()
+  reply.raw.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': bytes.length })
+  const dripping = async () => {
+    for (const byte of bytes) {
+      if (reply.raw.destroyed) return
+      reply.raw.write(Buffer.of(byte))
+      await delay(dripMs, undefined, { signal: parts.closing })
+    }
+    reply.raw.end()
+  }
+  dripping().catch(() => reply.raw.destroy()) // the sandbox closes
+  return reply
+}

@@ -1,0 +1,158 @@
+import { z } from 'zod'
+import { distributionForms, parseDistribution } from './distribution.ts'
+
+const errorStatus = z.int().min(400).max(599)
+
+/** What may be changed while the sandbox runs, at /_sandbox/settings. */
+export const liveSettingsSchema = z.strictObject({
+  rateLimitRequests: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(100)
+    .describe('API calls that a client may make in a window'),
+  rateLimitWindowSeconds: z
+    .number()
+    .positive()
+    .max(86_400)
+    .default(60)
+    .describe('length of the window; fractions work'),
+  allowedAddresses: z
+    .array(z.string())
+    .default(['127.0.0.1', '::1'])
+    .describe('addresses that may call the API; any other is answered 401'),
+  tokenLifetimeSeconds: z
+    .int()
+    .min(1)
+    .max(31_536_000)
+    .default(3600)
+    .describe('how long the tokens issued from now on are valid'),
+  expiresInUnit: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds').describe('unit of expires_in'),
+  unknownCustomers: z
+    .array(z.string().min(1))
+    .default(['UNKNOWN', 'X', '00000000-0000-'])
+    .describe('customer ids that begin so are answered E001; all others are known'),
+  idempotency: z
+    .enum(['e002', 'replay', 'ignore'])
+    .default('e002')
+    .describe('an Idempotency-Key used before: answer E002, give the first answer again, or take no notice'),
+  processingTime: z
+    .string()
+    .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
+    .default('lognormal:2:0.5')
+    .describe(`how long processing takes: ${distributionForms}`),
+  failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
+  failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
+  seed: z.int().min(0).default(1).describe('of all that is drawn'),
+  down: z.boolean().default(false).describe('answer every API call E003'),
+  e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
+  e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),
+})
+
+/** What startSandbox takes. */
+export const optionsSchema = z.strictObject({
+  databaseUrl: z.string().min(1).describe('Postgres, for the schemas sandbox and sandbox_queue'),
+  host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
+  port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
+  clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
+  clientSecret: z.string().min(1).default('sandbox-secret').describe('the test credentials: client_secret'),
+  bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
+  synchronousCommit: z
+    .enum(['on', 'off'])
+    .default('on')
+    .describe('off is faster, and forgets up to a second of answered requests when Postgres itself crashes'),
+  ...liveSettingsSchema.shape,
+})
+
+export type LiveSettings = z.infer<typeof liveSettingsSchema>
+export type SandboxOptions = z.input<typeof optionsSchema>
+export type SandboxSettings = z.infer<typeof optionsSchema>
+
+/** A change at run time: the keys to change, without defaults for the others. */
+export const settingsPatchSchema = z.strictObject(
+  Object.fromEntries(
+    Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
+  ) as unknown as { [K in keyof typeof liveSettingsSchema.shape]: z.ZodOptional<z.ZodType<LiveSettings[K]>> },
+)
+export type SettingsPatch = Partial<LiveSettings>
+
+type Read = (text: string) => unknown
+const asText: Read = (text) => text
+const asNumber: Read = (text) => (text.trim() === '' ? text : Number(text))
+const asFlag: Read = (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? text
+const asList: Read = (text) => text.split(',').flatMap((item) => item.trim() || [])
+
+/** The environment variables of each setting, first one set wins, and how its text is read. */
+export const environment: Record<keyof SandboxSettings, { names: string[]; read: Read; secret?: true }> = {
+  databaseUrl: { names: ['SANDBOX_DATABASE_URL', 'STATE_DATABASE_URL', 'DATABASE_URL'], read: asText, secret: true },
+  host: { names: ['SANDBOX_HOST'], read: asText },
+  port: { names: ['SANDBOX_PORT'], read: asNumber },
+  clientId: { names: ['SANDBOX_CLIENT_ID', 'SERVICE_CLIENT_ID'], read: asText, secret: true },
+  clientSecret: { names: ['SANDBOX_CLIENT_SECRET', 'SERVICE_CLIENT_SECRET'], read: asText, secret: true },
+  bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
+  synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
+  rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
+  rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },
+  allowedAddresses: { names: ['SANDBOX_ALLOWED_ADDRESSES'], read: asList },
+  tokenLifetimeSeconds: { names: ['SANDBOX_TOKEN_LIFETIME_SECONDS'], read: asNumber },
+  expiresInUnit: { names: ['SANDBOX_EXPIRES_IN_UNIT'], read: asText },
+  unknownCustomers: { names: ['SANDBOX_UNKNOWN_CUSTOMERS'], read: asList },
+  idempotency: { names: ['SANDBOX_IDEMPOTENCY'], read: asText },
+  processingTime: { names: ['SANDBOX_PROCESSING_TIME'], read: asText },
+  failureShare: { names: ['SANDBOX_FAILURE_SHARE'], read: asNumber },
+  failureCode: { names: ['SANDBOX_FAILURE_CODE'], read: asText },
+  seed: { names: ['SANDBOX_SEED'], read: asNumber },
+  down: { names: ['SANDBOX_DOWN'], read: asFlag },
+  e002Status: { names: ['SANDBOX_E002_STATUS'], read: asNumber },
+  e003Status: { names: ['SANDBOX_E003_STATUS'], read: asNumber },
+}
+
+export type EnvironmentRead = { kind: 'settings'; settings: SandboxSettings } | { kind: 'wrong'; problems: string[] }
+
+/**
+ * Reads the sandbox's settings from environment variables.
+ *
+ * @param readFile gives the text of a file named by a variable `X_FILE`
+ * @param overrides settings given otherwise, such as `--port`; they win
+ * @returns the settings, or all that is wrong with the variables, one sentence each
+ */
+export function readEnvironment(
+  env: Record<string, string | undefined>,
+  readFile: (path: string) => string,
+  overrides: Partial<SandboxSettings> = {},
+): EnvironmentRead {
+  const problems: string[] = []
+  const raw: Record<string, unknown> = {}
+  for (const [key, { names, read, secret }] of Object.entries(environment)) {
+    for (const name of names.toReversed()) {
+      const text = env[name] ?? (secret ? fromFile(env, name, readFile, problems) : undefined)
+      if (text) raw[key] = read(text)
+    }
+  }
+  const given = { ...raw, ...overrides }
+  const parsed = optionsSchema.safeParse(given)
+  if (parsed.success && problems.length === 0) return { kind: 'settings', settings: parsed.data }
+  for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path[0], issue.message, given))
+  return { kind: 'wrong', problems }
+}
+
+function fromFile(
+  env: Record<string, string | undefined>,
+  name: string,
+  readFile: (path: string) => string,
+  problems: string[],
+): string | undefined {
+  const path = env[`${name}_FILE`]
+  if (!path) return undefined
+  try {
+    return readFile(path).trim()
+  } catch (error) {
+    problems.push(`${name}_FILE: ${path} cannot be read (${error instanceof Error ? error.message : String(error)})`)
+    return undefined
+  }
+}
+
+function sentence(key: PropertyKey | undefined, message: string, given: Record<string, unknown>): string {
+  const names = environment[key as keyof SandboxSettings]?.names ?? [String(key)]
+  return String(key) in given ? `${names[0]}: ${message}` : `${names.join(' or ')} is not set`
+}

@@ -1,0 +1,224 @@
+import type pg from 'pg'
+import type { Entry, OrderEffect, TransactionEffect } from './journal.ts'
+import type { OrderEvents } from './orderEvents.ts'
+
+/** All the sandbox's SQL on its path from request to answer. Times go in as microseconds and come out so. */
+
+/** timestamptz to microseconds since 1970, exactly: extract() gives a numeric. */
+const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
+
+/** Microseconds to timestamptz; the product is exact for the next two centuries (below 2^53). */
+const time = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
+
+/**
+ * Writes requests and what they changed, in one commit; events too, where there are orders.
+ *
+ * One statement, so a batch without orders is one round trip.
+ */
+export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
+  const orders = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect] : []))
+  if (orders.length === 0) return void (await pool.query(writeStatement(entries, orders)))
+  const client = await pool.connect()
+  try {
+    await client.query('begin')
+    await client.query(writeStatement(entries, orders))
+    const created = orders.map(({ event }) => event)
+    await events.put(client, created)
+    await client.query('commit')
+    client.release()
+    events.announce(created)
+  } catch (error) {
+    await client.query('rollback').then(
+      () => client.release(),
+      () => client.release(true), // a broken connection has rolled back already
+    )
+    throw error
+  }
+}
+
+function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[]): pg.QueryConfig {
+  const rows = entries.map(({ row }) => row)
+  const transactions = entries.flatMap(({ effect }) => (effect?.kind === 'transaction' ? [effect] : []))
+  return {
+    name: 'sandbox-write-entries',
+    text: `
+      with new_transactions as (
+        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code)
+        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code
+        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
+          as t (id, customer_id, accepted_us, done_us, outcome, error_code)
+      ), new_orders as (
+        insert into sandbox.orders (id, customer_id, items, created_at, done_at)
+        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}
+        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[])
+          as o (id, customer_id, items, created_us, done_us)
+      )
+      insert into sandbox.ledger (
+        arrived_at, endpoint, method, path, client, address, idempotency_key, body,
+        status, dropped, counted, fault_id, transaction_id, order_id
+      )
+      select ${time('arrived_us')}, endpoint, method, path, client, address, idempotency_key, body,
+        status, status is null, counted, fault_id, transaction_id, order_id
+      from unnest(
+        $12::bigint[], $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+        $20::integer[], $21::boolean[], $22::bigint[], $23::text[], $24::uuid[]
+      ) with ordinality as l (
+        arrived_us, endpoint, method, path, client, address, idempotency_key, body,
+        status, counted, fault_id, transaction_id, order_id, place
+      )
+      order by place
+    `,
+    values: [
+      ...transactionColumns(transactions),
+      ...orderColumns(orders),
+      rows.map((row) => row.arrivedUs),
+      rows.map((row) => row.endpoint),
+      rows.map((row) => row.method),
+      rows.map((row) => storable(row.path)),
+      rows.map((row) => storable(row.client)),
+      rows.map((row) => row.address),
+      rows.map((row) => storable(row.idempotencyKey)),
+      rows.map((row) => storable(row.body)),
+      rows.map((row) => row.status),
+      rows.map((row) => row.counted),
+      rows.map((row) => row.faultId),
+      entries.map(({ effect }) => (effect?.kind === 'transaction' ? effect.id : null)),
+      entries.map(({ effect }) => (effect?.kind === 'order' ? effect.id : null)),
+    ],
+  }
+}
+
+function transactionColumns(transactions: readonly TransactionEffect[]): unknown[][] {
+  return [
+    transactions.map((each) => each.id),
+    transactions.map((each) => each.customerId),
+    transactions.map((each) => each.acceptedUs),
+    transactions.map((each) => each.doneUs),
+    transactions.map((each) => each.outcome),
+    transactions.map((each) => each.errorCode),
+  ]
+}
+
+function orderColumns(orders: readonly OrderEffect[]): unknown[][] {
+  return [
+    orders.map((each) => each.id),
+    orders.map((each) => each.customerId),
+    orders.map((each) => each.items),
+    orders.map((each) => each.createdUs),
+    orders.map((each) => each.doneUs),
+  ]
+}
+
+/** Postgres stores every character but this one. */
+function storable(text: string | null): string | null {
+  return text?.replaceAll('\u0000', '\ufffd') ?? null
+}
+
+export interface StoredTransaction {
+  id: string
+  customerId: string
+  doneUs: number
+  outcome: 'completed' | 'failed'
+  errorCode: string | null
+}
+
+export async function findTransaction(pool: pg.Pool, id: string): Promise<StoredTransaction | undefined> {
+  const { rows } = await pool.query({
+    name: 'sandbox-find-transaction',
+    text: `
+      select id, customer_id, ${us('done_at')} as done_us, outcome, error_code
+      from sandbox.transactions where id = $1
+    `,
+    values: [storable(id)],
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  const { customer_id, done_us, outcome, error_code } = row
+  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), outcome, errorCode: error_code }
+}
+
+export interface StoredOrder {
+  id: string
+  /** JSON text. */
+  items: string
+  createdUs: number
+  doneUs: number
+}
+
+export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
+  const { rows } = await pool.query({
+    name: 'sandbox-find-order',
+    text: `
+      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us
+      from sandbox.orders where id = $1
+    `,
+    values: [id],
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  return { id: row.id, items: row.items, createdUs: Number(row.created_us), doneUs: Number(row.done_us) }
+}
+
+/** The request that first used an idempotency key and was applied. */
+export interface AppliedBefore {
+  transactionId: string | null
+  orderId: string | null
+  sameRequest: boolean
+  appliedUs: number
+}
+
+export async function findApplied(
+  pool: pg.Pool,
+  request: { idempotencyKey: string; client: string; endpoint: string; body: string },
+): Promise<AppliedBefore | undefined> {
+  const { rows } = await pool.query({
+    name: 'sandbox-find-applied',
+    text: `
+      select l.transaction_id, l.order_id, l.endpoint = $3 and l.body = $4 as same_request,
+        ${us('coalesce(t.accepted_at, o.created_at)')} as applied_us
+      from sandbox.ledger l
+        left join sandbox.transactions t on t.id = l.transaction_id
+        left join sandbox.orders o on o.id = l.order_id
+      where l.idempotency_key = $1 and l.client = $2 and (l.transaction_id is not null or l.order_id is not null)
+      order by l.sequence
+      limit 1
+    `,
+    values: [storable(request.idempotencyKey), request.client, request.endpoint, storable(request.body)],
+  })
+  const [row] = rows
+  if (row === undefined) return undefined
+  return {
+    transactionId: row.transaction_id,
+    orderId: row.order_id,
+    sameRequest: row.same_request,
+    appliedUs: Number(row.applied_us),
+  }
+}
+
+/** How many transactions and orders there are: the position in the seeded stream of processing times. */
+export async function countEffects(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ n: number }>(
+    'select ((select count(*) from sandbox.transactions) + (select count(*) from sandbox.orders))::integer as n',
+  )
+  return rows[0]?.n ?? 0
+}
+
+/** When each client's counted requests since `sinceUs` arrived, in order of time. */
+export async function countedArrivals(pool: pg.Pool, sinceUs: number): Promise<Map<string, number[]>> {
+  const { rows } = await pool.query<{ client: string | null; address: string; arrived_us: string[] }>(
+    `
+      select client, case when client is null then address end as address,
+        array_agg(${us('arrived_at')} order by arrived_at)::text[] as arrived_us
+      from sandbox.ledger
+      where counted and arrived_at > ${time('$1::bigint')}
+      group by 1, 2
+    `,
+    [sinceUs],
+  )
+  return new Map(rows.map((row) => [rateKey(row.client, row.address), row.arrived_us.map(Number)]))
+}
+
+/** Whom a request counts against: the client, or the address where no client is known. */
+export function rateKey(client: string | null, address: string): string {
+  return client === null ? `address ${address}` : `client ${client}`
+}

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { openApiDocument } from '../../src/sandbox/openapi.ts'
+import * as wire from '../../src/sandbox/wire.ts'
+import { type Json, setup } from './setup.ts'
+
+const document: Json = openApiDocument()
+
+/** Every `$ref` in the document. */
+function references(node: Json): string[] {
+  if (typeof node !== 'object' || node === null) return []
+  return Object.entries(node).flatMap(([key, value]) => (key === '$ref' ? [String(value)] : references(value)))
+}
+
+test('it is served as OpenAPI 3.1, without a token', async () => {
+  await using s = await setup()
+  const response = await fetch(`${s.sandbox.url}/openapi.json`)
+  expect(response.status).toBe(200)
+  expect(await response.json()).toEqual(JSON.parse(JSON.stringify(document)))
+  expect(document.openapi).toMatch(/^3\.1\.\d+$/)
+})
+
+test('it has the five endpoints, each with answers, and every path parameter declared', () => {
+  const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.entries(methods as Json).map(([method, operation]) => ({ path, method, operation: operation as Json })),
+  )
+  expect(operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`)).toEqual([
+    'POST /oauth/token',
+    'POST /api/v1/data',
+    'GET /api/v1/data/{transactionId}',
+    'POST /api/v1/orders',
+    'GET /api/v1/orders/{orderId}',
+  ])
+  expect(new Set(operations.map(({ operation }) => operation.operationId)).size).toBe(5)
+  for (const { path, operation } of operations) {
+    const declared = (operation.parameters ?? [])
+      .filter((each: Json) => each.in === 'path')
+      .map((each: Json) => each.name)
+    expect(declared).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name))
+    expect(Object.keys(operation.responses).length).toBeGreaterThan(1)
+    for (const [status, response] of Object.entries<Json>(operation.responses)) {
+      expect(status).toMatch(/^[1-5]\d\d$/)
+      expect(response.description).toEqual(expect.any(String))
+    }
+  }
+})
+
+test('every reference leads somewhere', () => {
+  for (const reference of references(document)) {
+    const name = reference.replace('#/components/schemas/', '')
+    expect(Object.keys(document.components.schemas)).toContain(name)
+  }
+})
+
+test('its schemas are the ones that check requests, and mean the same', () => {
+  const { $schema: _dialect, ...fromCode } = z.toJSONSchema(wire.submissionSchema, {
+    target: 'draft-2020-12',
+    io: 'input',
+  })
+  const { DataSubmission } = document.components.schemas
+  expect(DataSubmission).toEqual(fromCode)
+  expect(DataSubmission.properties.customerId).toMatchObject({ type: 'string', minLength: 1, maxLength: 10 })
+  expect(DataSubmission.properties.data.properties.field1.enum).toEqual(['value1', 'value2', 'value3'])
+  expect(DataSubmission.properties.data.properties.total_amount.type).toEqual(['number', 'string'])
+  expect(DataSubmission.required).toEqual(['customerId', 'data'])
+})
+
+test('its schemas read back as schemas that take what the sandbox takes', () => {
+  const reread = z.fromJSONSchema(document.components.schemas.OrderRequest)
+  expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [1] }).success).toBe(true)
+  expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: {} }).success).toBe(false)
+})

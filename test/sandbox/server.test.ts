@@ -1,0 +1,232 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { problemSchema } from '../../src/sandbox/wire.ts'
+import { type Json, order, type Setup, setup, submission } from './setup.ts'
+
+let s: Setup
+beforeAll(async () => {
+  s = await setup({ processingTime: 'constant:0', bodyLimitBytes: 2048 })
+})
+beforeEach(async () => {
+  await s.control('DELETE', '/settings')
+  await s.control('DELETE', '/ledger')
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+const submit = (body: unknown = submission(), headers?: Record<string, string>) =>
+  s.call('POST', '/api/v1/data', body, headers)
+const ledger = async (): Promise<Json[]> => (await s.control('GET', '/ledger')).rows
+
+test('every error is a problem document with the remaining requests, and no stack trace', async () => {
+  const unauthorized = { authorization: 'Bearer nothing' }
+  await s.control('PATCH', '/settings', { rateLimitRequests: 100 })
+  const answers = [
+    await submit(submission({ field1: 'none' })),
+    await submit('not json'),
+    await submit(submission(), unauthorized),
+    await submit(submission({}, 'UNKNOWN')),
+    await submit('x'.repeat(3000)),
+    await submit(submission(), { 'content-type': 'text/plain' }),
+    await s.call('GET', '/api/v1/data/none'),
+    await s.call('GET', '/api/v1/data'),
+    await s.call('DELETE', '/api/v1/orders'),
+    await s.call('GET', '/api/v2/data/1'),
+    await s.call('GET', '/api/v1/data/%'),
+  ]
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 401, 400, 413, 415, 404, 404, 404, 404, 400])
+  for (const { status, headers, json, text } of answers) {
+    expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
+    expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
+    expect(problemSchema.parse(json).status).toBe(status)
+    expect(text).not.toMatch(/\.[tj]s|node_modules|at .*\(/)
+  }
+})
+
+test('a mistake of the sandbox is 500 without its words', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  // An end that is never makes reading this transaction, and nothing else, fail in the database.
+  await s.database.pool.query(
+    "insert into sandbox.transactions values ('broken', 'C1', now(), 'infinity', 'completed', null)",
+  )
+  try {
+    const answer = await s.call('GET', '/api/v1/data/broken')
+    expect(answer.status).toBe(500)
+    expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
+    expect(await ledger()).toMatchObject([{ endpoint: 'status', status: 500 }])
+    expect(problemSchema.parse(answer.json).detail).not.toContain('infinity')
+    expect(answer.text).not.toMatch(/\.[tj]s|node_modules|infinity/)
+    expect(stderr.mock.calls.join()).toContain('infinity')
+  } finally {
+    stderr.mockRestore()
+    await s.database.pool.query("delete from sandbox.transactions where id = 'broken'")
+  }
+})
+
+test('the ledger has all that arrived, in order, with microseconds, before it was answered', async () => {
+  const started = Date.now()
+  const body = '{"customerId":"C1", "data":{"field1":"value1","field2":"ü","total_amount":1234.50}}'
+  const { json } = await submit(body, { 'idempotency-key': 'key 1' })
+  await s.call('GET', `/api/v1/data/${json.transactionId}?x=1`)
+  await s.call('GET', '/elsewhere')
+  const created = await s.call('POST', '/api/v1/orders', order())
+  const rows = await ledger()
+  expect(rows.map(({ endpoint, method, path, status }) => [endpoint, method, path, status])).toEqual([
+    ['submit', 'POST', '/api/v1/data', 200],
+    ['status', 'GET', `/api/v1/data/${json.transactionId}`, 200],
+    ['other', 'GET', '/elsewhere', 404],
+    ['order', 'POST', '/api/v1/orders', 201],
+  ])
+  expect(rows[0]).toEqual({
+    sequence: 1,
+    arrivedAt: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/),
+    endpoint: 'submit',
+    method: 'POST',
+    path: '/api/v1/data',
+    client: 'sandbox',
+    address: '127.0.0.1',
+    idempotencyKey: 'key 1',
+    body,
+    status: 200,
+    dropped: false,
+    counted: true,
+    faultId: null,
+    transactionId: json.transactionId,
+    orderId: null,
+  })
+  expect(Math.abs(Date.parse(rows[0].arrivedAt) - started)).toBeLessThan(5000)
+  expect(rows[3]).toMatchObject({ orderId: created.json.orderId, transactionId: null })
+  expect((await s.control('GET', '/ledger?since=2&limit=1')).rows).toHaveLength(1)
+})
+
+test('a thousand requests at once make a thousand ledger rows and as many effects', async () => {
+  const answers = await Promise.all(
+    Array.from({ length: 1000 }, (_, n) => submit(submission(), { 'idempotency-key': `n${n}` })),
+  )
+  const { rows } = await s.control('GET', '/ledger?limit=5000')
+  const applied = rows.filter((row: Json) => row.transactionId !== null)
+  expect(new Set(applied.map((row: Json) => row.idempotencyKey)).size).toBe(1000)
+  expect(new Set(applied.map((row: Json) => row.transactionId))).toEqual(
+    new Set(answers.map(({ json }) => json.transactionId)),
+  )
+})
+
+test('a request with a NUL in it is stored, and spoils nothing for those beside it', async () => {
+  const [bad, good] = await Promise.all([submit('{"\u0000'), submit()])
+  expect([bad.status, good.status]).toEqual([400, 200])
+})
+
+test('a number too large for the queue fails its own request only', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  const bad = `{"customerId":"${order().customerId}","items":[1e200000]}`
+  const answers = await Promise.all([
+    s.call('POST', '/api/v1/orders', bad),
+    ...Array.from({ length: 10 }, () => s.call('POST', '/api/v1/orders', order())),
+  ])
+  stderr.mockRestore()
+  expect(answers.map(({ status }) => status)).toEqual([500, ...Array(10).fill(201)])
+  const rows = await ledger()
+  expect(rows).toHaveLength(11)
+  expect(rows.filter(({ status, orderId }) => status === 500 && orderId === null)).toHaveLength(1)
+})
+
+test('past the limit: 429 with Retry-After; the limit holds over a restart; then there is room again', async () => {
+  await s.control('PATCH', '/settings', { rateLimitRequests: 5, rateLimitWindowSeconds: 1.5 })
+  const answers = []
+  for (let n = 0; n < 6; n += 1) answers.push(await submit())
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
+  expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual(['4', '3', '2', '1', '0', '0'])
+  expect(answers.at(-1)?.headers.get('retry-after')).toMatch(/^[12]$/)
+  await s.restart()
+  expect((await submit()).status).toBe(429)
+  await expect.poll(async () => (await submit()).status, { timeout: 5000 }).toBe(200)
+  expect(await s.control('GET', '/rate')).toMatchObject({ windowSeconds: 1.5, maxAdmitted: 5 })
+})
+
+test('under any load, no window has more admitted requests than the limit', async () => {
+  await s.control('PATCH', '/settings', { rateLimitRequests: 20, rateLimitWindowSeconds: 0.2 })
+  const token = await s.token() // a token not seen before: verifying it lets later requests overtake
+  const authorization = { authorization: `Bearer ${token}` }
+  const end = performance.now() + 1000
+  await Promise.all(
+    Array.from({ length: 16 }, async () => {
+      while (performance.now() < end) await submit(submission(), authorization)
+    }),
+  )
+  const rate = await s.control('GET', '/rate')
+  expect(rate.maxAdmitted).toBe(20)
+  expect(rate.maxArrived).toBeGreaterThan(20)
+})
+
+test('requests without a token are counted by their address, tokens are not counted at all', async () => {
+  await s.control('PATCH', '/settings', { rateLimitRequests: 2 })
+  const strange = () => submit(submission(), { authorization: 'Bearer strange' })
+  expect([(await strange()).status, (await strange()).status, (await strange()).status]).toEqual([401, 401, 429])
+  for (let n = 0; n < 5; n += 1) expect(await s.token()).toMatch(/^ey/)
+  expect((await submit()).status).toBe(200)
+})
+
+test('settings can be changed, are checked, outlive a restart and can be gone back on', async () => {
+  await s.control('PATCH', '/settings', { idempotency: 'ignore', processingTime: 'exponential:20' })
+  await s.restart()
+  expect(s.sandbox.changedSettings).toEqual(['idempotency', 'processingTime'])
+  expect(await s.control('GET', '/settings')).toMatchObject({ idempotency: 'ignore', processingTime: 'exponential:20' })
+  await expect(s.control('PATCH', '/settings', { processingTime: 'soon' })).rejects.toThrow('must be constant:SECONDS')
+  await expect(s.control('PATCH', '/settings', { speed: 1 })).rejects.toThrow('speed')
+  expect(await s.control('DELETE', '/settings')).toMatchObject({ idempotency: 'e002', changed: [] })
+})
+
+test('the ledger can be emptied, or everything', async () => {
+  const { json } = await submit()
+  await s.call('POST', '/api/v1/orders', order())
+  await s.control('DELETE', '/ledger')
+  expect(await ledger()).toEqual([])
+  expect((await s.call('GET', `/api/v1/data/${json.transactionId}`)).status).toBe(200)
+  await s.control('DELETE', '/ledger?everything=true')
+  expect((await s.call('GET', `/api/v1/data/${json.transactionId}`)).status).toBe(404)
+  expect((await s.control('GET', '/orders')).rows).toEqual([])
+  expect((await s.control('GET', '/events')).rows).toEqual([])
+})
+
+test('counts say how many requests there were and how many changed something', async () => {
+  await submit()
+  await submit(submission({}, 'X'))
+  expect((await s.control('GET', '/counts')).rows).toEqual([
+    { endpoint: 'submit', status: 200, dropped: false, requests: 1, effects: 1 },
+    { endpoint: 'submit', status: 400, dropped: false, requests: 1, effects: 0 },
+  ])
+})
+
+test('what is not HTTP is answered without a stack trace', async () => {
+  const socket = connect(s.sandbox.port, '127.0.0.1')
+  socket.end('HELLO\r\n\r\n')
+  let answer = ''
+  socket.on('data', (chunk) => {
+    answer += chunk
+  })
+  await once(socket, 'close')
+  expect(answer).toMatch(/^HTTP\/1.1 400/)
+  expect(answer).not.toMatch(/at .*\(|node_modules/)
+})
+
+test('two sandboxes may start at once on a new database', async () => {
+  await using other = await setup()
+  await other.database.pool.query('drop schema sandbox cascade; drop schema sandbox_queue cascade')
+  const options = { databaseUrl: other.database.url, port: 0 }
+  const started = await Promise.all([startSandbox(options), startSandbox(options), startSandbox(options)])
+  for (const sandbox of started) {
+    expect((await fetch(`${sandbox.url}/_sandbox/ledger`)).status).toBe(200)
+    await sandbox.close()
+  }
+})
+
+test('a database that is away for a moment costs connections, not the sandbox', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  expect((await submit()).status).toBe(200)
+  await s.database.pool.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outboxd sandbox' and datname = current_database()",
+  )
+  await expect.poll(async () => (await submit().catch(() => ({ status: 0 }))).status).toBe(200)
+  stderr.mockRestore()
+})
