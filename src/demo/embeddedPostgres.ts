@@ -11,6 +11,8 @@ export interface EmbeddedPostgres {
   readonly url: string
   readonly port: number
   readonly pid: number
+  /** Where its data are; `stop` removes it. */
+  readonly folder: string
   /** Ends the server as a power cut would (SIGQUIT) and starts it again on the same port and data. */
   restartImmediately(): Promise<void>
   /** Ends the server and removes its folder. */
@@ -35,13 +37,30 @@ const nobody = { uid: 65534, gid: 65534 }
  * Starts a PostgreSQL from the binaries in the npm registry.
  *
  * @param settings server settings on top of the defaults, such as `{ fsync: 'off' }`
+ * @param binDir  another PostgreSQL's folder of binaries, instead of the registry's
  * @throws Error naming the missing package when this platform has no binaries, or quoting the server's own words
  */
-export async function startEmbeddedPostgres(settings: Record<string, string> = {}): Promise<EmbeddedPostgres> {
-  const owner: Owner = process.getuid?.() === 0 ? nobody : {}
+export async function startEmbeddedPostgres(
+  settings: Record<string, string> = {},
+  binDir?: string,
+): Promise<EmbeddedPostgres> {
   const root = await mkdtemp(join(tmpdir(), 'outboxd-postgres-'))
+  try {
+    return await startIn(root, settings, binDir)
+  } catch (error) {
+    await rm(root, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function startIn(
+  root: string,
+  settings: Record<string, string>,
+  binDir: string | undefined,
+): Promise<EmbeddedPostgres> {
+  const owner: Owner = process.getuid?.() === 0 ? nobody : {}
   if (owner.uid && owner.gid) await chown(root, owner.uid, owner.gid)
-  const binaries = await reachableBinaries(root, owner)
+  const binaries = binDir ? binariesIn(binDir) : await reachableBinaries(root, owner)
   const dataDir = join(root, 'data')
   const passwordFile = join(root, 'password')
   await writeFile(passwordFile, 'postgres\n', { mode: 0o644 })
@@ -75,6 +94,7 @@ export async function startEmbeddedPostgres(settings: Record<string, string> = {
   return {
     url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
     port,
+    folder: root,
     get pid() {
       return server.pid as number
     },
@@ -98,7 +118,11 @@ async function reachableBinaries(root: string, owner: Owner): Promise<Binaries> 
   if (spawnSync(binaries.postgres, ['--version'], { ...owner, cwd: root }).status === 0) return binaries
   const copy = join(root, 'native')
   await cp(dirname(dirname(binaries.postgres)), copy, { recursive: true, verbatimSymlinks: true })
-  return { initdb: join(copy, 'bin', 'initdb'), postgres: join(copy, 'bin', 'postgres') }
+  return binariesIn(join(copy, 'bin'))
+}
+
+function binariesIn(dir: string): Binaries {
+  return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
 }
 
 async function startServer(binary: string, args: string[], options: object): Promise<ChildProcess> {

@@ -1,0 +1,96 @@
+import { type Command, InvalidArgumentError } from 'commander'
+import { type Installation, install } from '../demo/installation.ts'
+import { gatherEvidence, readServiceCount, salesOrders, travel } from '../demo/journey.ts'
+import { judge } from '../demo/judge.ts'
+import { createLiveView, duration } from '../demo/liveView.ts'
+import { leftMs, untouched } from '../demo/progress.ts'
+import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/words.ts'
+import type { CommandContext } from './context.ts'
+
+/** What the command needs of the context. */
+export type DemoContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
+
+export interface DemoOptions {
+  records: number
+  keep?: boolean
+}
+
+const recordsDefault = 40
+const recordsMost = 10_000
+/** An estimate above this is worth saying before it begins. */
+const longMs = 30_000
+
+export function describeDemo(command: Command): Command {
+  return command
+    .description(
+      'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
+    )
+    .option('--records <number>', 'how many records the ERP writes', wholeNumber, recordsDefault)
+    .option('--keep', 'leave everything up until Ctrl-C, and print the addresses')
+    .addHelpText(
+      'after',
+      `
+Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
+Some records are wrong on purpose: an unknown customer, an amount with three decimals.
+Exit code 0 says that each record ended as it has to, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
+
+Examples:
+  outboxd demo                        40 records, in under 30 seconds
+  outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
+  outboxd demo --keep                 then look around in it with status, list, show, psql and curl
+  npm run demo -- --keep              the same in a checkout`,
+    )
+}
+
+/** @returns 0 if the truth is as it has to be, 1 if it is not or the demo was stopped before it was known */
+export async function demo(context: DemoContext, { records, keep = false }: DemoOptions): Promise<number> {
+  const { env, stdout, stderr, signal } = context
+  const say = (words: string) => void stderr.write(`${words}\n`)
+  try {
+    await using installation = await install({ env, signal, say })
+    const isGood = await show(context, installation, records)
+    stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
+    if (keep) await untilStopped(installation, signal)
+    return isGood ? 0 : 1
+  } catch (error) {
+    if (!signal.aborted) throw error
+    say('demo: stopped before the end; nothing of it is left')
+    return 1
+  }
+}
+
+/** Lets the records travel, and says what became of them. @returns whether it is as it has to be */
+async function show(
+  { stdout, stderr, signal }: DemoContext,
+  installation: Installation,
+  records: number,
+): Promise<boolean> {
+  stderr.write(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox\n${expectation(records)}`)
+  const orders = salesOrders(records)
+  const { tookMs } = await travel({ installation, orders, view: createLiveView(stderr), signal })
+  const verdict = judge(await gatherEvidence(installation, orders))
+  const service = await readServiceCount(installation.sandboxUrl)
+  stdout.write(`\n${outcomeTable(verdict)}\n${sentences(verdict, service, tookMs)}`)
+  return isAsItHasToBe(verdict, service)
+}
+
+function expectation(records: number): string {
+  const expectedMs = leftMs(records, 0, untouched)
+  if (expectedMs < longMs) return ''
+  return `the service allows 100 requests a minute and a record takes about two: this takes about ${duration(expectedMs)}\n`
+}
+
+/** @throws CommandEnded when the daemon or the sandbox ends of itself meanwhile */
+async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {
+  const { promise: stopped, resolve } = Promise.withResolvers<void>()
+  if (signal.aborted) return
+  signal.addEventListener('abort', () => resolve(), { once: true })
+  await Promise.race([stopped, broken])
+}
+
+function wholeNumber(text: string): number {
+  const number = /^\d{1,5}$/.test(text) ? Number(text) : 0
+  if (number < 1 || number > recordsMost)
+    throw new InvalidArgumentError(`It must be a whole number from 1 to ${recordsMost}.`)
+  return number
+}

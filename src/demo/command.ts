@@ -1,0 +1,85 @@
+import { spawn } from 'node:child_process'
+import { createWriteStream } from 'node:fs'
+import { extname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Guard } from './guard.ts'
+
+/** One of our own commands as a process of its own. */
+export interface RunningCommand {
+  /** What the first line of its stdout said that `announces` understood. @throws CommandEnded when it ended before */
+  readonly announced: Promise<string>
+  /** Resolves when it has ended, to its exit code; null where a signal ended it. */
+  readonly ended: Promise<number | null>
+  /** Its last words, for when it ended and should not have. */
+  lastWords(): string
+  /** SIGTERM, and SIGKILL for one that does not listen. */
+  stop(): Promise<void>
+}
+
+export interface CommandSpec {
+  /** As on the command line: `['sandbox', '--port', '0']`. */
+  args: readonly [string, ...string[]]
+  /** The whole environment; secrets come this way and not through `args`. */
+  env: Record<string, string>
+  /** Working directory; the log NAME.log is written there. */
+  folder: string
+  guard: Guard
+  /** What a line of stdout tells that others wait for; undefined for any other line. */
+  announces: (line: string) => string | undefined
+}
+
+export class CommandEnded extends Error {
+  override name = 'CommandEnded'
+  constructor(name: string, exitCode: number | null, lastWords: string) {
+    super(`outboxd ${name} ended (${exitCode === null ? 'killed' : `exit code ${exitCode}`}): ${lastWords}`)
+  }
+}
+
+/** The program itself, in the checkout (main.ts) or compiled (main.js). */
+export const mainFile = join(import.meta.dirname, '..', `main${extname(import.meta.filename)}`)
+
+const lastWordsMost = 5
+const patienceMs = 8_000
+
+/** Starts `node MAIN ARGS`, as in production: a process, its environment, its signals. */
+export function startCommand({ args, env, folder, guard, announces }: CommandSpec): RunningCommand {
+  const [name] = args
+  const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  const { pid } = child
+  if (pid !== undefined) guard.addProcess(pid, 'SIGKILL')
+  const log = createWriteStream(join(folder, `${name}.log`))
+  log.on('error', () => {}) // the log is a convenience: the folder may be gone already
+  const lines: string[] = []
+  const { promise: announced, resolve, reject } = Promise.withResolvers<string>()
+  announced.catch(() => {}) // not everyone waits for it
+
+  for (const stream of [child.stdout, child.stderr]) {
+    createInterface({ input: stream }).on('line', (line) => {
+      log.write(`${line}\n`)
+      lines.push(line)
+      if (lines.length > lastWordsMost) lines.shift()
+      const news = stream === child.stdout ? announces(line) : undefined
+      if (news !== undefined) resolve(news)
+    })
+  }
+  const ended = new Promise<number | null>((settle) => {
+    child.once('error', (error) => lines.push(error.message))
+    child.once('close', (exitCode) => {
+      if (pid !== undefined) guard.removeProcess(pid)
+      log.end()
+      reject(new CommandEnded(name, exitCode, lines.join('\n')))
+      settle(exitCode)
+    })
+  })
+  return {
+    announced,
+    ended,
+    lastWords: () => lines.join('\n'),
+    async stop() {
+      child.kill('SIGTERM')
+      const impatience = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+      await ended
+      clearTimeout(impatience)
+    },
+  }
+}

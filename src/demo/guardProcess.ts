@@ -1,0 +1,36 @@
+import { rm } from 'node:fs/promises'
+import { createInterface } from 'node:readline'
+import { setTimeout as delay } from 'node:timers/promises'
+
+/**
+ * A process of its own beside the demo: when the demo is gone without having said `done` (kill -9, a second Ctrl-C, a
+ * closed terminal), it ends what the demo started and removes its folders. It learns of that from its stdin, which ends.
+ *
+ * Lines it reads: `process PID SIGNAL`, `ended PID`, `folder PATH`, `done`.
+ */
+const processes = new Map<number, NodeJS.Signals>()
+const folders = new Set<string>()
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const [word, first = '', second] = line.split(' ')
+  if (word === 'process') processes.set(Number(first), second as NodeJS.Signals)
+  if (word === 'ended') processes.delete(Number(first))
+  if (word === 'folder') folders.add(line.slice('folder '.length))
+  if (word === 'done') {
+    processes.clear()
+    folders.clear()
+  }
+}
+
+for (const [pid, signal] of processes) isThere(pid, signal)
+// Bounded, for where nobody reaps them they stay visible for ever.
+for (let looks = 0; looks < 50 && [...processes.keys()].some((pid) => isThere(pid, 0)); looks++) await delay(100)
+for (const folder of folders) await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+
+function isThere(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal)
+  } catch {
+    return false
+  }
+}

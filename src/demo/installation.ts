@@ -1,0 +1,158 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './command.ts'
+import { startEmbeddedPostgres } from './embeddedPostgres.ts'
+import { createErp } from './erp.ts'
+import { type Guard, startGuard } from './guard.ts'
+
+/** All that runs for the demo: a PostgreSQL with the ERP's database, the sandbox, and the daemon. Disposal ends it all. */
+export interface Installation extends AsyncDisposable {
+  readonly erp: pg.Pool
+  readonly sandboxUrl: string
+  /** Where the daemon serves /metrics, /livez and /readyz. */
+  readonly daemonUrl: string
+  /** The daemon's environment: with it every other command works on this installation. */
+  readonly variables: Record<string, string>
+  /** Where the logs of the sandbox and the daemon are. */
+  readonly folder: string
+  /** Rejects with CommandEnded when the daemon or the sandbox ends of itself. Never resolves. */
+  readonly broken: Promise<never>
+}
+
+export interface InstallationDeps {
+  /** What the processes inherit from: only what names no database, service or secret is handed on. */
+  env: Record<string, string | undefined>
+  signal: AbortSignal
+  /** Told what is being started. */
+  say: (words: string) => void
+}
+
+const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
+const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-secret' }
+
+/** About a second each, so that the demo is over soon; the real service takes its time. */
+const processingTime = 'lognormal:1:0.3'
+
+/** Starts everything, in the order in which a user would. @throws the signal's reason when it is aborted meanwhile */
+export async function install({ env, signal, say }: InstallationDeps): Promise<Installation> {
+  await using stack = new AsyncDisposableStack()
+  const guard = startGuard()
+  stack.defer(() => guard.done())
+  const folder = await mkdtemp(join(tmpdir(), 'outboxd-demo-'))
+  guard.addFolder(folder)
+  stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
+  const base = { ...inherited(env), NODE_ENV: 'production' }
+  const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'announces'>) => {
+    const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, guard })
+    stack.defer(() => command.stop())
+    return command
+  }
+
+  say('starting PostgreSQL in a temporary folder')
+  const server = await startPostgres(stack, guard)
+  signal.throwIfAborted()
+  const erpUrl = await createDatabase(server, 'erp')
+  const serviceUrl = await createDatabase(server, 'service')
+
+  say('outboxd migrate --outbox; outboxd sandbox')
+  const sandbox = start({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { SANDBOX_DATABASE_URL: serviceUrl, SANDBOX_PROCESSING_TIME: processingTime, ...credentials },
+    announces: (line) => announcedIn(line, 'url'),
+  })
+  const databases = { DATABASE_URL: erpUrl, STATE_DATABASE_URL: erpUrl, OUTBOX_TABLE: 'outbox' }
+  await completed(start({ args: ['migrate', '--outbox'], env: databases, announces: () => undefined }), 'migrate')
+  const erp = openPool(stack, erpUrl)
+  await createErp(erp)
+  const sandboxUrl = await sandbox.announced
+  signal.throwIfAborted()
+
+  say('outboxd run')
+  const variables = {
+    ...databases,
+    SERVICE_BASE_URL: sandboxUrl,
+    SERVICE_AUTH_URL: sandboxUrl,
+    ...credentials,
+    MAPPINGS_DIR: mappingsDir,
+  }
+  const daemon = start({
+    args: ['run'],
+    env: { ...variables, HTTP_PORT: '0' },
+    announces: (line) => announcedIn(line, 'port'),
+  })
+  const daemonUrl = `http://127.0.0.1:${await daemon.announced}`
+  signal.throwIfAborted()
+  const broken = Promise.race([failure(daemon, 'run'), failure(sandbox, 'sandbox')])
+  broken.catch(() => {}) // they also end when they are told to
+  const all = stack.move()
+  return {
+    erp,
+    sandboxUrl,
+    daemonUrl,
+    variables,
+    folder,
+    broken,
+    [Symbol.asyncDispose]: () => all.disposeAsync(),
+  }
+}
+
+/** Nothing that a user has set for a real installation may reach the demo's processes. */
+function inherited(env: Record<string, string | undefined>): Record<string, string> {
+  const handedOn = ['PATH', 'HOME', 'TMPDIR', 'TZ', 'LANG']
+  return Object.fromEntries(handedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
+}
+
+async function startPostgres(stack: AsyncDisposableStack, guard: Guard): Promise<string> {
+  // All of it is thrown away in the end: it need not survive a power cut.
+  const postgres = await startEmbeddedPostgres({ fsync: 'off', full_page_writes: 'off' })
+  const { pid, folder, url } = postgres
+  guard.addProcess(pid, 'SIGQUIT')
+  guard.addFolder(folder)
+  stack.defer(async () => {
+    await postgres.stop()
+    guard.removeProcess(pid)
+  })
+  return url
+}
+
+async function createDatabase(server: string, name: string): Promise<string> {
+  const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5_000 })
+  await client.connect()
+  try {
+    await client.query(`create database ${pg.escapeIdentifier(name)}`)
+  } finally {
+    await client.end()
+  }
+  return Object.assign(new URL(server), { pathname: `/${name}` }).href
+}
+
+function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 3, application_name: 'ERP', connectionTimeoutMillis: 5_000 })
+  // A Ctrl-C in the terminal reaches PostgreSQL, too, which ends the connections.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  stack.defer(() => pool.end())
+  return pool
+}
+
+async function completed(command: RunningCommand, name: string): Promise<void> {
+  const exitCode = await command.ended
+  if (exitCode !== 0) throw new CommandEnded(name, exitCode, command.lastWords())
+}
+
+async function failure(command: RunningCommand, name: string): Promise<never> {
+  const exitCode = await command.ended
+  throw new CommandEnded(name, exitCode, command.lastWords())
+}
+
+/** A field of a JSON line on stdout, as text. */
+function announcedIn(line: string, field: string): string | undefined {
+  try {
+    const value = (JSON.parse(line) as Record<string, unknown>)[field]
+    return value === undefined ? undefined : String(value)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,315 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, watch } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { describe, expect, test } from 'vitest'
+import { demo } from '../../src/commands/demo.ts'
+import { judge, type LedgerRow, type OutboxRow, type WrittenRecord } from '../../src/demo/judge.ts'
+import { journeys, type Kind } from '../../src/demo/kinds.ts'
+import { frame, line } from '../../src/demo/liveView.ts'
+import { leftMs, type Progress, untouched } from '../../src/demo/progress.ts'
+import { salesOrder } from '../../src/demo/salesOrder.ts'
+import { isAsItHasToBe, outcomeTable, sentences } from '../../src/demo/words.ts'
+
+const mainFile = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+const longMs = 60_000
+
+interface Tamperable {
+  written: WrittenRecord[]
+  arrivals: LedgerRow[]
+  outbox: OutboxRow[]
+}
+
+/** A data record and an order that are right, an unknown customer, three decimals; as it has to be. */
+function evidence(): Tamperable {
+  const written = (reference: string, kind: Kind, amount: string) => ({ reference, kind, amount })
+  return {
+    written: [
+      written('SO-1', 'data', '99999999.99'),
+      written('SO-2', 'order', '12.50'),
+      written('SO-3', 'unknown-customer', '0.01'),
+      written('SO-4', 'three-decimals', '19.995'),
+    ],
+    arrivals: [
+      arrival({ body: dataBody('SO-1', '99999999.99'), transactionId: 't-1' }),
+      arrival({
+        endpoint: 'order',
+        body: '{"customerId":"c","items":[{"price":12.5,"orderNumber":"SO-2"}]}',
+        status: 201,
+        orderId: 'o-2',
+      }),
+      arrival({ body: dataBody('SO-3', '0.01'), status: 400 }),
+    ],
+    outbox: [
+      row({ reference: 'SO-1', status: 'completed', transactionId: 't-1' }),
+      row({ reference: 'SO-2', status: 'completed', transactionId: 'o-2' }),
+      row({ reference: 'SO-3', status: 'rejected', errorCode: 'E001', error: 'Invalid customer' }),
+      row({ reference: 'SO-4', status: 'rejected', error: 'amount: has 3 decimals' }),
+    ],
+  }
+}
+
+function dataBody(reference: string, amount: string): string {
+  return `{"customerId":"C-1","data":{"field1":"value1","field2":"${reference}","total_amount":${amount}}}`
+}
+
+function arrival(given: Partial<LedgerRow>): LedgerRow {
+  return { endpoint: 'submit', body: null, status: 200, transactionId: null, orderId: null, ...given }
+}
+
+function row(given: Partial<OutboxRow>): OutboxRow {
+  return { reference: null, status: 'new', transactionId: null, errorCode: null, error: null, ...given }
+}
+
+describe('the verdict', () => {
+  test('has nothing to say when all is as it has to be', () => {
+    const verdict = judge(evidence())
+    expect(verdict.problems).toEqual([])
+    expect(verdict.kinds.map(({ kind, exactly, equal }) => [kind, exactly, equal])).toEqual([
+      ['data', 1, 1],
+      ['order', 1, 1],
+      ['unknown-customer', 1, 1],
+      ['three-decimals', 1, 0],
+    ])
+  })
+
+  test('passes over requests that were turned away unread', () => {
+    const good = evidence()
+    good.arrivals.unshift(arrival({ body: dataBody('SO-1', '99999999.99'), status: 429 }))
+    expect(judge(good).problems).toEqual([])
+  })
+
+  type Tampering = [what: string, tamper: (evidence: Tamperable) => void, says: RegExp]
+  const tamperings: Tampering[] = [
+    [
+      'an amount is off by a cent that a double could not tell',
+      ({ written, arrivals }) => {
+        written[0] = { reference: 'SO-1', kind: 'data', amount: '900719925474099.91' }
+        arrivals[0] = arrival({ body: dataBody('SO-1', '900719925474099.92'), transactionId: 't-1' })
+      },
+      /SO-1 .*the ERP wrote the amount 900719925474099.91, the service was sent 900719925474099.92/,
+    ],
+    [
+      'the amount of an order is off by a cent',
+      ({ arrivals }) => {
+        if (arrivals[1]) arrivals[1].body = '{"customerId":"c","items":[{"price":12.51,"orderNumber":"SO-2"}]}'
+      },
+      /SO-2 .*12\.51/,
+    ],
+    [
+      'an amount was rounded to a third decimal',
+      ({ arrivals }) => {
+        if (arrivals[0]) arrivals[0].body = dataBody('SO-1', '99999999.990')
+      },
+      /SO-1 .*99999999\.990/,
+    ],
+    [
+      'a record was kept twice',
+      ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-1', '99999999.99'), transactionId: 't-9' })),
+      /SO-1 .*read it twice and kept it twice, not once and once/,
+    ],
+    [
+      'a record was sent twice, though the service refused the second',
+      ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-1', '99999999.99'), status: 409 })),
+      /SO-1 .*read it twice and kept it once/,
+    ],
+    ['a record is missing at the service', ({ arrivals }) => void arrivals.shift(), /SO-1 .*read it never/],
+    ['a record is missing in the outbox', ({ outbox }) => void outbox.shift(), /SO-1 .*not in the outbox/],
+    [
+      'a record is in the outbox twice',
+      ({ outbox }) => void outbox.push(row({ reference: 'SO-1', status: 'completed', transactionId: 't-1' })),
+      /SO-1 .*in the outbox twice/,
+    ],
+    [
+      'a record ended in another state',
+      ({ outbox }) => {
+        if (outbox[0]) outbox[0].status = 'uncertain'
+      },
+      /SO-1 .*ended as uncertain, not as completed/,
+    ],
+    [
+      'a record did not end',
+      ({ outbox }) => {
+        if (outbox[1]) outbox[1].status = 'accepted'
+      },
+      /SO-2 .*ended as accepted/,
+    ],
+    [
+      'the outbox names another transaction',
+      ({ outbox }) => {
+        if (outbox[0]) outbox[0].transactionId = 't-7'
+      },
+      /SO-1 .*names t-7, the service kept it as t-1/,
+    ],
+    [
+      'a rejected record has another code',
+      ({ outbox }) => {
+        if (outbox[2]) outbox[2].errorCode = null
+      },
+      /SO-3 .*ended as rejected, not as rejected \(E001\)/,
+    ],
+    [
+      'three decimals were sent after all',
+      ({ arrivals }) => void arrivals.push(arrival({ body: dataBody('SO-4', '20.00'), transactionId: 't-4' })),
+      /SO-4 .*read it once and kept it once, not never and never/,
+    ],
+    [
+      'a rejected record does not say why',
+      ({ outbox }) => {
+        if (outbox[3]) outbox[3].error = null
+      },
+      /SO-4 .*does not say why/,
+    ],
+    [
+      'the service has what the ERP never wrote',
+      ({ arrivals }) => void arrivals.push(arrival({ body: '{"data":', transactionId: 't-5' })),
+      /something unreadable once: the ERP never wrote it/,
+    ],
+  ]
+
+  test.each(tamperings)('says so when %s', (_, tamper, says) => {
+    const tampered = evidence()
+    tamper(tampered)
+    const verdict = judge(tampered)
+    expect(verdict.problems).toContainEqual(expect.stringMatching(says))
+    const service = { requests: 5, mostInAMinute: 5 }
+    expect(isAsItHasToBe(verdict, service)).toBe(false)
+    expect(sentences(verdict, service, 1000)).toContain('NOT as it has to be')
+  })
+
+  test('does not hold when more requests came in a minute than are allowed', () => {
+    const verdict = judge(evidence())
+    expect(isAsItHasToBe(verdict, { requests: 150, mostInAMinute: 100 })).toBe(true)
+    expect(isAsItHasToBe(verdict, { requests: 150, mostInAMinute: 101 })).toBe(false)
+  })
+
+  test('is told in a table', () => {
+    expect(outcomeTable(judge(evidence()))).toMatch(
+      /unknown customer +1 +rejected \(E001\) 1 +asked once, refused: 1 of 1/,
+    )
+  })
+})
+
+describe('the live view', () => {
+  const progress: Progress = {
+    total: 40,
+    done: 10,
+    inOutbox: 3,
+    states: { queued: 2, sending: 1, accepted: 24, completed: 9, failed: 0, rejected: 1, uncertain: 0, discarded: 0 },
+    budgetFree: 43,
+    budgetAll: 100,
+    pauses: ['throttled'],
+    elapsedMs: 8_000,
+    leftMs: 200_000,
+  }
+
+  test('never writes a line that a terminal would wrap', () => {
+    for (const columns of [20, 40, 79]) {
+      for (const text of frame(progress, columns)) expect([...text].length).toBeLessThanOrEqual(columns)
+    }
+  })
+
+  test('says in one line where the records are, what is left of the budget, and how long it takes', () => {
+    expect(line(progress)).toBe(
+      '10 of 40 through, after 8 s, about 3 min 20 s to go: 3 in the outbox, 2 queued, 1 sending, 24 accepted, 9 completed, 1 rejected; 43 of 100 requests free; paused: throttled',
+    )
+  })
+
+  test('expects minutes where the budget is too small for all at once', () => {
+    expect(leftMs(40, 0, untouched)).toBe(3_000)
+    expect(leftMs(200, 0, untouched)).toBe(183_000)
+  })
+
+  test('expects no end before the last slot is free and the last poll is due', () => {
+    expect(leftMs(0, 2, { slotsFreeMs: [0, 20_000, 40_000], lastPollMs: 5_000 })).toBe(23_000)
+    expect(leftMs(0, 1, { slotsFreeMs: [0, 20_000, 40_000], lastPollMs: 5_000 })).toBe(8_000)
+    expect(leftMs(0, 4, { slotsFreeMs: [0, 20_000, 40_000], lastPollMs: 0 })).toBe(63_000)
+  })
+})
+
+test('the smallest and the largest amounts are those of records that are right', () => {
+  const right = Array.from({ length: 12 }, (_, index) => salesOrder(index)).filter(({ kind }) => journeys[kind].kept)
+  expect(right.map(({ amount }) => amount)).toEqual(
+    expect.arrayContaining(['0.01', '12.5', '1234567.89', '99999999.99']),
+  )
+})
+
+test('twelve records travel, and the truth is as it has to be', { timeout: longMs }, async () => {
+  const context = {
+    env: process.env,
+    stdout: new PassThrough(),
+    stderr: new PassThrough(),
+    signal: AbortSignal.any([]),
+  }
+  const code = await demo(context, { records: 12 })
+  context.stdout.end()
+  context.stderr.end()
+  const out = await text(context.stdout)
+  const words = await text(context.stderr)
+  expect(out).toMatch(/data records +7 +completed 7 +7 of 7 +7 of 7/)
+  expect(out).toMatch(/three decimals +1 +rejected 1 +never sent: 1 of 1/)
+  expect(words).toContain('12 of 12 through')
+  expect(code).toBe(0)
+})
+
+/** Starts the demo as a process, and waits until it stays up. */
+async function keptDemo(env: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [mainFile, 'demo', '--records', '4', '--keep'], {
+    env: { PATH: process.env.PATH, ...env },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  })
+  const ended = once(child, 'close')
+  let out = ''
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+    out += chunk
+    if (out.includes('Try next')) break
+  }
+  child.stdout.resume()
+  const found = (pattern: RegExp) => pattern.exec(out)?.[1] ?? `nothing like ${pattern}`
+  return {
+    child,
+    ended,
+    out,
+    folder: dirname(found(/the logs +(\S+),/)),
+    sandboxUrl: found(/the sandbox +(http:\/\/[^/]+)/),
+    daemonUrl: found(/the daemon +(http:\/\/[^/]+)/),
+  }
+}
+
+/** Resolves when the folder is removed, which is the last that happens. */
+async function removed(folder: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const watcher = watch(dirname(folder), () => existsSync(folder) || resolve())
+  if (!existsSync(folder)) resolve()
+  await promise
+  watcher.close()
+}
+
+const isUp = (url: string) =>
+  fetch(url).then(
+    () => true,
+    () => false,
+  )
+
+test('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
+  const { child, ended, out, folder, sandboxUrl, daemonUrl } = await keptDemo({ DATABASE_URL: 'postgres://not-mine/x' })
+  expect(out).not.toContain('not-mine')
+  expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
+  expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(true)
+  child.kill('SIGINT')
+  expect((await ended)[0]).toBe(0)
+  expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
+  expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)
+  expect(existsSync(folder)).toBe(false)
+})
+
+test('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
+  const { child, ended, folder, sandboxUrl, daemonUrl } = await keptDemo()
+  child.kill('SIGKILL')
+  await ended
+  await removed(folder)
+  expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
+  expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)
+})

@@ -1,0 +1,44 @@
+import { PassThrough, Writable } from 'node:stream'
+import type { CommandContext } from '../../src/commands/context.ts'
+
+/** A context for a command under test, and what the command wrote. */
+export interface TestContext extends CommandContext {
+  stdin: PassThrough & { isTTY?: boolean }
+  /** What stands on stdout so far. */
+  printed(): string
+  /** What stands on stderr so far. */
+  said(): string
+  abort(): void
+}
+
+/** @param input what a person types on a terminal, or null where standard input is no terminal */
+export function testContext(env: Record<string, string>, input: string | null = null): TestContext {
+  const controller = new AbortController()
+  const stdin = Object.assign(new PassThrough(), input === null ? {} : { isTTY: true })
+  if (input !== null) stdin.end(input)
+  const [stdout, printed] = captured()
+  const [stderr, said] = captured()
+  return {
+    env,
+    stdin,
+    stdout,
+    stderr,
+    signal: controller.signal,
+    onReload() {},
+    onCrash() {},
+    printed,
+    said,
+    abort: () => controller.abort(new Error('SIGTERM')),
+  }
+}
+
+function captured(): [Writable, () => string] {
+  let text = ''
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      text += chunk
+      done()
+    },
+  })
+  return [stream, () => text]
+}
