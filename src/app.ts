@@ -18,6 +18,8 @@ import { openStore, type Store, type StoreDeps } from './store/store.ts'
 
 export interface AppDeps {
   config: Config
+  /** How to read an outbox table that is not as in design.md, section 10. */
+  outboxTable?: StoreDeps['outboxTable'] | null
   /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
   mappings: () => Mappings
   clock: Clock
@@ -41,6 +43,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
     { log, clock },
     {
       config,
+      outboxTable: deps.outboxTable ?? config.outboxTable,
       instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
       leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
       overdueMs: 2 * requestTimeoutMs + 60_000,

@@ -125,6 +125,7 @@ export interface StoreConfig {
   keyOnFailure: 'continue' | 'block'
   payloadMaxBytes: number
   mappingsDir: string
+  rateLimit: { requests: number; windowMs: number }
 }
 
 /** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
@@ -142,7 +143,6 @@ export interface Config extends StoreConfig {
     tokenRefreshMs: number
     requestTimeoutMs: number
   }
-  rateLimit: { requests: number; windowMs: number }
   maxInFlight: number
   unavailablePauseMs: number
   unauthorizedPauseMs: number
@@ -186,7 +186,6 @@ export function readConfig(env: Environment): Config {
       tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
       requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
     },
-    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
     maxInFlight: value('MAX_IN_FLIGHT'),
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
@@ -222,6 +221,7 @@ function storeConfig(value: ReadValue): StoreConfig {
     keyOnFailure: value('KEY_ON_FAILURE'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     mappingsDir: value('MAPPINGS_DIR'),
+    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
   }
 }
 

@@ -39,7 +39,8 @@ const captureIdleMs = 60_000 // the sweep and the NOTIFY wake it before
 const reportIdleMs = 1_000
 const heartbeatMs = 3_000
 const upkeepEveryBeats = 10
-const learnMs = 2_000
+const learnMostMs = 1_000
+const replanMost = 200
 const learnFromMost = 600
 const observeMs = 5_000
 const stuckMs = 120_000
@@ -100,6 +101,7 @@ export function startLoops(deps: LoopsDeps): Loops {
     witness.takenOver(await sending.takeOver())
     if (beats++ % upkeepEveryBeats === 0) {
       witness.jobsRenewed(await store.upkeep.renewLostJobs())
+      if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
       await store.upkeep.forgetInstances()
       await store.compactCounts()
     }
@@ -112,7 +114,12 @@ export function startLoops(deps: LoopsDeps): Loops {
       sending.planner.learn(await store.readProcessingTimes(learnFromMost))
       hasLearned = true
     }
-    return learnMs
+    if (sending.planner.mayReplan()) {
+      const moves = sending.planner.replan(await store.readPlannedPolls(replanMost))
+      if (moves.length > 0) await store.movePolls(moves)
+      if (moves.length > 0) dispatch.wake()
+    }
+    return Math.min(learnMostMs, config.rateLimit.windowMs / 60)
   })
 
   const observe = loop('observe', async () => {
@@ -124,7 +131,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       outboxWaiting: outbox.waiting,
       oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
     })
-    metrics.replayed(await store.takeReplays())
+    witness.ordered(await store.takeOperatorActs())
     return observeMs
   })
 

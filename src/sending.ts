@@ -12,7 +12,7 @@ import type { Resource } from './record.ts'
 import type { ServiceClient, TokenAnswer } from './service/client.ts'
 import { readAnswer } from './service/reading.ts'
 import { createTokens } from './service/tokens.ts'
-import { isPassing } from './store/database.ts'
+import { isRefusal } from './store/database.ts'
 import type { Store } from './store/store.ts'
 import { submitLimits } from './submit/decide.ts'
 import { judge, submit } from './submit/submit.ts'
@@ -49,9 +49,14 @@ export function createSending({ config, clock, log, metrics, store, client, witn
   const settler = createSettler({
     settle: store.work.settle,
     takeSpent: () => [...purse.takeSpent(), ...tokenPurse.takeSpent()],
-    isPassing,
+    isRefusal,
     settled: witness.settled,
     failed: (error) => log.error('an outcome could not be written; it is tried again', { error }),
+    gaveUp: (error, { transitions }) =>
+      log.error('the database refuses an outcome: it will be taken over as if nobody knew it', {
+        error,
+        submissionId: transitions[0]?.submission.id,
+      }),
     waitMs: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   })
 

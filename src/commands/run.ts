@@ -3,6 +3,7 @@ import { startApp } from '../app.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { loadMappings } from '../map/loadMappings.ts'
+import { loadOutboxFile } from '../map/outboxFile.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { version } from '../version.ts'
@@ -35,6 +36,7 @@ export async function run(context: CommandContext): Promise<number> {
   context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
   const app = await startApp({
     config,
+    outboxTable: loadOutboxFile(config.mappingsDir),
     mappings: () => mappings,
     clock: systemClock,
     log,

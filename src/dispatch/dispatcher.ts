@@ -91,6 +91,9 @@ const tookNothingMs = 50
 /** So many requests in a row may go unanswered before nobody sends for a while. */
 const silentMost = 5
 
+/** How far to count what waits: further changes no decision, and counting a whole window would cost more than sending. */
+const countMost = 1_000
+
 /** Other instances' work and an operator's commands are noticed at the latest after this. */
 const lookAgainMs = 1_000
 
@@ -108,7 +111,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (deps.purse.hasSpent()) void deps.settle(nothingBut([]))
     const room = deps.maxInFlight - inFlight.size
     if (room <= 0) return lookAgainMs
-    const demand = await deps.readDemand(Math.max(room, deps.capacity))
+    const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
     permitsFree = demand.permitsFree
     const probe = demand.pauses.length > 0
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
@@ -188,7 +191,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
-      wayIsClear: probe && response !== null && pause === null,
+      // The first 401 calls for a new token, and proves nothing yet.
+      wayIsClear: probe && response !== null && response.status !== 401 && pause === null,
       probeOver: probe,
       remaining: lessThanReckoned(response?.rateRemaining ?? null),
     })

@@ -41,7 +41,7 @@ const graceShare = 1 / 12
  * free, plus one window.
  */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  windowMs * (1 + holdShare + graceShare) + requestTimeoutMs
+  Math.ceil(windowMs * (1 + holdShare + graceShare)) + requestTimeoutMs
 
 interface HeldSlot extends TakenSlot {
   left: number

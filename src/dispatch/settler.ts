@@ -18,10 +18,13 @@ export interface SettlerDeps<Settled> {
   settle(settlement: Settlement): Promise<Settled>
   /** Slots that can go back with the next write. */
   takeSpent(): Settlement['slots']
-  /** Whether the database is away: the same write may succeed later as it is. */
-  isPassing(error: unknown): boolean
+  /** Whether the database refuses the work itself, and would again; anything else may pass. */
+  isRefusal(error: unknown): boolean
   settled(result: Settled, settlement: Settlement): void
+  /** A write failed; it is tried again. */
   failed(error: unknown, settlement: Settlement): void
+  /** One piece was refused for good. The ledger goes on saying that it is on the wire, and the takeover settles it. */
+  gaveUp(error: unknown, settlement: Settlement): void
   waitMs(ms: number): Promise<void>
 }
 
@@ -35,7 +38,8 @@ const retryMs = 500
 /**
  * Writes the outcomes of work in groups: one write at a time, each taking all that has gathered. Idle, an answer is
  * written at once; under load a write carries dozens. A write that fails is repeated until it succeeds, as nothing may
- * be forgotten whose request has left; the fences make repeating harmless.
+ * be forgotten whose request has left; the fences make repeating harmless. Only what the database refuses by itself is
+ * given up, or everything after it would wait for ever.
  */
 export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
   let gathered: { settlement: Settlement; done: () => void }[] = []
@@ -46,20 +50,21 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
     while (gathered.length > 0) {
       const group = gathered
       gathered = []
-      await persist(merge([...group.map(({ settlement }) => settlement), { ...empty, slots: deps.takeSpent() }]))
+      const whole = merge([...group.map(({ settlement }) => settlement), { ...empty, slots: deps.takeSpent() }])
+      await persist(whole, () => persistEach(whole))
       for (const { done } of group) done()
     }
     writing = false
   }
 
-  async function persist(settlement: Settlement): Promise<void> {
+  async function persist(settlement: Settlement, refused: (error: unknown) => void | Promise<void>): Promise<void> {
     for (;;) {
       try {
         deps.settled(await deps.settle(settlement), settlement)
         return
       } catch (error) {
+        if (deps.isRefusal(error)) return refused(error)
         deps.failed(error, settlement)
-        if (!deps.isPassing(error) && settlement.transitions.length > 1) return persistEach(settlement)
         await deps.waitMs(retryMs)
       }
     }
@@ -67,8 +72,11 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
 
   /** The database refuses the group: whichever piece it is, the others are not to wait for it. */
   async function persistEach({ transitions, ...rest }: Settlement): Promise<void> {
-    await persist({ ...rest, transitions: [] })
-    for (const transition of transitions) await persist({ ...empty, transitions: [transition] })
+    const pieces = [
+      { ...rest, transitions: [] },
+      ...transitions.map((transition) => ({ ...empty, transitions: [transition] })),
+    ]
+    for (const piece of pieces) await persist(piece, (error) => deps.gaveUp(error, piece))
   }
 
   return {

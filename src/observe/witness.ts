@@ -17,6 +17,8 @@ export interface Witness {
   worked(submission: Submission, worked: Worked): void
   settled(result: { written: readonly Written[]; heldBack: number }): void
   takenOver(count: number): void
+  /** Operators gave commands: another process did the work, the daemon counts it. */
+  ordered(acts: { replays: number; discards: number }): void
   jobsRenewed(count: number): void
   /** How many transactions have come to an end since this was last asked. */
   takeCompletions(): number
@@ -86,6 +88,10 @@ export function createWitness({ log, metrics, outcomeOf }: WitnessDeps): Witness
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
       if (written.length > 0) settledListener()
+    },
+    ordered({ replays, discards }) {
+      metrics.replayed(replays)
+      for (let i = 0; i < discards; i++) metrics.finished('discarded', null)
     },
     takenOver(count) {
       if (count > 0) log.warn('took over what a dead instance was sending', { count })

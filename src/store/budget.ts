@@ -1,5 +1,6 @@
 import type { PauseCall } from '../record.ts'
 import type { Database } from './database.ts'
+import { standingPause } from './standingPause.ts'
 
 /** The right to make `permits` requests, until it is given back or its lease runs out. */
 export interface Slot {
@@ -85,7 +86,7 @@ export async function holdBack(db: Database, remaining: number, windowMs: number
        select id from free where so_far > $1 and (select max(so_far) from free) - $1
          > (select greatest(2, sum(permits) * 0.05) from outboxd.slot)
      )
-     update outboxd.slot s set free_at = clock_timestamp() + $2 * interval '1 ms'
+     update outboxd.slot s set free_at = clock_timestamp() + $2 * interval '1 ms', spent_on_submissions = 0
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
     [remaining, windowMs],
   )
@@ -121,7 +122,7 @@ export async function raisePause(db: Database, call: PauseCall, ladders: PauseLa
 
 /** Whether any pause stands. */
 export async function isPaused(db: Database): Promise<boolean> {
-  const { rowCount } = await db.query('select from outboxd.pause limit 1')
+  const { rowCount } = await db.query(`select from outboxd.pause where ${standingPause} limit 1`)
   return (rowCount ?? 0) > 0
 }
 
@@ -129,7 +130,7 @@ export async function isPaused(db: Database): Promise<boolean> {
 export async function claimProbe(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where until <= clock_timestamp() and (probe_until is null or probe_until <= clock_timestamp())
+     where reason <> 'operator' and until <= clock_timestamp() and (probe_until is null or probe_until <= clock_timestamp())
        and not exists (select from outboxd.pause where until is null or until > clock_timestamp())`,
     [leaseMs],
   )

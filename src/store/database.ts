@@ -12,13 +12,15 @@ export interface PoolOptions {
   connections: number
   /** An idle connection broke; the pool replaces it. */
   onIdleError: (error: Error) => void
+  /** Server settings of each session. */
+  settings?: Record<string, string>
 }
 
 /**
  * Opens a pool on which nothing waits for ever: connecting, statements, transactions left open and dead sockets all
  * have an end, on the server's side too, so that a stopped process cannot hold locks that others wait for.
  */
-export function createPool({ url, name, connections, onIdleError }: PoolOptions): pg.Pool {
+export function createPool({ url, name, connections, onIdleError, settings = {} }: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     application_name: name,
@@ -28,6 +30,9 @@ export function createPool({ url, name, connections, onIdleError }: PoolOptions)
     query_timeout: 25_000,
     statement_timeout: 20_000,
     idle_in_transaction_session_timeout: 10_000,
+    options: Object.entries(settings)
+      .map(([setting, value]) => `-c ${setting}=${value}`)
+      .join(' '),
   })
   pool.on('error', onIdleError)
   return pool
@@ -93,6 +98,15 @@ export function isPassing(error: unknown): boolean {
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for idling
   return /^(08|40|53|57|55P03|25P|E[A-Z]+$)/.test(code)
+}
+
+/**
+ * Whether the database, or we ourselves, refused the work for what it is: data that cannot be stored (classes 22 and 23),
+ * or a mistake of ours. The same work would be refused again.
+ */
+export function isRefusal(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return typeof code === 'string' ? /^2[23]/.test(code) : !isPassing(error)
 }
 
 /** A database cannot be used as it is. The message names the variable and the server, never the password. */

@@ -1,7 +1,19 @@
 import type pg from 'pg'
 import type { OutboxRecord, State } from '../record.ts'
+import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
-import { outboxChannel, outboxTableName } from './outboxTable.ts'
+import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
+import { openHorizon } from './outbox/horizon.ts'
+import { inspectTable } from './outbox/inspectTable.ts'
+import { openMemory } from './outbox/memory.ts'
+import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
+import { readPayloadText } from './outbox/payloadText.ts'
+import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
+import { openWalk, type Walk } from './outbox/walk.ts'
+import { type WriteStatement, writeStatement } from './outbox/writeBack.ts'
+import { outboxChannel } from './outboxTable.ts'
+
+export type { OutboxTable } from './outbox/outboxTable.ts'
 
 /** What a captured record has become, for its outbox row. */
 export interface RowStatus {
@@ -15,7 +27,7 @@ export interface RowStatus {
 /** What is left in the outbox. */
 export interface OutboxBacklog {
   waiting: number
-  /** Creation of the oldest row that waits, epoch milliseconds; null where none does. */
+  /** Creation of the oldest row that waits, epoch milliseconds; null where none does, or the table does not say. */
   oldestMs: number | null
 }
 
@@ -26,10 +38,10 @@ export interface ClaimedRows extends AsyncDisposable {
   mark(statuses: readonly RowStatus[]): Promise<void>
 }
 
-/** The client's outbox: read by the rows' own state, written only in the columns that are ours. */
+/** The client's outbox: read by the rows' own state or by the ledger's memory, written only in the columns that are ours. */
 export interface Outbox {
   /**
-   * Claims up to `limit` new rows in the order of their ids, under row locks.
+   * Claims up to `limit` rows that wait, in their order. Only one at a time may claim: order by key stands on it.
    *
    * @param exceptKeys rows of these keys stay where they are
    */
@@ -38,7 +50,7 @@ export interface Outbox {
   readRecord(outboxId: string): Promise<OutboxRecord | null>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
   readNew(limit: number): Promise<OutboxRecord[]>
-  /** Whether any row waits; cheap. */
+  /** Whether any row waits, or may; cheap. */
   hasNew(): Promise<boolean>
   /** Writes states to rows that were claimed. Rows that are gone are passed over. */
   report(statuses: readonly RowStatus[]): Promise<void>
@@ -47,41 +59,53 @@ export interface Outbox {
   readonly channel: string | null
 }
 
-/** Opens the outbox table of design.md, section 10. @param payloadMaxBytes larger payloads are claimed unread */
-export function openOutbox(pool: pg.Pool, table: string, payloadMaxBytes: number): Outbox {
-  const { qualified } = outboxTableName(table)
-
-  const selectSql = (payloadMost: string) => `
-    select id::text as "outboxId", type, key, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "createdAt",
-      case when octet_length(payload::text) <= ${payloadMost} then payload::text end as payload,
-      case when octet_length(payload::text) > ${payloadMost}
-        then format('the payload has %s bytes, more than the %s that PAYLOAD_MAX_BYTES allows', octet_length(payload::text), ${payloadMost})
-      end as unreadable
-    from ${qualified}`
-  const claimSql = `${selectSql('$3')} where status = 'new' and (key is null or key <> all($2::text[]))
-    order by id limit $1 for update skip locked`
-
-  // What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back.
-  const reportSql = `
-    update ${qualified} o set status = r.state, transaction_id = r."transactionId", error_code = r."errorCode",
-      error = r.error, updated_at = clock_timestamp()
-    from json_to_recordset($1) as r("outboxId" bigint, state text, "transactionId" text, "errorCode" text, error text)
-    where o.id = r."outboxId" and o.status not in ('completed', 'discarded')`
-
-  const write = async (db: Database, statuses: readonly RowStatus[]) => {
-    await db.query(reportSql, [JSON.stringify(statuses)])
+/**
+ * Opens an outbox table. Its columns are looked up when it is first used.
+ *
+ * @param table     as described, or the name of a table such as design.md, section 10 has it
+ * @param bytesMost larger payloads are claimed unread
+ * @param ledger    remembers what is taken where the table cannot say so
+ */
+export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
+  const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
+  let opened: Promise<OpenTable> | undefined
+  const open = () => {
+    opened ??= openTable(pool, described, ledger).catch((error: unknown) => {
+      opened = undefined // the table may be there, and right, the next time
+      throw error
+    })
+    return opened
+  }
+  const toRecord = ({ raw, bytes, ...row }: ReadRow): OutboxRecord => {
+    const { encoding } = described.payload.kind === 'column' ? described.payload : { encoding: 'utf-8' }
+    const { outboxId, type, key, createdAt } = row
+    return { outboxId, type, key, createdAt, ...readPayloadText({ raw, bytes }, encoding, bytesMost) }
+  }
+  const write = async (db: Database, { writing }: OpenTable, statuses: readonly RowStatus[]) => {
+    const told = statuses.filter(({ state }) => writing?.states.has(state))
+    if (writing && told.length > 0) await db.query(writing.sql, [JSON.stringify(told)])
+  }
+  const readRows = async (from: OpenTable, ids: readonly string[]) => {
+    const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
+    return rows.map(toRecord)
   }
 
   return {
-    channel: outboxChannel,
+    channel: described.channel,
     async claim(limit, exceptKeys) {
+      const from = await open()
+      if (from.walk !== null) {
+        const unknown = await from.walk.findUnknown(limit, exceptKeys)
+        const records = await readRows(from, idsOf(unknown))
+        return { records, mark: (statuses) => write(pool, from, statuses), async [Symbol.asyncDispose]() {} }
+      }
       const transaction = await begin(pool)
       try {
-        const { rows } = await transaction.db.query<OutboxRecord>(claimSql, [limit, exceptKeys, payloadMaxBytes])
+        const rows = await lockRows(transaction.db, from.sql, { bytesMost, limit, exceptKeys })
         return {
-          records: rows,
+          records: rows.map(toRecord),
           async mark(statuses) {
-            await write(transaction.db, statuses)
+            await write(transaction.db, from, statuses)
             await transaction.commit()
           },
           [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
@@ -92,30 +116,94 @@ export function openOutbox(pool: pg.Pool, table: string, payloadMaxBytes: number
       }
     },
     async readRecord(outboxId) {
-      if (!/^-?\d{1,18}$/.test(outboxId)) return null
-      const { rows } = await pool.query<OutboxRecord>(`${selectSql('$2')} where id = $1`, [outboxId, payloadMaxBytes])
-      return rows[0] ?? null
+      const { sql } = await open()
+      try {
+        const { rows } = await pool.query<ReadRow>(sql.byId, [bytesMost, outboxId])
+        return rows[0] ? toRecord(rows[0]) : null
+      } catch (error) {
+        if (isNoValueOfType(error)) return null
+        throw error
+      }
     },
     async readNew(limit) {
-      const { rows } = await pool.query<OutboxRecord>(`${selectSql('$2')} where status = 'new' order by id limit $1`, [
-        limit,
-        payloadMaxBytes,
-      ])
-      return rows
+      const from = await open()
+      if (from.walk !== null) return readRows(from, idsOf(await from.walk.findUnknown(limit, [])))
+      const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
+      return rows.map(toRecord)
     },
     async hasNew() {
-      const { rowCount } = await pool.query(`select from ${qualified} where status = 'new' limit 1`)
+      const { walk, sql } = await open()
+      if (walk !== null) return walk.hasUnknown()
+      const { rowCount } = await pool.query(sql.any)
       return (rowCount ?? 0) > 0
     },
-    report: (statuses) => write(pool, statuses),
+    async report(statuses) {
+      await write(pool, await open(), statuses)
+    },
     async backlog() {
-      const { rows } = await pool.query<OutboxBacklog>(
-        `select count(*)::float8 as waiting,
-           (select extract(epoch from created_at)::float8 * 1000 from ${qualified} where status = 'new' order by id limit 1)
-             as "oldestMs"
-         from ${qualified} where status = 'new'`,
-      )
-      return rows[0] as OutboxBacklog
+      const { walk, sql } = await open()
+      if (walk === null) {
+        const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(sql.backlog)
+        return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
+      }
+      const { waiting, firstId } = await walk.countUnknown()
+      const { rows } = firstId === null ? { rows: [] } : await pool.query<ReadRow>(sql.byId, [0, firstId])
+      return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
     },
   }
+}
+
+interface OpenTable {
+  readonly sql: ClaimStatements & Record<'byId' | 'byIds' | 'waiting' | 'any' | 'backlog', string>
+  readonly writing: WriteStatement | null
+  /** Null where the rows themselves say whether they wait. */
+  readonly walk: Walk | null
+}
+
+async function openTable(pool: pg.Pool, table: OutboxTable, ledger: Database): Promise<OpenTable> {
+  const shape = await inspectTable(pool, table)
+  const rows = rowExpressions(table, shape)
+  const from = `${shape.qualified} o`
+  const byTransaction = table.sequence === null
+  return {
+    sql: { ...claimStatements(from, rows), ...readStatements(from, rows) },
+    writing: writeStatement(table, shape, states),
+    walk: saysTaken(table)
+      ? null
+      : openWalk({
+          db: pool,
+          from,
+          rows,
+          horizon: openHorizon(pool, table, shape),
+          memory: openMemory(ledger),
+          byTransaction,
+        }),
+  }
+}
+
+function readStatements(from: string, { waits, record, createdAt, idType, sort }: RowExpressions) {
+  const order = sort.map(({ expression }) => expression).join(', ')
+  const id = sort.at(-1)?.expression
+  return {
+    byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
+    byIds: `select ${record} from ${from} where ${id} = any($2::${idType}[]) and ${waits} order by ${order}`,
+    waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
+    any: `select from ${from} where ${waits} limit 1`,
+    backlog: `select count(*)::float8 as waiting,
+        (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
+      from ${from} where ${waits}`,
+  }
+}
+
+const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
+
+function toMs(iso: string | null | undefined): number | null {
+  const ms = Date.parse(iso ?? '')
+  return Number.isNaN(ms) ? null : ms
+}
+
+/** What was asked for cannot be an id of this table at all: a word for a bigint, a number for a uuid. */
+function isNoValueOfType(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code
+  return code === '22P02' || code === '22003'
 }

@@ -9,13 +9,21 @@ export interface PollPlan {
   inMs: number
 }
 
+/** A poll that is due, taken from the queue. */
+export interface DuePoll {
+  job: PollJob
+  submissionId: string
+}
+
 /** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (design.md, section 3). */
 export interface Queue {
   /** Takes up to `limit` due jobs, within the caller's transaction. */
-  fetch(db: Database, limit: number): Promise<PollJob[]>
+  fetch(db: Database, limit: number): Promise<DuePoll[]>
   /** Completes jobs within the caller's transaction. @returns the ids of those that were still ours */
   complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
   insert(db: Database, plans: readonly PollPlan[]): Promise<void>
+  /** Makes a job due at another time, within the caller's transaction; one that is being worked on stays as it is. */
+  move(db: Database, jobId: string, inMs: number): Promise<void>
   /** Says that the jobs in hand are still being worked on. */
   touch(jobs: readonly PollJob[]): Promise<void>
   close(): Promise<void>
@@ -57,7 +65,23 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
  *
  * @param onError pg-boss's background work failed; it tries again by itself
  */
-export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+export function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+  return startQueue(url, onError, { supervise: true })
+}
+
+/** Opens the queue for a command that enqueues polls and leaves again: without supervision, which the daemon does. */
+export function openQueueWriter(
+  url: string,
+  onError: (error: Error) => void,
+): Promise<Pick<Queue, 'insert' | 'close'>> {
+  return startQueue(url, onError, { supervise: false })
+}
+
+async function startQueue(
+  url: string,
+  onError: (error: Error) => void,
+  { supervise }: { supervise: boolean },
+): Promise<Queue> {
   const boss = new PgBoss({
     connectionString: url,
     schema: queueSchema,
@@ -66,7 +90,7 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     migrate: false,
     createSchema: false,
     schedule: false,
-    supervise: true,
+    supervise,
     superviseIntervalSeconds: 5,
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
@@ -76,8 +100,12 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
   await boss.start()
   return {
     async fetch(db, limit) {
-      const jobs = await boss.fetch(queueName, { batchSize: limit, includeMetadata: true, db: within(db) })
-      return jobs.map(({ id, retryCount }) => ({ id, retryCount }))
+      const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
+        batchSize: limit,
+        includeMetadata: true,
+        db: within(db),
+      })
+      return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
     },
     async complete(db, jobs) {
       // pg-boss 12.35 returns the ids that it settled; its declaration of the response is empty.
@@ -90,10 +118,13 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
         plans.map(({ jobId, submissionId, inMs }) => ({
           id: jobId,
           data: { submissionId },
-          startAfter: String(inMs / 1000),
+          startAfter: interval(inMs),
         })),
         { db: within(db) },
       )
+    },
+    async move(db, jobId, inMs) {
+      await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
     },
     async touch(jobs) {
       await boss.touch(queueName, [...jobs])
@@ -103,6 +134,9 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     },
   }
 }
+
+/** A Postgres interval in seconds, which must not come as 1e-7. */
+const interval = (ms: number) => (ms / 1000).toFixed(6)
 
 function within(db: Database) {
   return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }

@@ -49,14 +49,21 @@ export async function compactCounts(db: Database): Promise<void> {
   )
 }
 
-/** Counts the replays that operators ordered after event `afterId`. @returns also the last event's id, to go on from */
-export async function countReplays(db: Database, afterId: string): Promise<{ replays: number; lastId: string }> {
-  const { rows } = await db.query<{ replays: number; lastId: string }>(
-    `select count(*) filter (where cause = 'replay')::int as replays, coalesce(max(id), $1::bigint) as "lastId"
+/** What operators have ordered. */
+export interface OperatorActs {
+  replays: number
+  discards: number
+}
+
+/** Counts what operators ordered after event `afterId`. @returns also the last event's id, to go on from */
+export async function countOperatorActs(db: Database, afterId: string): Promise<OperatorActs & { lastId: string }> {
+  const { rows } = await db.query<OperatorActs & { lastId: string }>(
+    `select count(*) filter (where cause = 'replay')::int as replays,
+       count(*) filter (where to_state = 'discarded')::int as discards, coalesce(max(id), $1::bigint) as "lastId"
      from outboxd.submission_event where id > $1`,
     [afterId],
   )
-  return rows[0] as { replays: number; lastId: string }
+  return rows[0] as OperatorActs & { lastId: string }
 }
 
 /** The id of the newest event. */

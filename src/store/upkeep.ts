@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Submission, Transition } from '../record.ts'
 import { type Database, inTransaction } from './database.ts'
+import { type KeyOnFailure, lockLines, readWaitingKeys, releaseHeads } from './ledger/keyLine.ts'
 import { beat, forgetInstances, readAbandoned, renewLostJobs } from './ledger/takeover.ts'
 import type { WrittenTransition } from './ledger/writeTransitions.ts'
 import { type Queue, queueSchema } from './queue.ts'
@@ -13,6 +14,12 @@ export interface Upkeep {
   writeSteps(transitions: readonly Transition[]): Promise<WrittenTransition[]>
   /** Gives tracked submissions without a live job a new one. @returns how many */
   renewLostJobs(): Promise<number>
+  /**
+   * Lets records go that wait though nothing before them blocks any more: KEY_ON_FAILURE may have changed since.
+   *
+   * @returns how many
+   */
+  releaseLines(): Promise<number>
   forgetInstances(): Promise<void>
 }
 
@@ -22,10 +29,14 @@ export interface UpkeepDeps {
   instance: { id: string; version: string; host: string }
   /** Longer than any request can be in hand. */
   overdueMs: number
+  keyOnFailure: KeyOnFailure
   writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenTransition[]>
 }
 
-export function createUpkeep({ pool, queue, instance, overdueMs, writeSteps }: UpkeepDeps): Upkeep {
+const linesMost = 1_000
+
+export function createUpkeep(deps: UpkeepDeps): Upkeep {
+  const { pool, queue, instance, overdueMs, keyOnFailure, writeSteps } = deps
   return {
     async beat() {
       await beat(pool, instance)
@@ -41,6 +52,13 @@ export function createUpkeep({ pool, queue, instance, overdueMs, writeSteps }: U
             renewed.map((each) => ({ ...each, inMs: 0 })),
           )
         return renewed.length
+      }),
+    releaseLines: () =>
+      inTransaction(pool, async (db) => {
+        const keys = await readWaitingKeys(db, linesMost)
+        if (keys.length === 0) return 0
+        await lockLines(db, keys)
+        return releaseHeads(db, keys, keyOnFailure)
       }),
     forgetInstances: () => forgetInstances(pool),
   }

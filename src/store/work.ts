@@ -104,16 +104,13 @@ async function claimUpTo(deps: WorkDeps, db: Database, request: ClaimRequest, sl
 }
 
 async function claimPolls({ queue }: WorkDeps, db: Database, limit: number): Promise<Claim['polls']> {
-  const jobs = limit > 0 ? await queue.fetch(db, limit) : []
-  if (jobs.length === 0) return []
-  const submissions = await readPolled(
-    db,
-    jobs.map((job) => job.id),
-  )
+  const due = limit > 0 ? await queue.fetch(db, limit) : []
+  if (due.length === 0) return []
+  const submissions = await readPolled(db, due)
   const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
-  const stale = jobs.filter((job) => !byJob.has(job.id))
+  const stale = due.flatMap(({ job }) => (byJob.has(job.id) ? [] : [job]))
   if (stale.length > 0) await queue.complete(db, stale)
-  return jobs.flatMap((job) => {
+  return due.flatMap(({ job }) => {
     const submission = byJob.get(job.id)
     return submission ? [{ submission, job }] : []
   })

@@ -16,11 +16,12 @@ export function advanceSubmit(
 ): Step {
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   const answered = { repeatedAfter401: false }
+  const neverPolled = { polls: 0, fruitless: 0, notDoneMs: null }
   switch (verdict.kind) {
     case 'accepted': {
       const accepted = { ...answered, transactionId: verdict.transactionId, errorCode: null, error: null }
       if (!submission.tracked) return step({ ...accepted, state: 'completed' }, 'accepted, not tracked')
-      return step({ ...accepted, state: 'accepted', pollInMs: firstPollMs, polls: 0, notDoneMs: null }, 'accepted')
+      return step({ ...accepted, state: 'accepted', pollInMs: firstPollMs, ...neverPolled }, 'accepted')
     }
     case 'rejected':
     case 'failed':

@@ -49,7 +49,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     return { kind: 'new-token', reason: said }
   if (pause !== null) return { kind: 'pause', pause }
   if (status === 500) return serverError(code, said, now)
-  if (status >= 400 && status < 500) return { kind: 'rejected', code, reason: said }
+  if (status >= 400 && status < 500) return refused(answer, said, now.history)
   return inDoubt(said, now)
 }
 
@@ -78,6 +78,16 @@ function duplicate(said: string, { earlierInDoubt, serverErrors, renewedKeys }: 
     return { kind: 'uncertain', code: 'E002', reason: `${said}; an earlier attempt arrived`, breach: null }
   if (renewedKeys < renewalsMax) return { kind: 'renew-key', reason: said }
   return { kind: 'failed', code: 'E002', reason: `${said}; ${renewalsMax} new ids did not help` }
+}
+
+/**
+ * A 400 judges the data, and would have judged an earlier attempt the same way. Any other refusal after an attempt in
+ * doubt may mean that the service has the record already, as a 409 without a readable code does.
+ */
+function refused({ status, code }: Answer & { kind: 'response' }, said: string, history: SubmitHistory): SubmitVerdict {
+  if (history.earlierInDoubt && status !== 400 && code !== 'E001')
+    return { kind: 'uncertain', code, reason: `${said}; an earlier attempt may have arrived`, breach: null }
+  return { kind: 'rejected', code, reason: said }
 }
 
 /** The service says it took the record, but not under which id: nobody can follow it. */

@@ -24,13 +24,16 @@ export function advanceTrack(
       return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
     case 'failed':
       return step({ ...done, state: 'failed', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+    case 'uncertain':
+      return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
     case 'pending':
       return step(
         { ...polled, state: 'accepted', pollInMs: now.nextPollMs, notDoneMs: Math.round(now.askedMs) },
         submission.probing ? 'the service knows it: it had arrived' : 'pending',
       )
     case 'ask-again':
-      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs) return notArrived(submission)
+      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
+        return notArrived(submission)
       return step(
         {
           ...polled,
@@ -86,7 +89,12 @@ function notArrived(submission: Submission): Step {
 /** The step of a poll that never left this process, since the right to send had run out. */
 export function neverAsked(submission: Submission, why: string): Step {
   return {
-    change: { state: submission.state, probing: submission.probing, pollInMs: 0 },
+    change: {
+      state: submission.state,
+      probing: submission.probing,
+      pollInMs: 0,
+      unknown: submission.unknownForMs !== null,
+    },
     cause: `never asked: ${why}`,
     pause: null,
   }

@@ -36,6 +36,7 @@ export async function track(
       resubmissions: submission.resubmissions,
       fruitless: submission.fruitless,
       repeatedAfter401: submission.repeatedAfter401,
+      earlierInDoubt: submission.inDoubt,
     },
     limits: deps.limits,
   })

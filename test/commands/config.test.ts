@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { Writable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { type ConfigOptions, config } from '../../src/commands/config.ts'
 import { variables } from '../../src/config.ts'
+import { testContext } from '../support/context.ts'
 
 test('the README’s table is the one that the command prints', async () => {
   const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8')
@@ -33,14 +33,7 @@ test('as JSON it says which secrets may come from a file', async () => {
 })
 
 async function run(options: ConfigOptions): Promise<string> {
-  let printed = ''
-  const stdout = new Writable({
-    write(chunk, _encoding, done) {
-      printed += chunk
-      done()
-    },
-  })
-  const context = { env: {}, stdout, stderr: new Writable(), signal: new AbortController().signal }
+  const context = testContext({})
   expect(await config(context, options)).toBe(0)
-  return printed
+  return context.printed()
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../database.ts'
 import { type KeptRecord, keepRecords } from './keepRecords.ts'
-import { type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
+import { blockingStates, type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
 
 /** What the ledger has room for, read under the turn. */
 export interface CaptureTurn {
@@ -31,7 +31,7 @@ export function createCaptureTurns(deps: { pool: pg.Pool; who: string; keyOnFail
       inTransaction(deps.pool, async (client) => {
         const { rows } = await client.query<{ turn: boolean }>('select pg_try_advisory_xact_lock(7161) as turn')
         if (!rows[0]?.turn) return null
-        return work({ ...(await readRoom(client)), keep: (records) => keep(deps, client, records) })
+        return work({ ...(await readRoom(client, deps.keyOnFailure)), keep: (records) => keep(deps, client, records) })
       }),
   }
 }
@@ -47,16 +47,18 @@ async function keep(
   if (keys.length > 0) await releaseHeads(client, keys, deps.keyOnFailure)
 }
 
-async function readRoom(client: Database): Promise<Pick<CaptureTurn, 'queued' | 'crowdedKeys'>> {
+async function readRoom(
+  client: Database,
+  keyOnFailure: KeyOnFailure,
+): Promise<Pick<CaptureTurn, 'queued' | 'crowdedKeys'>> {
   const { rows } = await client.query<{ queued: number; crowdedKeys: string[] }>(
     `with line as (
        select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
      )
      select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
        (select coalesce(array_agg(key), '{}') from line where length >= $1 or (
-          select s.state in ('uncertain', 'failed', 'rejected') from outboxd.submission s
-          where s.key = line.key and s.state in ('queued', 'sending', 'uncertain', 'failed', 'rejected')
-          order by s.seq limit 1
+          select s.state not in ('queued', 'sending') from outboxd.submission s
+          where s.key = line.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
         )) as "crowdedKeys"`,
     [lineMost],
   )

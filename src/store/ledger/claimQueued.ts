@@ -1,5 +1,6 @@
 import type { Submission } from '../../record.ts'
 import type { Database } from '../database.ts'
+import type { DuePoll } from '../queue.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
 export interface ClaimedSubmission extends Submission {
@@ -49,11 +50,12 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
   )
 }
 
-/** The accepted or probing submissions of polls in hand. */
-export async function readPolled(db: Database, jobIds: readonly string[]): Promise<Submission[]> {
+/** The accepted or probing submissions of polls in hand: found by their key, each only while the job is still its own. */
+export async function readPolled(db: Database, polls: readonly DuePoll[]): Promise<Submission[]> {
   const { rows } = await db.query(
-    `select ${submissionColumns} from outboxd.submission s where s.job_id = any($1::uuid[])`,
-    [jobIds],
+    `select ${submissionColumns} from outboxd.submission s
+     join unnest($1::uuid[], $2::uuid[]) poll(id, job_id) on s.id = poll.id and s.job_id = poll.job_id`,
+    [polls.map(({ submissionId }) => submissionId), polls.map(({ job }) => job.id)],
   )
   return parseSubmissions(rows)
 }

@@ -1,5 +1,6 @@
 import type { PauseReason, Resource } from '../../record.ts'
 import type { Database } from '../database.ts'
+import { standingPause } from '../standingPause.ts'
 
 /** What could be sent now and when there is more, in one look; the dispatcher decides on it. */
 export interface Demand {
@@ -27,31 +28,38 @@ export interface PauseView {
   leftMs: number | null
 }
 
-/** Looks at what is ready, due, free and paused. @param most how far to count */
+/**
+ * Looks at what is ready, due, free and paused. @param most how far to count
+ *
+ * A statement on its own, for `now()` is then the time of the look; unlike `clock_timestamp()` it can bound an index
+ * scan. The counts are in an index's order because the planner may otherwise, on statistics of a busier or emptier time,
+ * read the whole ledger.
+ */
 export async function readDemand(db: Database, most: number): Promise<Demand> {
   const { rows } = await db.query<Demand>(
     `select
        (select count(*)::int from (select from outboxd.submission
-          where state = 'queued' and not held and due_at <= clock_timestamp() limit $1) ready) as "submissionsReady",
+          where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
        (select count(*)::int from (select from outboxd.submission
-          where job_id is not null and poll_at <= clock_timestamp() limit $1) due) as "pollsDue",
-       (select coalesce(extract(epoch from clock_timestamp() - min(poll_at))::float8 * 1000, 0) from outboxd.submission
-          where job_id is not null and poll_at <= clock_timestamp()) as "pollOverdueMs",
-       (select count(*)::int from (select from outboxd.submission where job_id is not null limit 10000) t) as tracked,
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
+          where job_id is not null and poll_at <= now() order by poll_at limit $1) due) as "pollsDue",
+       (select coalesce(extract(epoch from now() - min(poll_at))::float8 * 1000, 0) from outboxd.submission
+          where job_id is not null and poll_at <= now()) as "pollOverdueMs",
+       (select count(*)::int from (select from outboxd.submission
+          where job_id is not null order by poll_at limit 10000) t) as tracked,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= now()) as "permitsFree",
        (select coalesce(sum(spent_on_submissions), 0)::int from outboxd.slot
-          where free_at > clock_timestamp() and taken_by is null)
+          where free_at > now() and taken_by is null)
          + (select count(*)::int from outboxd.submission where state = 'sending') as "spentOnSubmissions",
        (select extract(epoch from least(
           (select min(due_at) from outboxd.submission
-             where state = 'queued' and not held and due_at > clock_timestamp()),
-          (select min(poll_at) from outboxd.submission where job_id is not null and poll_at > clock_timestamp())
-        ) - clock_timestamp())::float8 * 1000) as "nextDueMs",
-       (select extract(epoch from min(free_at) - clock_timestamp())::float8 * 1000 from outboxd.slot
-          where permits > 0 and free_at > clock_timestamp()) as "nextSlotMs",
+             where state = 'queued' and not held and due_at > now()),
+          (select min(poll_at) from outboxd.submission where job_id is not null and poll_at > now())
+        ) - now())::float8 * 1000) as "nextDueMs",
+       (select extract(epoch from min(free_at) - now())::float8 * 1000 from outboxd.slot
+          where permits > 0 and free_at > now()) as "nextSlotMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
-          'leftMs', extract(epoch from greatest(until, probe_until) - clock_timestamp()) * 1000)), '[]')
-        from outboxd.pause) as pauses`,
+          'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000)), '[]')
+        from outboxd.pause where ${standingPause}) as pauses`,
     [most],
   )
   return rows[0] as Demand

@@ -27,7 +27,24 @@ export async function releaseHeads(db: Database, keys: readonly string[], onFail
   return rowCount ?? 0
 }
 
-// The states stand as literals so that the planner can prove the partial index submission_line fits.
+/** Keys of records that wait for their turn. */
+export async function readWaitingKeys(db: Database, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ key: string }>(
+    `select distinct key from outboxd.submission where state = 'queued' and held and key is not null limit $1`,
+    [limit],
+  )
+  return rows.map(({ key }) => key)
+}
+
+/**
+ * The states of a record that hold back those behind it, as literals so that the planner can prove that the partial
+ * index submission_line fits.
+ */
+export const blockingStates: Record<KeyOnFailure, string> = {
+  continue: `'queued', 'sending', 'uncertain'`,
+  block: `'queued', 'sending', 'uncertain', 'failed', 'rejected'`,
+}
+
 const release = (blocking: string) => `
   with head as (
     select first.* from unnest($1::text[]) line(key), lateral (
@@ -39,6 +56,6 @@ const release = (blocking: string) => `
   where s.id = head.id and head.held and head.state = 'queued' and s.held and s.state = 'queued'`
 
 const releaseSql: Record<KeyOnFailure, string> = {
-  continue: release(`'queued', 'sending', 'uncertain'`),
-  block: release(`'queued', 'sending', 'uncertain', 'failed', 'rejected'`),
+  continue: release(blockingStates.continue),
+  block: release(blockingStates.block),
 }

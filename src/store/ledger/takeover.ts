@@ -18,23 +18,25 @@ export async function beat(db: Database, instance: { id: string; version: string
 }
 
 /**
- * The submissions that a dead instance was sending: its last sign of life is more than 12 s old.
+ * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. And those that have been
+ * on the wire for longer than any request lasts, whosever they are: nobody holds them in memory any more.
  *
- * After an outage of the database every sign of life is old. So only an instance that has itself been heard without a
- * gap for as long may judge: by then the others have been heard again, too.
+ * After an outage of the database every sign of life is old, and answers have waited to be written. So only an instance
+ * that has itself been heard without a gap for as long, and until now, may judge: by then the others have been heard
+ * again, too, and what they had in hand is written.
  */
 export async function readAbandoned(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumns} from outboxd.submission s
-     where s.state = 'sending' and not s.probing and (
-       exists (
-         select from outboxd.instance me where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
-       ) and not exists (
+     where s.state = 'sending' and not s.probing and exists (
+       select from outboxd.instance me
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
+         and me.beat_at > clock_timestamp() - $2 * interval '1 ms'
+     ) and (
+       s.sent_at < clock_timestamp() - $3 * interval '1 ms' or not exists (
          select from outboxd.instance i
          where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
        )
-       -- Whoever it belongs to: no request takes that long, so nobody holds it in memory any more.
-       or s.sent_at < clock_timestamp() - $3 * interval '1 ms'
      ) limit 1000`,
     [instanceId, silentMs, overdueMs],
   )

@@ -41,7 +41,9 @@ export async function writeTransitions(
          renewed_keys = t."renewedKeys", resubmissions = t.resubmissions,
          repeated_after_401 = t."repeatedAfter401", transaction_id = t."transactionId", probing = t.probing,
          accepted_at = case when t.state = 'queued' then null
-                            when t.state in ('accepted', 'completed') then coalesce(s.accepted_at, clock_timestamp())
+                            when t.state in ('accepted', 'completed')
+                              -- A probe found out late: the service has had it since it was sent.
+                              then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
          polls = t.polls, fruitless = t.fruitless,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
@@ -85,22 +87,21 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
     notDoneMs: submission.notDoneMs,
     probing: false,
     unknown: false,
-    ...withoutNul(change),
+    ...storable({ ...change, cause }),
     id: submission.id,
     fromState: submission.state,
     attempt: submission.attempt,
     claimId: submission.claimId,
     jobId: submission.jobId,
     nextJobId,
-    cause,
     ended: endStates.has(state),
     report: state !== submission.state,
   }
 }
 
 /** Postgres text holds neither NUL nor half a surrogate pair, and the service's words may bring either. */
-function withoutNul<T extends object>(change: T): T {
-  const entries = Object.entries(change).map(([name, value]) => [
+function storable<T extends object>(step: T): T {
+  const entries = Object.entries(step).map(([name, value]) => [
     name,
     typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value,
   ])

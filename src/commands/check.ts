@@ -1,0 +1,104 @@
+import type { Command } from 'commander'
+import { type Config, ConfigInvalid, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
+import { loadMappings } from '../map/loadMappings.ts'
+import { checkService } from './checkService.ts'
+import { checkLedger, checkOutbox } from './checkStore.ts'
+import type { CommandContext } from './context.ts'
+import { explain } from './explain.ts'
+import { exit, printJson } from './operate.ts'
+import { counted, printable } from './table.ts'
+
+export interface CheckOptions {
+  json?: boolean
+}
+
+/** What came of looking at one thing: fine, fine with a remark, or a problem and what to do next. */
+export interface Finding {
+  what: string
+  isOk: boolean
+  words: string
+}
+
+export function describeCheck(command: Command): Command {
+  return command
+    .description('look at everything the daemon needs and say in words what is wrong')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
+does not exist. That is two requests, paid for from the budget. Changes nothing.
+The exit code is 1 where something is wrong, and 2 where the configuration is.`,
+    )
+}
+
+/** Looks at one thing after the other; each is looked at even where another is wrong, as far as that is possible. */
+export async function check(context: CommandContext, options: CheckOptions): Promise<number> {
+  const findings: Finding[] = []
+  const found = (finding: Finding) => {
+    findings.push(finding)
+    if (!options.json)
+      context.stdout.write(`${finding.isOk ? 'ok      ' : 'PROBLEM '} ${finding.what}: ${indented(finding.words)}\n`)
+    return finding
+  }
+
+  const configuration = readOr(() => readConfig(context.env))
+  const config = configuration.kind === 'config' ? configuration.config : null
+  const storeConfig = config ?? readStoreOr(context.env)
+  found(checkConfiguration(configuration))
+  if (storeConfig !== null) {
+    found(await orProblem('ledger', () => checkLedger(storeConfig)))
+    found(await orProblem('outbox', () => checkOutbox(storeConfig)))
+    found(await orProblem('mappings', async () => checkMappings(storeConfig)))
+  }
+  if (config !== null) for (const finding of await checkService(config, context.signal)) found(finding)
+
+  const problems = findings.filter(({ isOk }) => !isOk).length
+  if (options.json)
+    printJson(
+      context,
+      findings.map(({ what, isOk, words }) => ({ what, ok: isOk, words })),
+    )
+  context.stderr.write(problems === 0 ? 'All is well.\n' : `${counted(problems, 'problem')}.\n`)
+  if (config === null) return exit.usage
+  return problems === 0 ? exit.done : exit.failed
+}
+
+type Configuration<C> = { kind: 'config'; config: C } | { kind: 'invalid'; problems: readonly string[] }
+
+function readOr<C>(read: () => C): Configuration<C> {
+  try {
+    return { kind: 'config', config: read() }
+  } catch (error) {
+    if (error instanceof ConfigInvalid) return { kind: 'invalid', problems: error.problems }
+    throw error
+  }
+}
+
+/** The databases can be looked at even where the service's variables are wrong. */
+function readStoreOr(env: CommandContext['env']): StoreConfig | null {
+  const read = readOr(() => readStoreConfig(env))
+  return read.kind === 'config' ? read.config : null
+}
+
+function checkConfiguration(configuration: Configuration<Config>): Finding {
+  return configuration.kind === 'config'
+    ? { what: 'configuration', isOk: true, words: 'every variable is well formed' }
+    : { what: 'configuration', isOk: false, words: configuration.problems.join('\n') }
+}
+
+function checkMappings({ mappingsDir }: StoreConfig): Finding {
+  const mappings = [...loadMappings(mappingsDir).values()].map(({ type, endpoint }) => `${type} to ${endpoint}`)
+  return { what: 'mappings', isOk: true, words: `${mappings.sort().join(', ')} (${mappingsDir})` }
+}
+
+/** Whatever goes wrong while looking is what was found. */
+async function orProblem(what: string, look: () => Promise<Finding>): Promise<Finding> {
+  try {
+    return await look()
+  } catch (error) {
+    return { what, isOk: false, words: explain(error).words }
+  }
+}
+
+const indented = (words: string) => words.split('\n').map(printable).join('\n           ')

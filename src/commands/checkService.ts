@@ -1,0 +1,88 @@
+import { randomUUID } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { slotLeaseMs } from '../dispatch/purse.ts'
+import type { Answer } from '../record.ts'
+import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { decideToken } from '../service/decideToken.ts'
+import { readAnswer } from '../service/reading.ts'
+import { borrowSlots, type SlotLoan } from '../store/operator.ts'
+import type { Finding } from './check.ts'
+import { showDuration } from './time.ts'
+
+/** The token request and the call. */
+const requests = 2
+/** How long to wait for slots while a daemon spends them. */
+const slotsWithinMs = 10_000
+const slotsAgainMs = 500
+
+/** Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from. */
+export async function checkService(config: Config, signal: AbortSignal): Promise<Finding[]> {
+  const loan = await waitForSlots(config, signal)
+  if (loan.kind === 'none-free') return [notAsked]
+  const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
+  try {
+    return await ask(client)
+  } finally {
+    await client.close()
+    if (loan.kind === 'loan') await loan.giveBack()
+  }
+}
+
+const notAsked: Finding = {
+  what: 'service',
+  isOk: true,
+  words: `not asked, as no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`,
+}
+
+async function waitForSlots(config: Config, signal: AbortSignal): Promise<SlotLoan> {
+  const { windowMs } = config.rateLimit
+  const permits = Math.min(requests, config.rateLimit.requests)
+  const leaseMs = slotLeaseMs(windowMs, requests * config.service.requestTimeoutMs)
+  const elapsedMs = systemClock.stopwatch()
+  for (;;) {
+    const loan = await borrow(config.stateDatabaseUrl, { permits, leaseMs, windowMs })
+    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return loan
+    await wait(slotsAgainMs)
+  }
+}
+
+/** Without a ledger nobody else can be spending: its own finding says what is wrong with it. */
+async function borrow(...args: Parameters<typeof borrowSlots>): Promise<SlotLoan> {
+  try {
+    return await borrowSlots(...args)
+  } catch {
+    return { kind: 'no-budget' }
+  }
+}
+
+async function ask(client: ServiceClient): Promise<Finding[]> {
+  const { answer, token } = await client.requestToken()
+  if (token === null) return [{ what: 'token', isOk: false, words: decideToken(answer).detail }]
+  const lifetime =
+    token.lifetimeMs === null
+      ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
+      : `good for ${showDuration(token.lifetimeMs)}`
+  const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
+  const call = await client.send({ endpoint: 'status', body: randomUUID(), idempotencyKey: null }, token.accessToken)
+  return [{ what: 'token', isOk: true, words: granted }, judgeCall(call)]
+}
+
+/** The transaction that is asked for does not exist: whatever says so in the service's own words is as good as a success. */
+export function judgeCall(answer: Answer): Finding {
+  const { pause, said } = readAnswer(answer, 'data')
+  const what = 'service'
+  if (pause !== null) return { what, isOk: false, words: pause.detail }
+  if (answer.kind === 'no-answer') return { what, isOk: false, words: `asked for a transaction: ${said}` }
+  const { status, tookMs, rateRemaining } = answer
+  if (status >= 500) return { what, isOk: false, words: said }
+  if (status !== 404 && status !== 400 && status !== 200)
+    return {
+      what,
+      isOk: false,
+      words: `${said}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
+    }
+  const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
+  return { what, isOk: true, words: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
+}

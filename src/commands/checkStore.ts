@@ -1,0 +1,80 @@
+import type { StoreConfig } from '../config.ts'
+import { loadOutboxFile } from '../map/outboxFile.ts'
+import { assertMigrated } from '../store/migrate.ts'
+import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
+import { readServerVersion } from '../store/operator/readServer.ts'
+import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
+import type { Finding } from './check.ts'
+import { openStoreOf } from './operate.ts'
+
+/** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
+export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
+  const version = await inspectDatabase({
+    variable: 'STATE_DATABASE_URL',
+    url,
+    async look(db) {
+      await assertMigrated(db, url)
+      return readServerVersion(db)
+    },
+  })
+  return { what: 'ledger', isOk: true, words: `PostgreSQL ${version}, all migrations are applied` }
+}
+
+const readColumns = ['id', 'type', 'key', 'payload', 'created_at', 'status']
+const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
+
+/**
+ * Looks at the outbox's database and table. A table of the ERP's own, which mappings/outbox.yaml describes, is checked as
+ * it is opened.
+ *
+ * @throws DatabaseUnusable where it cannot be reached, OutboxTableUnusable and MappingFilesInvalid in words
+ */
+export async function checkOutbox(config: StoreConfig): Promise<Finding> {
+  const described = loadOutboxFile(config.mappingsDir)
+  const { version, table } = await inspectDatabase({
+    variable: 'DATABASE_URL',
+    url: config.databaseUrl,
+    look: async (db) => ({
+      version: await readServerVersion(db),
+      table: described === null ? await inspectOutboxTable(db, config.outboxTable) : null,
+    }),
+  })
+  const problems = table === null ? [] : tableProblems(config.outboxTable, table)
+  if (problems.length > 0) return { what: 'outbox', isOk: false, words: problems.join('\n') }
+  const wakes =
+    table === null || table.wakes
+      ? ''
+      : '; without the trigger that wakes the daemon, rows wait for the next sweep (outboxd migrate --outbox creates it)'
+  return { what: 'outbox', isOk: true, words: `PostgreSQL ${version}, ${await readOutbox(config)}${wakes}` }
+}
+
+function tableProblems(name: string, { exists, columns }: OutboxTableState): string[] {
+  if (!exists)
+    return [
+      `there is no table ${name}: outboxd migrate --outbox creates it, or OUTBOX_TABLE names another, or mappings/outbox.yaml describes yours`,
+    ]
+  const byName = new Map(columns.map((column) => [column.name, column]))
+  const missing = [...new Set([...readColumns, ...writtenColumns])].filter((column) => !byName.has(column))
+  const unreadable = readColumns.filter((column) => byName.get(column)?.readable === false)
+  const unwritable = writtenColumns.filter((column) => byName.get(column)?.writable === false)
+  return [
+    missing.length > 0 &&
+      `the table ${name} lacks ${missing.join(', ')}: mappings/outbox.yaml can describe another shape`,
+    unreadable.length > 0 && `we may not read ${unreadable.join(', ')} of ${name}: grant select on it`,
+    unwritable.length > 0 && `we may not write ${unwritable.join(', ')} of ${name}: grant update on it`,
+  ].filter((problem) => problem !== false)
+}
+
+/** Reads it the way the daemon does, where the ledger is there. */
+async function readOutbox(config: StoreConfig): Promise<string> {
+  let store: OperatorStore
+  try {
+    store = await openStoreOf(config)
+  } catch {
+    return 'the table is there' // the ledger's own finding says what is wrong with it
+  }
+  await using open = store
+  const { waiting } = await open.outbox.backlog()
+  await open.outbox.readNew(1)
+  return `${waiting} rows wait`
+}

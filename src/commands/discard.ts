@@ -1,0 +1,98 @@
+import type { Command } from 'commander'
+import { waitingForPerson } from '../record.ts'
+import type { CommandContext } from './context.ts'
+import { describeFilters, hasFilters } from './filters.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { referenceHelp } from './references.ts'
+import {
+  type BulkChange,
+  type BulkOptions,
+  batches,
+  choose,
+  type LeftAlone,
+  leftAloneWords,
+  preview,
+  selectionProblems,
+} from './selection.ts'
+import { counted } from './table.ts'
+
+export interface DiscardOptions extends BulkOptions {
+  reason?: string
+}
+
+const discardChange: BulkChange = {
+  verb: 'discard',
+  allowedStates: waitingForPerson,
+  whyNot(state) {
+    if (state === 'completed') return 'it has arrived'
+    if (state === 'discarded') return 'it was given up before'
+    return 'it is on its way; only failed, rejected and uncertain ones can be given up'
+  },
+}
+
+const batchSize = 500
+const reasonMost = 1_000
+
+export function describeDiscard(command: Command): Command {
+  return describeFilters(
+    command
+      .description('give up failed, rejected or uncertain records, for good, with a reason')
+      .argument('[ids...]', referenceHelp),
+    waitingForPerson,
+    'at most so many, longest in their state first',
+  )
+    .requiredOption('--reason <text>', 'why; it is kept with each record')
+    .option('--dry-run', 'show what would be discarded; change nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'what was discarded and what was not, as JSON')
+    .addHelpText(
+      'after',
+      `
+A discarded record is never sent again; those that its key held back go on. Needs ids or at least one filter.
+
+Examples:
+  outboxd discard outbox:4711 --reason "entered twice, see ticket 231"
+  outboxd discard --state rejected --type order --until 2026-11-01 --reason "test data" --dry-run`,
+    )
+}
+
+/** Gives submissions up. @returns 1 where some could not be discarded, 3 where there are none */
+export async function discard(
+  context: CommandContext,
+  ids: readonly string[],
+  options: DiscardOptions,
+): Promise<number> {
+  const reason = options.reason?.trim() ?? ''
+  const problems = selectionProblems(discardChange, ids, options)
+  if (reason === '') problems.push('--reason must say why')
+  if (reason.length > reasonMost) problems.push(`--reason is longer than ${reasonMost} characters`)
+  if (ids.length === 0 && !hasFilters(options))
+    problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
+  if (problems.length > 0) return misused(context, problems)
+  return operate(context, async (store) => {
+    const chosen = await choose(context, store, discardChange, { ids, options })
+    if (chosen.kind === 'over') return chosen.exitCode
+    const { submissions } = chosen
+    if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.leftAlone))
+    const done: string[] = []
+    const leftAlone: LeftAlone[] = [...chosen.leftAlone]
+    for (const batch of batches(submissions, batchSize)) {
+      if (context.signal.aborted) break
+      const discarded = new Set(options.dryRun ? batch.map(({ id }) => id) : await store.discard(batch, reason))
+      done.push(...discarded)
+      for (const submission of batch)
+        if (!discarded.has(submission.id))
+          leftAlone.push({ submission, reason: 'changed meanwhile and was left alone' })
+    }
+    if (!options.dryRun && !options.json) context.stderr.write(leftAloneWords(leftAlone))
+    if (options.json)
+      printJson(context, {
+        dryRun: options.dryRun ?? false,
+        discarded: done,
+        leftAlone: leftAlone.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
+      })
+    context.stderr.write(`${options.dryRun ? 'Would discard' : 'Discarded'} ${counted(done.length, 'record')}.\n`)
+    if (options.dryRun && submissions.length > 0) return exit.done
+    return leftAlone.length > 0 || context.signal.aborted ? exit.failed : exit.done
+  })
+}

@@ -1,0 +1,88 @@
+import type { PauseReason, State } from '../record.ts'
+import { counted } from './table.ts'
+import { showDuration } from './time.ts'
+
+/** What the state of affairs is judged by. */
+export interface Affairs {
+  submissions: Record<State, number>
+  /** Rows that wait in the outbox; null where it cannot be read. */
+  outboxWaiting: number | null
+  instances: number
+  pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
+  oldestUnsentMs: number | null
+  oldestAcceptedMs: number | null
+  nowMs: number
+}
+
+/** A sentence for the person on call. */
+export interface Headline {
+  isWell: boolean
+  words: string
+}
+
+/** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
+const lateMs = 3_600_000
+
+/**
+ * What is wrong, the most urgent first, each with the command that explains or helps; or one sentence that all is well.
+ * Pure.
+ */
+export function headlines(affairs: Affairs): [Headline, ...Headline[]] {
+  const wrong = [outboxAway(affairs), noDaemon(affairs), ...paused(affairs), waitsForPerson(affairs), late(affairs)]
+    .filter((words) => words !== null)
+    .map((words) => ({ isWell: false, words }))
+  const [first, ...others] = wrong
+  return first === undefined ? [{ isWell: true, words: allIsWell(affairs) }] : [first, ...others]
+}
+
+function outboxAway({ outboxWaiting }: Affairs): string | null {
+  return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
+}
+
+function noDaemon({ instances }: Affairs): string | null {
+  return instances === 0
+    ? 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
+    : null
+}
+
+const explains: Record<PauseReason, string> = {
+  throttled: 'the service says we ask too often; it goes on by itself, or outboxd check says what it answers now.',
+  unavailable: 'the service says that it is down; it goes on by itself, or outboxd check says what it answers now.',
+  unauthorized: 'the service does not let us in: outboxd check says which request is refused.',
+  unreachable: 'the service cannot be reached: outboxd check says what is in the way.',
+  operator: 'somebody paused it: outboxd resume ends that.',
+}
+
+function paused({ pauses, nowMs }: Affairs): string[] {
+  return pauses.map(
+    ({ reason, sinceMs }) =>
+      `Nothing is sent: paused (${reason}) for ${showDuration(nowMs - sinceMs)}; ${explains[reason]}`,
+  )
+}
+
+function waitsForPerson({ submissions }: Affairs): string | null {
+  const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
+  const total = kinds.reduce((sum, state) => sum + submissions[state], 0)
+  if (total === 0) return null
+  const parts = kinds.map((state) => `${submissions[state]} ${state}`).join(', ')
+  return `${counted(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): outboxd list shows them.`
+}
+
+function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: Affairs): string | null {
+  if (oldestUnsentMs !== null && nowMs - oldestUnsentMs > lateMs)
+    return `The oldest record has waited for ${showDuration(nowMs - oldestUnsentMs)}: outboxd list --state queued shows the first.`
+  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
+    return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state accepted shows it.`
+  return null
+}
+
+function allIsWell({ submissions, outboxWaiting }: Affairs): string {
+  const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending
+  const tracked = submissions.accepted
+  if (left + tracked === 0) return 'All is well: everything is sent and nothing waits.'
+  const parts = [
+    left > 0 ? `${counted(left, 'record')} to send` : null,
+    tracked > 0 ? `${tracked} being processed by the service` : null,
+  ].filter((part) => part !== null)
+  return `All is well: ${parts.join(', ')}.`
+}

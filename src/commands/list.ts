@@ -1,0 +1,84 @@
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { states, waitingForPerson } from '../record.ts'
+import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
+import type { CommandContext } from './context.ts'
+import { describeFilters, type FilterOptions, readFilters } from './filters.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { cut, table } from './table.ts'
+import { isoTime, showTime } from './time.ts'
+
+export interface ListOptions extends FilterOptions {
+  json?: boolean
+}
+
+const limitDefault = 50
+
+export function describeList(command: Command): Command {
+  return describeFilters(
+    command.description('list submissions, longest in their state first; without --state those that wait for a person'),
+    waitingForPerson,
+    `at most so many (default: ${limitDefault})`,
+  )
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
+
+Examples:
+  outboxd list                              what waits for a person
+  outboxd list --state failed --code E003   what the service's outage left behind
+  outboxd list --state queued,sending       what is on its way
+  outboxd list --since 2h --json            for a program`,
+    )
+}
+
+/** Prints the matching submissions. @returns 3 where there are none */
+export async function list(context: CommandContext, options: ListOptions): Promise<number> {
+  const read = readFilters(options, {
+    defaultStates: waitingForPerson,
+    allowedStates: states,
+    whyNot: () => '',
+    nowMs: systemClock.nowMs(),
+  })
+  if (read.kind === 'wrong') return misused(context, read.problems)
+  const limit = read.limit ?? limitDefault
+  return operate(context, async (store) => {
+    const found = await store.select(read.filter, limit + 1)
+    const submissions = found.slice(0, limit)
+    if (options.json) printJson(context, submissions.map(jsonOf))
+    else if (found.length > 0) context.stdout.write(submissionTable(submissions))
+    if (found.length > limit) context.stderr.write(`There are more: --limit ${limit * 10} shows up to so many.\n`)
+    if (found.length === 0) {
+      const what = options.state === undefined ? 'No submission waits for a person' : 'There is no such submission'
+      context.stderr.write(`${what}${options.state === undefined && !hasOthers(options) ? '.' : ' that matches.'}\n`)
+      return exit.nothing
+    }
+    return exit.done
+  })
+}
+
+const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
+  [code, type, key, since, until].some((value) => value !== undefined)
+
+/** The table of `list` and of previews. */
+export function submissionTable(submissions: readonly ListedSubmission[]): string {
+  return table(
+    ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'ERROR'],
+    submissions.map(({ id, outboxId, type, key, state, code, sinceMs, error }) => [
+      id,
+      cut(outboxId, 36),
+      cut(type, 24),
+      cut(key ?? '-', 24),
+      state,
+      cut(code ?? '-', 16),
+      showTime(sinceMs),
+      cut(error ?? '', 80),
+    ]),
+  )
+}
+
+function jsonOf({ id, outboxId, type, key, state, code, error, sinceMs }: ListedSubmission) {
+  return { id, outboxId, type, key, state, code, since: isoTime(sinceMs), error }
+}

@@ -1,0 +1,237 @@
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import type { Command } from 'commander'
+import { ConfigInvalid, variables } from '../config.ts'
+import { loadMappings, type Mappings } from '../map/loadMappings.ts'
+import type { FieldError, MappedField, Mapping } from '../map/mapping.ts'
+import { mapRecord } from '../map/mapRecord.ts'
+import { didYouMean } from '../map/nearestWord.ts'
+import { readPayload } from '../map/payload.ts'
+import type { OutboxRecord } from '../record.ts'
+import type { CommandContext } from './context.ts'
+import { readLimit } from './filters.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { counted, cut, table } from './table.ts'
+
+export interface MapOptions {
+  type?: string
+  outbox?: string
+  allNew?: boolean
+  limit?: string
+  json?: boolean
+}
+
+const limitDefault = 1_000
+
+export function describeMap(command: Command): Command {
+  return command
+    .description('show the request that a record would become, or what is wrong with it; send and change nothing')
+    .argument('[file]', 'a JSON payload, or one a line; - reads standard input')
+    .option('--type <type>', "the records' type (default: that of the only mapping file)")
+    .option('--outbox <id>', 'the row of that id in the outbox table')
+    .option('--all-new', 'every row that waits in the outbox: a summary by error')
+    .option('--limit <number>', `with --all-new: at most so many (default: ${limitDefault})`)
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
+The exit code is 1 where a record does not map.
+
+Examples:
+  outboxd map payload.json --type order
+  outboxd map --outbox 4711
+  outboxd map --all-new            before the first start: would they all map?
+  jq -c '.[]' export.json | outboxd map - --type data`,
+    )
+}
+
+/** Stands for the submission's id, which a record gets when it is captured. */
+const exampleId = '00000000-0000-7000-8000-000000000000'
+
+/** A record to try, and how people know it. */
+interface Trial {
+  name: string
+  type: string
+  payload: string | null
+  unreadable: string | null
+}
+
+/** What became of it. */
+type Tried = { name: string; type: string } & (
+  | { kind: 'mapped'; mapping: Mapping; body: string; fields: readonly MappedField[] }
+  | { kind: 'invalid'; errors: readonly FieldError[] }
+)
+
+/** Maps records and prints what they become. @returns 1 where one does not map, 3 where there is none */
+export async function map(context: CommandContext, file: string | undefined, options: MapOptions): Promise<number> {
+  const problems: string[] = []
+  const sources = [file, options.outbox, options.allNew].filter((source) => source !== undefined)
+  if (sources.length !== 1) problems.push('give exactly one of a file, - (standard input), --outbox ID and --all-new')
+  if (options.type !== undefined && file === undefined)
+    problems.push('--type is for files: an outbox row has a type of its own')
+  if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
+  const limit = readLimit(options.limit, problems) ?? limitDefault
+  if (problems.length > 0) return misused(context, problems)
+
+  const mappings = loadMappings(mappingsDir(context.env))
+  if (file !== undefined) return mapFile(context, mappings, file, options)
+  return operate(context, async (store) => {
+    if (options.allNew) {
+      const records = await store.outbox.readNew(limit)
+      if (records.length === 0) return nothing(context, 'no row waits in the outbox')
+      if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
+      return summarise(
+        context,
+        records.map((record) => tryRecord(mappings, trialOf(record))),
+        options,
+      )
+    }
+    const record = await store.outbox.readRecord(options.outbox ?? '')
+    if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
+    return printEach(context, [tryRecord(mappings, trialOf(record))], options)
+  })
+}
+
+/** A file is tried without any database, so the variables of those need not be set. */
+function mappingsDir(env: CommandContext['env']): string {
+  const read = variables.MAPPINGS_DIR.schema.safeParse(env.MAPPINGS_DIR || undefined)
+  if (!read.success) throw new ConfigInvalid([`MAPPINGS_DIR ${read.error.issues[0]?.message}`])
+  return read.data
+}
+
+async function mapFile(
+  context: CommandContext,
+  mappings: Mappings,
+  file: string,
+  options: MapOptions,
+): Promise<number> {
+  const types = [...mappings.keys()].sort()
+  const type = options.type ?? (types.length === 1 ? types[0] : undefined)
+  if (type === undefined) return misused(context, [`--type must say which mapping to use: ${types.join(', ')}`])
+  if (!mappings.has(type))
+    return misused(context, [
+      `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (there are: ${types.join(', ')})`,
+    ])
+  let content: string
+  try {
+    content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
+  } catch (error) {
+    return misused(context, [`${file} cannot be read: ${(error as Error).message}`])
+  }
+  const payloads = payloadsIn(content.replace(/^\uFEFF/, ''))
+  if (payloads.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
+  const tried = payloads.map(({ name, payload }) => tryRecord(mappings, { name, type, payload, unreadable: null }))
+  return printEach(context, tried, options)
+}
+
+/** One payload, or one a line where every line looks like an object of its own. */
+export function payloadsIn(content: string): { name: string; payload: string }[] {
+  const lines = content
+    .split('\n')
+    .map((line, i) => ({ name: `line ${i + 1}`, payload: line.trim() }))
+    .filter(({ payload }) => payload !== '')
+  if (lines.length === 0) return []
+  const isMany = lines.length > 1 && readPayload(content).kind === 'invalid' && lines.every(looksWhole)
+  return isMany ? lines : [{ name: 'the payload', payload: content.trim() }]
+}
+
+const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
+
+function trialOf({ outboxId, type, payload, unreadable }: OutboxRecord): Trial {
+  return { name: `outbox:${outboxId}`, type, payload, unreadable }
+}
+
+function tryRecord(mappings: Mappings, { name, type, payload, unreadable }: Trial): Tried {
+  const refused = (message: string): Tried => ({
+    name,
+    type,
+    kind: 'invalid',
+    errors: [{ field: 'payload', from: '', message }],
+  })
+  const mapping = mappings.get(type)
+  if (mapping === undefined)
+    return refused(`has a type without a mapping file: ${type} (there are: ${[...mappings.keys()].sort().join(', ')})`)
+  if (payload === null) return refused(`cannot be read: ${unreadable ?? 'it is missing'}`)
+  const mapped = mapRecord(mapping, payload, exampleId)
+  return mapped.kind === 'mapped' ? { name, type, mapping, ...mapped } : { name, type, ...mapped }
+}
+
+function nothing(context: CommandContext, words: string): number {
+  context.stderr.write(`outboxd: ${words}\n`)
+  return exit.nothing
+}
+
+function printEach(context: CommandContext, tried: readonly Tried[], options: MapOptions): number {
+  const bad = tried.filter(({ kind }) => kind === 'invalid').length
+  if (options.json) printJson(context, tried.length === 1 && tried[0] ? jsonOf(tried[0]) : tried.map(jsonOf))
+  else context.stdout.write(tried.map(describe).join('\n'))
+  if (tried.length > 1) context.stderr.write(`${tried.length - bad} of ${tried.length} records map.\n`)
+  return bad > 0 ? exit.failed : exit.done
+}
+
+const path = (mapping: Mapping) => (mapping.endpoint === 'orders' ? '/api/v1/orders' : '/api/v1/data')
+
+function describe(tried: Tried): string {
+  if (tried.kind === 'invalid') {
+    const errors = tried.errors.map(({ field, from, message }) => [`  ${field}`, from || '-', message])
+    return `${tried.name} of type ${tried.type} cannot be sent:\n${table(['  FIELD', 'FROM', 'ERROR'], errors)}`
+  }
+  const rows = tried.fields.map(({ field, from, source, value }) => [
+    `  ${field}`,
+    from ?? '(constant)',
+    cut(source ?? '(missing)', 60),
+    value ?? '(left out)',
+  ])
+  return [
+    `${tried.name} of type ${tried.type} becomes POST ${path(tried.mapping)}\n`,
+    table(['  FIELD', 'FROM', 'CLIENT', 'SENT'], rows),
+    `\n${tried.body}\n`,
+  ].join('')
+}
+
+function jsonOf(tried: Tried) {
+  const { name, type } = tried
+  if (tried.kind === 'invalid') return { record: name, type, maps: false, errors: tried.errors }
+  return { record: name, type, maps: true, path: path(tried.mapping), body: tried.body, fields: tried.fields }
+}
+
+/** Errors that differ in nothing but the record's own value count as one. */
+function summarise(context: CommandContext, tried: readonly Tried[], options: MapOptions): number {
+  const errors = tried.flatMap((each) =>
+    each.kind === 'invalid'
+      ? each.errors.map(({ field, from, message }) => ({ record: each.name, type: each.type, field, from, message }))
+      : [],
+  )
+  const groups = Object.values(
+    Object.groupBy(errors, ({ type, field, message }) => `${type} ${field} ${message.replace(/"[^"]*"/g, '"…"')}`),
+  )
+  const rows = groups
+    .flatMap((group) => (group?.[0] ? [{ count: group.length, ...group[0] }] : []))
+    .sort((a, b) => b.count - a.count)
+  const bad = tried.filter(({ kind }) => kind === 'invalid').length
+  if (options.json)
+    printJson(context, {
+      records: tried.length,
+      maps: tried.length - bad,
+      errors: rows.map(({ record, ...row }) => ({ ...row, example: record })),
+    })
+  else {
+    context.stdout.write(`${tried.length - bad} of ${counted(tried.length, 'record')} map.\n`)
+    if (rows.length > 0)
+      context.stdout.write(
+        `\n${table(
+          ['COUNT', 'TYPE', 'FIELD', 'FROM', 'EXAMPLE', 'ERROR'],
+          rows.map(({ count, type, field, from, record, message }) => [
+            String(count),
+            cut(type, 24),
+            field,
+            from || '-',
+            record,
+            message,
+          ]),
+        )}`,
+      )
+  }
+  return bad > 0 ? exit.failed : exit.done
+}

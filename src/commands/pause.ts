@@ -1,0 +1,49 @@
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import type { CommandContext } from './context.ts'
+import { exit, misused, operate, operatorName } from './operate.ts'
+import { parseDurationMs, showMoment } from './time.ts'
+
+export interface PauseOptions {
+  reason?: string
+  for?: string
+}
+
+const reasonMost = 1_000
+const longestMs = 366 * 86_400_000
+
+export function describePause(command: Command): Command {
+  return command
+    .description('stop sending and asking, for all instances; survives restarts')
+    .requiredOption('--reason <text>', 'why; outboxd status shows it, with your name')
+    .option('--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)')
+    .addHelpText(
+      'after',
+      `
+What is on the wire comes to its end. New records are still captured, up to CAPTURE_WINDOW. A second pause replaces the first.
+
+Examples:
+  outboxd pause --reason "service fails, told its operator" --for 1h
+  outboxd pause --reason "year-end closing"`,
+    )
+}
+
+/** Pauses all instances. */
+export async function pause(context: CommandContext, options: PauseOptions): Promise<number> {
+  const reason = options.reason?.replace(/\s+/g, ' ').trim() ?? ''
+  const forMs = options.for === undefined ? null : parseDurationMs(options.for)
+  const problems: string[] = []
+  if (reason === '') problems.push('--reason must say why')
+  if (reason.length > reasonMost) problems.push(`--reason is longer than ${reasonMost} characters`)
+  if (options.for !== undefined && (forMs === null || forMs === 0))
+    problems.push(`--for ${options.for}: give a duration such as 30s, 45m, 2h, 1h30m, 1d`)
+  if ((forMs ?? 0) > longestMs) problems.push(`--for ${options.for}: give at most a year, or leave it out`)
+  if (problems.length > 0) return misused(context, problems)
+  return operate(context, async (store) => {
+    await store.pause(`${reason} (${operatorName()})`, forMs)
+    const nowMs = systemClock.nowMs()
+    const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`
+    context.stderr.write(`Paused ${until}. Running instances stop within a second.\n`)
+    return exit.done
+  })
+}

@@ -1,0 +1,180 @@
+import type { Command } from 'commander'
+import { readStoreConfig } from '../config.ts'
+import { loadMappings, type Mappings } from '../map/loadMappings.ts'
+import { mapOutboxRecord } from '../mapOutboxRecord.ts'
+import type { State } from '../record.ts'
+import type { Replay, ReplayableSubmission } from '../store/operator/replaySubmissions.ts'
+import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operator.ts'
+import type { CommandContext } from './context.ts'
+import { describeFilters } from './filters.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { referenceHelp } from './references.ts'
+import {
+  type BulkChange,
+  type BulkOptions,
+  batches,
+  choose,
+  type LeftAlone,
+  leftAloneWords,
+  preview,
+  selectionProblems,
+} from './selection.ts'
+import { counted } from './table.ts'
+
+export interface ReplayOptions extends BulkOptions {
+  refresh?: boolean
+}
+
+const replayable: readonly State[] = ['failed', 'rejected']
+
+const replayChange: BulkChange = {
+  verb: 'replay',
+  allowedStates: replayable,
+  whyNot(state) {
+    if (state === 'uncertain')
+      return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
+    if (state === 'completed') return 'it has arrived'
+    if (state === 'discarded') return 'it was given up for good'
+    return 'it is on its way'
+  },
+}
+
+/** Payloads can be large: so many are in memory at once. */
+const batchSize = 100
+
+export function describeReplay(command: Command): Command {
+  return describeFilters(
+    command
+      .description('send failed and rejected records again, mapped anew by the mapping files as they are now')
+      .argument('[ids...]', referenceHelp),
+    replayable,
+    'at most so many, longest in their state first',
+  )
+    .option('--refresh', 'read the payload from the outbox row anew, and nothing else of it')
+    .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'what was replayed and what was not, as JSON')
+    .addHelpText(
+      'after',
+      `
+Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
+Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
+What still does not map stays as it is, and the exit code is 1.
+
+Examples:
+  outboxd replay outbox:4711 --refresh                 the row was corrected
+  outboxd replay --state failed --since 2h --dry-run   after an outage: first look
+  outboxd replay --state failed --since 2h             then do it
+  outboxd replay --state rejected --type order --yes   the mapping was mended`,
+    )
+}
+
+/** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */
+export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
+  const problems = selectionProblems(replayChange, ids, options)
+  if (problems.length > 0) return misused(context, problems)
+  const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
+  return operate(context, async (store) => {
+    const chosen = await choose(context, store, replayChange, { ids, options })
+    if (chosen.kind === 'over') return chosen.exitCode
+    const { submissions } = chosen
+    const done: string[] = []
+    const leftAlone = [...chosen.leftAlone]
+    const refresh = options.refresh ? store.outbox.readRecord : null
+    for (const batch of batches(submissions, batchSize)) {
+      if (context.signal.aborted) break
+      const prepared = await prepare(store, mappings, batch, refresh)
+      const ready = new Set(prepared.replays.map(({ id }) => id))
+      const replayed = options.dryRun ? ready : new Set(await store.replay(prepared.replays))
+      done.push(...replayed)
+      leftAlone.push(...prepared.leftAlone, ...overtaken(batch, ready, replayed))
+    }
+    if (options.dryRun && !options.json) {
+      const would = new Set(done)
+      context.stdout.write(
+        preview(
+          replayChange,
+          submissions.filter(({ id }) => would.has(id)),
+          leftAlone,
+        ),
+      )
+    } else if (!options.json) context.stderr.write(leftAloneWords(leftAlone))
+    return conclude(context, { done, leftAlone, chosen: submissions.length }, options)
+  })
+}
+
+interface Prepared {
+  replays: Replay[]
+  leftAlone: LeftAlone[]
+}
+
+/** Maps a batch anew. @param refresh reads an outbox row; null: the stored payloads are mapped */
+async function prepare(
+  store: OperatorStore,
+  mappings: Mappings,
+  batch: readonly ListedSubmission[],
+  refresh: OperatorStore['outbox']['readRecord'] | null,
+): Promise<Prepared> {
+  const replays: Replay[] = []
+  const found = await store.readReplayable(batch)
+  const leftAlone = moved(batch, found)
+  for (const submission of found) {
+    const read = await readPayload(submission, refresh)
+    const { id, outboxId, type, key, revision } = submission
+    const mapped = mapOutboxRecord(mappings, { outboxId, type, key, createdAt: null, ...read }, id)
+    if (mapped.kind === 'refused') {
+      leftAlone.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
+    } else if (read.payload !== null) {
+      const { resource, body, tracked, sendsOwnId } = mapped
+      replays.push({ id, revision, key, resource, payload: read.payload, body, tracked, sendsOwnId })
+    }
+  }
+  return { replays, leftAlone }
+}
+
+async function readPayload(
+  { outboxId, payload }: ReplayableSubmission,
+  refresh: OperatorStore['outbox']['readRecord'] | null,
+): Promise<{ payload: string | null; unreadable: string | null }> {
+  if (refresh === null)
+    return { payload, unreadable: 'its payload could not be read when it was captured; --refresh reads it anew' }
+  const record = await refresh(outboxId)
+  if (record === null) return { payload: null, unreadable: `the row ${outboxId} is no longer in the outbox` }
+  return { payload: record.payload, unreadable: record.unreadable }
+}
+
+/** What took a step between being chosen and being read. */
+function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): LeftAlone[] {
+  const ids = new Set(found.map(({ id }) => id))
+  return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
+}
+
+/** What took a step between being read and being written. */
+function overtaken(batch: readonly ListedSubmission[], ready: Set<string>, replayed: Set<string>): LeftAlone[] {
+  return batch
+    .filter(({ id }) => ready.has(id) && !replayed.has(id))
+    .map((submission) => ({ submission, reason: changedMeanwhile }))
+}
+
+const changedMeanwhile = 'changed meanwhile and was left alone'
+
+function conclude(
+  context: CommandContext,
+  { done, leftAlone, chosen }: { done: string[]; leftAlone: LeftAlone[]; chosen: number },
+  { dryRun, json }: ReplayOptions,
+): number {
+  const unreached = chosen - done.length - leftAlone.length
+  if (json)
+    printJson(context, {
+      dryRun: dryRun ?? false,
+      replayed: done,
+      leftAlone: leftAlone.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
+    })
+  const did = dryRun ? 'Would replay' : 'Replayed'
+  const left = leftAlone.length > 0 ? `; ${counted(leftAlone.length, 'record')} left alone` : ''
+  context.stderr.write(`${did} ${counted(done.length, 'record')}${left}.\n`)
+  if (unreached > 0 && context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched.\n')
+  if (dryRun && chosen > 0) return exit.done
+  return leftAlone.length > 0 || context.signal.aborted ? exit.failed : exit.done
+}

@@ -1,0 +1,158 @@
+import { systemClock } from '../clock.ts'
+import { type State, states } from '../record.ts'
+import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operator.ts'
+import { confirm } from './confirm.ts'
+import type { CommandContext } from './context.ts'
+import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
+import { submissionTable } from './list.ts'
+import { exit, misused } from './operate.ts'
+import { findAll } from './references.ts'
+import { counted, cut, table } from './table.ts'
+
+/** How a change in bulk is steered, beside the filters. */
+export interface BulkOptions extends FilterOptions {
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+/** A change to many submissions: its name, and what it can be done to. */
+export interface BulkChange {
+  verb: 'replay' | 'discard'
+  allowedStates: readonly State[]
+  /** Why a submission in another state is left alone, and what to do instead. */
+  whyNot: (state: State) => string
+}
+
+/** A submission that is left as it is. */
+export interface LeftAlone {
+  submission: Pick<ListedSubmission, 'id' | 'outboxId'>
+  reason: string
+}
+
+/** What was chosen, or the exit code where nothing is to be done, which has been explained. */
+export type Chosen =
+  | { kind: 'chosen'; submissions: ListedSubmission[]; leftAlone: LeftAlone[] }
+  | { kind: 'over'; exitCode: number }
+
+/** More at once would only be held in memory; the rest is for the next run. */
+const mostAtOnce = 100_000
+const rowsShown = 5
+
+/** Whether the ids and filters of a command make sense together. @returns what is wrong, in words */
+export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
+  if (ids.length > 0 && (hasFilters(options) || options.limit !== undefined)) return ['give ids or filters, not both']
+  const read = readSelection(change, options)
+  return read.kind === 'wrong' ? read.problems : []
+}
+
+const readSelection = ({ allowedStates, whyNot }: BulkChange, options: BulkOptions) =>
+  readFilters(options, { defaultStates: allowedStates, allowedStates, whyNot, nowMs: systemClock.nowMs() })
+
+/**
+ * Chooses the submissions that a change is for, shows what it would do where it is more than one, and asks.
+ *
+ * @throws nothing of its own; the options have passed `selectionProblems`
+ */
+export async function choose(
+  context: CommandContext,
+  store: OperatorStore,
+  change: BulkChange,
+  { ids, options }: { ids: readonly string[]; options: BulkOptions },
+): Promise<Chosen> {
+  const named =
+    ids.length > 0 ? await chooseNamed(context, store, change, ids) : await chooseMatching(store, change, options)
+  if (named.kind === 'over') return named
+  const { submissions, leftAlone } = named
+  if (submissions.length === 0 && leftAlone.length === 0) {
+    context.stderr.write(`There is nothing to ${change.verb}.\n`)
+    return { kind: 'over', exitCode: exit.nothing }
+  }
+  const isBulk = ids.length !== 1
+  if (submissions.length === 0 || options.dryRun || !isBulk) return named
+  if (!options.json) context.stderr.write(preview(change, submissions, leftAlone))
+  if (options.yes) return named
+  return (await asked(context, change, submissions.length)) ? named : { kind: 'over', exitCode: exit.unconfirmed }
+}
+
+async function chooseNamed(
+  context: CommandContext,
+  store: OperatorStore,
+  change: BulkChange,
+  ids: readonly string[],
+): Promise<Chosen> {
+  const found = await findAll(store, ids)
+  if (found.kind === 'wrong') return { kind: 'over', exitCode: misused(context, found.problems) }
+  if (found.kind === 'missing') {
+    for (const problem of found.problems) context.stderr.write(`outboxd: ${problem}\n`)
+    return { kind: 'over', exitCode: exit.nothing }
+  }
+  const fits = (submission: ListedSubmission) => change.allowedStates.includes(submission.state)
+  return {
+    kind: 'chosen',
+    submissions: found.submissions.filter(fits),
+    leftAlone: found.submissions
+      .filter((submission) => !fits(submission))
+      .map((submission) => ({ submission, reason: `is ${submission.state}: ${change.whyNot(submission.state)}` })),
+  }
+}
+
+async function chooseMatching(store: OperatorStore, change: BulkChange, options: BulkOptions): Promise<Chosen> {
+  const read = readSelection(change, options)
+  if (read.kind === 'wrong') return { kind: 'over', exitCode: exit.usage }
+  const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
+  return { kind: 'chosen', submissions: await store.select(read.filter, limit), leftAlone: [] }
+}
+
+async function asked(context: CommandContext, change: BulkChange, count: number): Promise<boolean> {
+  const answer = await confirm(context, `${capital(change.verb)} ${counted(count, 'record')}?`)
+  if (answer === 'no-terminal')
+    context.stderr.write(`Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n`)
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer === 'yes'
+}
+
+/** What a change would do: how many of each kind, and the first few. */
+export function preview(
+  change: BulkChange,
+  submissions: readonly ListedSubmission[],
+  leftAlone: readonly LeftAlone[],
+): string {
+  const groups = Object.values(Object.groupBy(submissions, ({ state, type, code }) => `${state} ${type} ${code}`))
+  const rows = groups
+    .flatMap((group) => (group?.[0] ? [{ count: group.length, ...group[0] }] : []))
+    .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
+  const shown = submissions.slice(0, rowsShown)
+  const more = submissions.length - shown.length
+  const cap = submissions.length === mostAtOnce ? ` (at most ${mostAtOnce} at once: run it again for the rest)` : ''
+  return [
+    `This would ${change.verb} ${counted(submissions.length, 'record')}${cap}:\n\n`,
+    table(
+      ['COUNT', 'STATE', 'TYPE', 'CODE'],
+      rows.map(({ count, state, type, code }) => [String(count), state, cut(type, 24), cut(code ?? '-', 16)]),
+    ),
+    `\n${submissionTable(shown)}`,
+    more > 0 ? `... and ${more} more\n` : '',
+    '\n',
+    leftAloneWords(leftAlone),
+  ].join('')
+}
+
+const leftAloneShown = 20
+
+/** What is left as it is, one line each, the first twenty. */
+export function leftAloneWords(leftAlone: readonly LeftAlone[]): string {
+  const lines = leftAlone
+    .slice(0, leftAloneShown)
+    .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
+  const more = leftAlone.length - lines.length
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${cut(line, 400)}\n`).join('')
+}
+
+/** The pieces of a list, at most `size` long. */
+export function* batches<T>(items: readonly T[], size: number): Generator<T[]> {
+  for (let at = 0; at < items.length; at += size) yield items.slice(at, at + size)
+}
+
+export const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

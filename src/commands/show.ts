@@ -1,0 +1,153 @@
+import type { Command } from 'commander'
+import type { Dossier, LoggedEvent } from '../store/operator/readDossier.ts'
+import type { OperatorStore } from '../store/operator.ts'
+import type { CommandContext } from './context.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { findAll, readReference, referenceHelp } from './references.ts'
+import { printable } from './table.ts'
+import { isoTime, showMoment, showTime } from './time.ts'
+import { type Standing, whereItStands } from './whereItStands.ts'
+
+export interface ShowOptions {
+  json?: boolean
+}
+
+export function describeShow(command: Command): Command {
+  return command
+    .description('show one submission: what happened, why it is where it is, what happens next, and what it sends')
+    .argument('<id>', referenceHelp)
+    .option('--json', 'as JSON; payload, body and result as the text that is stored')
+    .addHelpText(
+      'after',
+      `
+Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder.
+
+Examples:
+  outboxd show outbox:4711
+  outboxd show 0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d
+  outboxd show outbox:4711 --json | jq -r .body`,
+    )
+}
+
+/** Prints all that is known of a submission. @returns 3 where there is none of that name */
+export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
+  return operate(context, async (store) => {
+    const found = await findAll(store, [name])
+    if (found.kind === 'wrong') return misused(context, found.problems)
+    const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
+    const dossier = id === undefined ? null : await store.readDossier(id)
+    if (dossier === null) {
+      context.stderr.write(`outboxd: ${await explainMissing(store, name)}\n`)
+      return exit.nothing
+    }
+    const standing = whereItStands(dossier)
+    if (options.json) printJson(context, jsonOf(dossier, standing))
+    else context.stdout.write(describe(dossier, standing))
+    return exit.done
+  })
+}
+
+/** A row that has not been captured yet is not missing: it waits in the outbox. */
+async function explainMissing(store: OperatorStore, name: string): Promise<string> {
+  const reference = readReference(name)
+  if (reference?.kind !== 'outbox') return `there is no submission ${name}`
+  const { outboxId } = reference
+  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+  if (record === null) return `there is no submission ${name}, and no row ${outboxId} in the outbox`
+  const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
+  return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
+}
+
+function describe(dossier: Dossier, { why, next }: Standing): string {
+  const lines = [
+    `${dossier.state}: ${why}`,
+    ...`next: ${next}`.split('\n'),
+    '',
+    ...facts(dossier).map(([name, value]) => `${name.padEnd(17)}${value}`),
+    '',
+    'events',
+    ...dossier.events.flatMap(eventLines),
+    '',
+    'payload, as the ERP wrote it',
+    `  ${dossier.payload ?? '(none: it could not be read)'}`,
+    dossier.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
+    `  ${dossier.body ?? '(none: the record did not map)'}`,
+    ...(dossier.result === null ? [] : ['result, as the service gave it', `  ${dossier.result}`]),
+  ]
+  return lines.map((line) => `${printable(line)}\n`).join('')
+}
+
+function facts(dossier: Dossier): [string, string][] {
+  const { nowMs } = dossier
+  const moment = (ms: number | null) => (ms === null ? null : showMoment(ms, nowMs))
+  const all: [string, string | null][] = [
+    ['submission', dossier.id],
+    ['outbox row', dossier.outboxId],
+    ['type', dossier.type],
+    ['key', dossier.key],
+    ['since', moment(dossier.sinceMs)],
+    ['recorded', moment(dossier.recordedMs)],
+    ['captured', moment(dossier.capturedMs)],
+    ['attempts', String(dossier.attempt)],
+    ['last sent', moment(dossier.sentMs)],
+    ['transaction', dossier.transactionId],
+    ['accepted', moment(dossier.acceptedMs)],
+    ['polls', String(dossier.polls)],
+    ['ended', moment(dossier.endedMs)],
+    ['error code', dossier.code],
+    ['error', dossier.error],
+    ['idempotency key', dossier.idempotencyKey],
+    ['outbox row says', dossier.reportDue ? 'not yet this state: the report is due' : null],
+  ]
+  return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
+}
+
+function eventLines({ atMs, from, to, attempt, cause, who, detail }: LoggedEvent): string[] {
+  const step = from === null || from === to ? to : `${from} -> ${to}`
+  const head = `  ${showTime(atMs)}  ${step.padEnd(22)} ${cause}  (${who}, attempt ${attempt})`
+  return detail === null ? [head] : [head, ...detailLines(detail, cause)]
+}
+
+/** What the event keeps beside its cause; a body or payload of before is there for whoever must know what was sent when. */
+function detailLines(detail: Record<string, unknown>, cause: string): string[] {
+  const { former, ...rest } = detail as { former?: Record<string, unknown> }
+  const named: [string, unknown][] = [
+    ...Object.entries(rest),
+    ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
+  ]
+  return named
+    .filter(([, value]) => typeof value === 'string' && !cause.includes(value))
+    .map(([name, value]) => `      ${name}: ${value}`)
+}
+
+const timeFields = [
+  'sinceMs',
+  'recordedMs',
+  'capturedMs',
+  'endedMs',
+  'dueMs',
+  'sentMs',
+  'acceptedMs',
+  'pollMs',
+  'unknownSinceMs',
+] as const
+
+/** Times as ISO 8601, under their names without the unit. */
+function jsonOf({ events, pauses, nowMs: _, permitsFree: __, ...dossier }: Dossier, { why, next }: Standing) {
+  const times = Object.fromEntries(
+    timeFields.map((name) => [name.slice(0, -2), dossier[name] === null ? null : isoTime(dossier[name])]),
+  )
+  const rest = Object.fromEntries(Object.entries(dossier).filter(([name]) => !name.endsWith('Ms')))
+  return {
+    ...rest,
+    ...times,
+    why,
+    next,
+    pauses: pauses.map(({ sinceMs, untilMs, ...pause }) => ({
+      ...pause,
+      since: isoTime(sinceMs),
+      until: untilMs === null ? null : isoTime(untilMs),
+    })),
+    events: events.map(({ atMs, ...event }) => ({ at: isoTime(atMs), ...event })),
+  }
+}

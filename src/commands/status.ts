@@ -1,0 +1,224 @@
+import type { Command } from 'commander'
+import type { StoreConfig } from '../config.ts'
+import { type State, states } from '../record.ts'
+import type { Activity } from '../store/operator/readActivity.ts'
+import type { OperatorStore } from '../store/operator.ts'
+import type { OutboxBacklog } from '../store/outbox.ts'
+import type { LedgerSnapshot } from '../store/snapshot.ts'
+import type { CommandContext } from './context.ts'
+import { explain } from './explain.ts'
+import { type Headline, headlines } from './headline.ts'
+import { exit, operate, printJson } from './operate.ts'
+import { cut, printable } from './table.ts'
+import { isoTime, showDuration, showMoment } from './time.ts'
+
+export interface StatusOptions {
+  json?: boolean
+}
+
+export function describeStatus(command: Command): Command {
+  return command
+    .description(
+      'say whether all is well: states, budget, pauses, the oldest unsent record, how long the backlog takes',
+    )
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+The first line says whether all is well, or what is wrong and which command explains it. The exit code is 0 either way,
+and 1 where a database cannot be read.`,
+    )
+}
+
+/** Prints how things stand. @returns 1 where the outbox cannot be read */
+export async function status(context: CommandContext, options: StatusOptions): Promise<number> {
+  return operate(context, async (store, config) => {
+    const affairs = await readAffairs(store, config)
+    if (options.json) printJson(context, jsonOf(affairs))
+    else context.stdout.write(describe(affairs))
+    if (affairs.outboxProblem !== null) context.stderr.write(`outboxd: ${affairs.outboxProblem}\n`)
+    return affairs.outboxProblem === null ? exit.done : exit.failed
+  })
+}
+
+interface Affairs extends LedgerSnapshot, Activity {
+  outbox: OutboxBacklog | null
+  /** Why the outbox could not be read. */
+  outboxProblem: string | null
+  /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
+  oldestMs: number | null
+  backlog: Backlog | null
+  headlines: [Headline, ...Headline[]]
+}
+
+async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
+  const [ledger, activity, outbox] = await Promise.all([
+    store.readSnapshot(),
+    store.readActivity(),
+    store.outbox.backlog().catch((error: unknown) => explain(error).words),
+  ])
+  const backlog = typeof outbox === 'string' ? null : outbox
+  const waiting = backlog?.waiting ?? null
+  const unsent = [ledger.oldestUnsentMs, backlog?.oldestMs ?? null].filter((ms) => ms !== null)
+  const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
+  const capacity = ledger.rateCapacity || config.rateLimit.requests
+  return {
+    ...ledger,
+    ...activity,
+    rateCapacity: capacity,
+    rateAvailable: ledger.rateCapacity > 0 ? ledger.rateAvailable : capacity,
+    outbox: backlog,
+    outboxProblem: typeof outbox === 'string' ? outbox : null,
+    oldestMs,
+    backlog:
+      waiting === null
+        ? null
+        : estimateBacklog({
+            toSend: waiting + ledger.submissions.queued + ledger.submissions.sending,
+            tracked: ledger.submissions.accepted,
+            pollsPerRecord: activity.pollsPerRecord,
+            capacity,
+            windowMs: config.rateLimit.windowMs,
+          }),
+    headlines: headlines({
+      submissions: ledger.submissions,
+      outboxWaiting: waiting,
+      instances: activity.instances.length,
+      pauses: ledger.pauses,
+      oldestUnsentMs: oldestMs,
+      oldestAcceptedMs: ledger.oldestAcceptedMs,
+      nowMs: activity.nowMs,
+    }),
+  }
+}
+
+/** How long the records that wait will take, if nothing changes. */
+export interface Backlog {
+  records: number
+  durationMs: number
+  /** Polls that a record is reckoned with. */
+  pollsPerRecord: number
+}
+
+/** As long as nothing has completed: one poll a record, which is what late polling comes to. */
+const pollsAssumed = 1
+
+/**
+ * Reckons every record that waits at one request and the polls that the last ones took, and every one that is being
+ * tracked at those polls alone, all at the rate limit. Pure.
+ */
+export function estimateBacklog(now: {
+  toSend: number
+  tracked: number
+  pollsPerRecord: number | null
+  capacity: number
+  windowMs: number
+}): Backlog {
+  const pollsPerRecord = now.pollsPerRecord ?? pollsAssumed
+  const requests = now.toSend * (1 + pollsPerRecord) + now.tracked * pollsPerRecord
+  return { records: now.toSend + now.tracked, pollsPerRecord, durationMs: (requests / now.capacity) * now.windowMs }
+}
+
+function describe(affairs: Affairs): string {
+  const { submissions, rateCapacity, rateAvailable, nextSlotMs, outbox, oldestMs, backlog, nowMs } = affairs
+  const [first, ...others] = affairs.headlines
+  const rows: [string, string][] = [
+    ['to send', `${outbox === null ? 'unknown' : outbox.waiting} in the outbox, ${captured(submissions)} captured`],
+    ['at the service', `${submissions.accepted} being processed`],
+    ['for a person', forPerson(submissions)],
+    ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
+    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
+    ['backlog', backlogWords(backlog, affairs.pauses.length > 0)],
+    ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
+    ...pauseRows(affairs),
+    ...instanceRows(affairs),
+  ]
+  const lines = [
+    first.words,
+    ...others.map(({ words }) => `Also: ${words}`),
+    '',
+    ...rows.map(([name, words]) => `${name.padEnd(15)} ${words}`),
+  ]
+  return lines.map((line) => `${printable(line)}\n`).join('')
+}
+
+const captured = ({ queued, sending }: Record<State, number>) => `${queued + sending}`
+
+function forPerson(submissions: Record<State, number>): string {
+  return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
+}
+
+function nextSlot(nextSlotMs: number | null, nowMs: number): string {
+  return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
+}
+
+function backlogWords(backlog: Backlog | null, isPaused: boolean): string {
+  if (backlog === null) return 'unknown'
+  if (backlog.records === 0) return 'none'
+  const polls = Math.round(backlog.pollsPerRecord * 10) / 10
+  const from = isPaused ? ' from when the pause ends' : ''
+  return `through in about ${showDuration(backlog.durationMs)}${from}: an estimate, at the rate limit and ${polls} polls a record`
+}
+
+function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {
+  if (pauses.length === 0) return [['paused', 'no']]
+  return pauses.map(({ reason, sinceMs, untilMs, detail }) => {
+    const until =
+      untilMs === null
+        ? 'until outboxd resume'
+        : untilMs <= nowMs
+          ? 'until a request has shown that it is over'
+          : `until ${showMoment(untilMs, nowMs)}`
+    return ['paused', `${reason} since ${showMoment(sinceMs, nowMs)}, ${until}: ${cut(detail, 400)}`]
+  })
+}
+
+function instanceRows({ instances, lastSilentMs, nowMs }: Affairs): [string, string][] {
+  if (instances.length === 0)
+    return [
+      [
+        'instances',
+        `none alive${lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`}`,
+      ],
+    ]
+  return instances.map(({ id, host, version, startedMs }) => [
+    'instance',
+    `${id.slice(0, 8)} on ${host}, version ${version}, for ${showDuration(nowMs - startedMs)}`,
+  ])
+}
+
+function jsonOf(affairs: Affairs) {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
+  const [first] = affairs.headlines
+  return {
+    well: first.isWell,
+    headlines: affairs.headlines.map(({ words }) => words),
+    submissions: Object.fromEntries(states.map((state) => [state, affairs.submissions[state]])),
+    outboxWaiting: affairs.outbox?.waiting ?? null,
+    oldestUnsent: time(affairs.oldestMs),
+    oldestAccepted: time(affairs.oldestAcceptedMs),
+    backlog: affairs.backlog && {
+      records: affairs.backlog.records,
+      estimatedSeconds: Math.round(affairs.backlog.durationMs / 1000),
+      pollsPerRecord: affairs.backlog.pollsPerRecord,
+    },
+    budget: {
+      capacity: affairs.rateCapacity,
+      available: affairs.rateAvailable,
+      nextSlot: time(affairs.nextSlotMs),
+    },
+    pauses: affairs.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
+      reason,
+      since: isoTime(sinceMs),
+      until: time(untilMs),
+      detail,
+    })),
+    instances: affairs.instances.map(({ id, host, version, startedMs, beatMs }) => ({
+      id,
+      host,
+      version,
+      startedAt: isoTime(startedMs),
+      beatAt: isoTime(beatMs),
+    })),
+  }
+}

@@ -1,0 +1,54 @@
+const unitMs: Record<string, number> = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** Milliseconds of a duration such as 90s, 15m, 2h, 1h30m, 3d or 1w; null where the text is none. */
+export function parseDurationMs(text: string): number | null {
+  if (!/^(\d{1,6}[smhdw])+$/.test(text)) return null
+  return [...text.matchAll(/(\d+)([smhdw])/g)].reduce((ms, [, n, unit = '']) => ms + Number(n) * (unitMs[unit] ?? 0), 0)
+}
+
+/**
+ * The moment that a text means, in epoch milliseconds: an ISO 8601 date or time, or a duration such as 2h, meaning that
+ * long ago. Without an offset it is the time of this machine's zone. Null where it is neither.
+ */
+export function parseMoment(text: string, nowMs: number): number | null {
+  const agoMs = parseDurationMs(text)
+  if (agoMs !== null) return nowMs - agoMs
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return null
+  const iso = text.replace(' ', 'T')
+  try {
+    if (/(Z|[+-]\d{2}(:?\d{2})?)$/i.test(iso.slice(10))) return Temporal.Instant.from(iso).epochMilliseconds
+    return Temporal.PlainDateTime.from(iso).toZonedDateTime(Temporal.Now.timeZoneId()).epochMilliseconds
+  } catch {
+    return null
+  }
+}
+
+/** A duration for people: `3 d 4 h`, `2 h 5 min`, `40 s`. */
+export function showDuration(ms: number): string {
+  const s = Math.round(Math.abs(ms) / 1000)
+  const two = (big: number, bigUnit: string, small: number, smallUnit: string) =>
+    small > 0 ? `${big} ${bigUnit} ${small} ${smallUnit}` : `${big} ${bigUnit}`
+  if (s < 60) return `${s} s`
+  if (s < 600) return two(Math.floor(s / 60), 'min', s % 60, 's')
+  if (s < 3_600) return `${Math.round(s / 60)} min`
+  if (s < 86_400) return two(Math.floor(s / 3_600), 'h', Math.floor((s % 3_600) / 60), 'min')
+  return two(Math.floor(s / 86_400), 'd', Math.floor((s % 86_400) / 3_600), 'h')
+}
+
+/** A moment in UTC: `2026-11-03 10:22:33Z`. */
+export function showTime(ms: number): string {
+  return isoTime(ms)
+    .replace('T', ' ')
+    .replace(/\.\d+Z$/, 'Z')
+}
+
+/** ISO 8601 for programs. */
+export function isoTime(ms: number): string {
+  return new Date(ms).toISOString()
+}
+
+/** A moment and how long ago or until then: `2026-11-03 10:22:33Z (2 h ago)`. */
+export function showMoment(ms: number, nowMs: number): string {
+  const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`
+  return `${showTime(ms)} (${distance})`
+}

@@ -1,0 +1,27 @@
+import type { Database } from '../database.ts'
+import { outboxTableName } from '../outboxTable.ts'
+
+/** What is there of the outbox table, seen with our own rights. */
+export interface OutboxTableState {
+  exists: boolean
+  /** Whether the trigger that announces new rows is there and switched on. */
+  wakes: boolean
+  columns: { name: string; readable: boolean; writable: boolean }[]
+}
+
+/** Looks at the outbox table's columns, our rights on them, and its trigger. @param table name, or schema.name */
+export async function inspectOutboxTable(db: Database, table: string): Promise<OutboxTableState> {
+  const { rows } = await db.query<OutboxTableState>(
+    `with t as (select to_regclass($1)::oid as id)
+     select id is not null as exists,
+       exists (select from pg_trigger g join pg_proc p on p.oid = g.tgfoid
+         where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D') as wakes,
+       (select coalesce(json_agg(json_build_object('name', attname,
+          'readable', has_column_privilege(attrelid, attnum, 'select'),
+          'writable', has_column_privilege(attrelid, attnum, 'update'))), '[]')
+        from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped) as columns
+     from t`,
+    [outboxTableName(table).qualified],
+  )
+  return rows[0] ?? { exists: false, wakes: false, columns: [] }
+}

@@ -1,0 +1,37 @@
+import type { Database } from '../database.ts'
+
+/** What moves now. Times in epoch milliseconds. */
+export interface Activity {
+  /** Instances that have given a sign of life within the last 12 s. */
+  instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
+  /** When the last one did that is silent now; null where none is. */
+  lastSilentMs: number | null
+  /** When the next slot is free; null where one is free now, or none is taken. */
+  nextSlotMs: number | null
+  /** Polls that the records completed last took on average; null where none has completed. */
+  pollsPerRecord: number | null
+  nowMs: number
+}
+
+/** As long as an instance may be silent before its work is taken over (ledger/takeover.ts). */
+const silentMs = 12_000
+const lastCompleted = 200
+
+export async function readActivity(db: Database): Promise<Activity> {
+  const { rows } = await db.query<Activity>(
+    `select
+       (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
+          'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
+          order by started_at), '[]')
+        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances,
+       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance
+        where beat_at <= clock_timestamp() - $1 * interval '1 ms') as "lastSilentMs",
+       (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
+        having min(free_at) > clock_timestamp()) as "nextSlotMs",
+       (select avg(polls)::float8 from (select polls from outboxd.submission
+          where ended_at is not null and done_ms is not null order by ended_at desc limit $2) last) as "pollsPerRecord",
+       extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
+    [silentMs, lastCompleted],
+  )
+  return rows[0] as Activity
+}

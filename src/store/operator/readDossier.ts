@@ -1,0 +1,107 @@
+import type { PauseReason, Resource, State } from '../../record.ts'
+import type { Database } from '../database.ts'
+import { blockingStates, type KeyOnFailure } from '../ledger/keyLine.ts'
+import { standingPause } from '../standingPause.ts'
+import { unfinishedSince } from './selectSubmissions.ts'
+
+/** A step of a submission's journey, as the event log has it. */
+export interface LoggedEvent {
+  atMs: number
+  from: State | null
+  to: State
+  attempt: number
+  cause: string
+  who: string
+  detail: Record<string, unknown> | null
+}
+
+/** A record of the same key that stands in front. */
+export interface Blocker {
+  id: string
+  outboxId: string
+  state: State
+}
+
+export interface StandingPause {
+  reason: PauseReason
+  sinceMs: number
+  /** Null: until an operator resumes. */
+  untilMs: number | null
+  detail: string
+}
+
+/** Everything that is known of one submission. Times in epoch milliseconds, null where there is none. */
+export interface Dossier {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  resource: Resource | null
+  state: State
+  sinceMs: number
+  recordedMs: number
+  capturedMs: number
+  endedMs: number | null
+  code: string | null
+  error: string | null
+  /** JSON text, as the ERP wrote it. */
+  payload: string | null
+  /** JSON text, as it is or would be sent. */
+  body: string | null
+  result: string | null
+  transactionId: string | null
+  idempotencyKey: string
+  attempt: number
+  tracked: boolean
+  probing: boolean
+  inDoubt: boolean
+  held: boolean
+  /** Whether it holds back the later records of its key, by its state. */
+  blocks: boolean
+  dueMs: number | null
+  sentMs: number | null
+  acceptedMs: number | null
+  pollMs: number | null
+  polls: number
+  fruitless: number
+  /** The service answers since then that it does not know the transaction. */
+  unknownSinceMs: number | null
+  reportDue: boolean
+  /** What is in front of it in the line of its key; null where nothing is. */
+  blocker: Blocker | null
+  pauses: StandingPause[]
+  /** Requests that free slots allow now. */
+  permitsFree: number
+  /** The database's clock when all this was read. */
+  nowMs: number
+  events: LoggedEvent[]
+}
+
+const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
+
+/** Reads all that there is about a submission; null where there is none of that id. */
+export async function readDossier(db: Database, id: string, onFailure: KeyOnFailure): Promise<Dossier | null> {
+  const { rows } = await db.query<Dossier>(
+    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.state, s.error_code as code, s.error, s.payload,
+       s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
+       s.probing, s.in_doubt as "inDoubt", s.held,
+       s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
+       ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
+       ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",
+       ${ms('s.due_at')} as "dueMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
+       ${ms('s.poll_at')} as "pollMs", ${ms('s.unknown_since')} as "unknownSinceMs", ${ms('clock_timestamp()')} as "nowMs",
+       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
+          where b.key = s.key and b.seq < s.seq and b.state in (${blockingStates[onFailure]})
+          order by b.seq limit 1) as blocker,
+       (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
+          'sinceMs', ${ms('p.since')}, 'untilMs', ${ms('p.until')})), '[]') from outboxd.pause p where ${standingPause}) as pauses,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
+       (select json_agg(json_build_object('atMs', ${ms('e.at')}, 'from', e.from_state, 'to', e.to_state,
+          'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
+        from outboxd.submission_event e where e.submission_id = s.id) as events
+     from outboxd.submission s where s.id = $1`,
+    [id],
+  )
+  const dossier = rows[0]
+  return dossier ? { ...dossier, events: dossier.events ?? [] } : null
+}

@@ -1,0 +1,47 @@
+/** A payload as the table holds it. */
+export interface RawPayload {
+  raw: string | Buffer | null
+  /** Null for NULL. */
+  bytes: number | null
+}
+
+/**
+ * Makes JSON text of one row's payload. What cannot be read is that row's own trouble: it says why, and no other row
+ * hears of it. Whether the text is JSON is the mapping's to find out.
+ */
+export function readPayloadText(
+  { raw, bytes }: RawPayload,
+  encoding: string,
+  bytesMost: number,
+): { payload: string | null; unreadable: string | null } {
+  const unreadable = (why: string) => ({ payload: null, unreadable: why })
+  if (bytes === null) return unreadable('the payload is missing: it is NULL in the outbox')
+  if (bytes > bytesMost)
+    return unreadable(`the payload has ${bytes} bytes, more than the ${bytesMost} that PAYLOAD_MAX_BYTES allows`)
+  const text = decode(raw ?? '', encoding)
+  if (text === null) return unreadable(`the payload is not ${encoding}`)
+  if (text.includes('\0')) return unreadable('the payload contains a NUL character, which JSON text cannot')
+  return { payload: text, unreadable: null }
+}
+
+/** The text, or null where the bytes are none of this encoding. */
+function decode(raw: string | Buffer, encoding: string): string | null {
+  if (encoding === 'base64' || encoding === 'hex') {
+    const text = (typeof raw === 'string' ? raw : raw.toString('latin1')).replace(/\s+/g, '')
+    return binaryText[encoding].test(text) ? decodeBytes(Buffer.from(text, encoding), 'utf-8') : null
+  }
+  return typeof raw === 'string' ? raw : decodeBytes(raw, encoding)
+}
+
+const binaryText = {
+  base64: /^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/,
+  hex: /^([0-9A-Fa-f]{2})*$/,
+}
+
+function decodeBytes(bytes: Buffer, charset: string): string | null {
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,79 @@
+import type { State } from '../../record.ts'
+import { ended } from '../../record.ts'
+import { quoteIdentifier } from '../database.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import { column, columnOf, literal, literals } from './statements.ts'
+
+/** How states are written to rows; null where the description has nothing to write. */
+export interface WriteStatement {
+  /** $1: the statuses as JSON. */
+  readonly sql: string
+  /** The states that change something in the table. */
+  readonly states: ReadonlySet<State>
+}
+
+export function writeStatement(table: OutboxTable, shape: TableShape, states: readonly State[]): WriteStatement | null {
+  const { state, write } = table
+  const assignments = [
+    ...(state === null ? [] : [assign(shape, state.column, stateValue(state, shape))]),
+    ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
+  ]
+  if (assignments.length === 0) return null
+  return {
+    sql: `update ${shape.qualified} o set ${assignments.join(', ')}
+      from json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text)
+      where ${column(table.id)} = r."outboxId"::${columnOf(shape, table.id).type}${notFinal(state)}`,
+    states: new Set(states.filter((each) => matters(table, each))),
+  }
+}
+
+function matters({ state, write }: OutboxTable, at: State): boolean {
+  const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)
+  return moves || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+}
+
+const isEnd = (state: State): boolean => ended.some((each) => each === state)
+
+// Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
+function assign(shape: TableShape, name: string, value: string): string {
+  const { exactType, baseType } = columnOf(shape, name)
+  return `${quoteIdentifier(name)} = ${/^jsonb?$/.test(baseType) ? `to_jsonb(${value})` : `(${value})`}::${exactType}`
+}
+
+function stateValue(state: StateColumn, shape: TableShape): string {
+  const now = column(state.column)
+  if (state.kind === 'timestamp')
+    return `case when r.state in (${literals(state.set)}) then coalesce(${now}, ${present(shape, state.column)}) else ${now} end`
+  const cases = [...state.values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
+  return `case r.state ${cases.join(' ')} else ${now}::text end`
+}
+
+function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
+  const value = { ...sources, now: present(shape, name) }[what]
+  if (on === null) return value
+  const kept = what === 'now' ? `coalesce(${column(name)}, ${value})` : value
+  const typed = what === 'now' ? column(name) : `${column(name)}::text`
+  return `case when r.state in (${literals(on)}) then ${kept} when r.state in (${literals(ended)}) then null else ${typed} end`
+}
+
+const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
+
+/** The time in the type of the column. */
+function present(shape: TableShape, name: string): string {
+  const { baseType } = columnOf(shape, name)
+  if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+  if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`
+  return baseType === 'date' ? 'clock_timestamp()::date' : 'clock_timestamp()'
+}
+
+/** What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back. */
+function notFinal(state: StateColumn | null): string {
+  if (state?.kind !== 'value') return ''
+  const others = new Set([...state.values].flatMap(([at, value]) => (isFinal(at) ? [] : [value])))
+  const finals = [...state.values].flatMap(([at, value]) => (isFinal(at) && !others.has(value) ? [value] : []))
+  if (finals.length === 0) return ''
+  return ` and (${column(state.column)} is null or ${column(state.column)} not in (${literals(finals)}))`
+}
+
+const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { check } from '../../src/commands/check.ts'
+import { judgeCall } from '../../src/commands/checkService.ts'
+import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
+import { noAnswer, response } from '../support/answers.ts'
+import { createDatabase } from '../support/database.ts'
+import { mappingFiles, openScene, type Scene } from './scene.ts'
+
+let scene: Scene
+let service: Setup
+beforeAll(async () => {
+  scene = await openScene()
+  service = await startSandbox()
+})
+afterAll(async () => {
+  await scene[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+beforeEach(() => scene.reset())
+
+async function run(env: Record<string, string> = {}, json = false) {
+  const context = scene.context(null, {
+    SERVICE_BASE_URL: service.sandbox.url,
+    SERVICE_AUTH_URL: service.sandbox.url,
+    SERVICE_CLIENT_ID: credentials.clientId,
+    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+    RATE_LIMIT_REQUESTS: '500',
+    ...env,
+  })
+  const code = await check(context, { json })
+  return { code, printed: context.printed(), said: context.said() }
+}
+
+const slotsTaken = async () => {
+  const { rows } = await scene.ledger.pool.query(
+    `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
+  )
+  return rows[0].n
+}
+
+test('where all is well each line says ok, and the two requests were paid for', async () => {
+  const { code, printed, said } = await run()
+  expect(printed).toMatch(
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} mappings: data to data, order to orders.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\n$/,
+  )
+  expect(said).toBe('All is well.\n')
+  expect(code).toBe(0)
+  expect(await slotsTaken()).toBe(2)
+})
+
+test('before a budget is set up it asks all the same', async () => {
+  await scene.ledger.pool.query('truncate outboxd.slot')
+  expect((await run()).code).toBe(0)
+})
+
+test('wrong credentials are the token’s problem', async () => {
+  const { code, printed } = await run({ SERVICE_CLIENT_SECRET: 'wrong-secret' })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}token: .*SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET/)
+  expect(printed).not.toContain('wrong-secret')
+})
+
+test('a service that cannot be reached is said to be so', async () => {
+  const { code, printed } = await run({
+    SERVICE_BASE_URL: 'http://127.0.0.1:1',
+    SERVICE_AUTH_URL: 'http://127.0.0.1:1',
+  })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}token: asking for a token: /)
+})
+
+test('a configuration with mistakes leaves with 2; what can be looked at is', async () => {
+  const { code, printed } = await run({ SERVICE_BASE_URL: 'nonsense', MAX_IN_FLIGHT: 'many' })
+  expect(code).toBe(2)
+  expect(printed).toMatch(/PROBLEM {2}configuration: SERVICE_BASE_URL .*\n {11}MAX_IN_FLIGHT/)
+  expect(printed).toContain('ok       ledger')
+  expect(printed).not.toContain('token')
+})
+
+test('a database that was not migrated, and one that has no outbox table, say what to run', async () => {
+  await using empty = await createDatabase('template0')
+  const { code, printed } = await run({ DATABASE_URL: empty.url })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}ledger: .*run `outboxd migrate` first/)
+  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbox: outboxd migrate --outbox/)
+  // The service is asked all the same.
+  expect(printed).toContain('ok       service')
+})
+
+test('an outbox without our columns, or without the trigger, is noticed', async () => {
+  await scene.ledger.pool.query(
+    'create table lean (id bigint, type text, key text, payload jsonb, created_at timestamptz)',
+  )
+  const lean = await run({ OUTBOX_TABLE: 'lean' })
+  expect(lean.code).toBe(1)
+  expect(lean.printed).toContain('the table lean lacks status, transaction_id, error_code, error, updated_at')
+  await scene.ledger.pool.query('create table plain (like outbox including all)')
+  const plain = await run({ OUTBOX_TABLE: 'plain' })
+  expect(plain.code).toBe(0)
+  expect(plain.printed).toContain('rows wait for the next sweep')
+})
+
+test('a broken mapping file is shown with its place', async () => {
+  const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'bad.yaml': 'type: x\nendpont: data\n' }) })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}mappings: /)
+  expect(printed).toContain('bad.yaml:2:1')
+})
+
+test('as JSON every finding is an object', async () => {
+  const { printed } = await run({}, true)
+  expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
+    ['configuration', 'ledger', 'outbox', 'mappings', 'token', 'service'].map((what) => [what, true]),
+  )
+})
+
+test.each([
+  [response(404, { code: 'NOT_FOUND' }), true, 'it takes our token'],
+  [response(200, { status: 'pending' }), true, 'it takes our token'],
+  [response(400, { code: 'E001' }), true, 'it takes our token'],
+  [response(401, ''), false, 'allow-list'],
+  [response(403, ''), false, 'permission'],
+  [response(302, ''), false, 'redirects are not followed'],
+  [response(503, ''), false, '503'],
+  [response(500, 'boom'), false, 'boom'],
+  [response(405, ''), false, 'SERVICE_BASE_URL'],
+  [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
+])('%j is judged ok: %j', (answer, isOk, words) => {
+  const finding = judgeCall(answer)
+  expect(finding.isOk).toBe(isOk)
+  expect(finding.words).toContain(words)
+})

@@ -1,0 +1,145 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type MapOptions, map, payloadsIn } from '../../src/commands/map.ts'
+import { testContext } from '../support/context.ts'
+import { mappingFiles, openScene, payloadOf, type Scene } from './scene.ts'
+
+const mappings = join(import.meta.dirname, '..', '..', 'mappings')
+
+/** Without any database. */
+async function runFile(content: string, options: MapOptions = {}, mappingsDir = mappings) {
+  const file = join(mappingFiles({}), 'payload.json')
+  writeFileSync(file, content)
+  const context = testContext({ MAPPINGS_DIR: mappingsDir })
+  const code = await map(context, file, options)
+  return { code, printed: context.printed(), said: context.said() }
+}
+
+describe('a file', () => {
+  test('shows field by field what becomes of it, and the request, and needs no database', async () => {
+    const { code, printed } = await runFile(payloadOf({ amount: '1234.5' }), { type: 'data' })
+    expect(code).toBe(0)
+    expect(printed).toContain('becomes POST /api/v1/data')
+    expect(printed).toMatch(/total_amount +amount +1234\.5 +1234\.50\n/)
+    expect(printed).toMatch(/order_date +orderDate +"2026-11-03T10:00:00\+01:00" +"2026-11-03T09:00:00Z"\n/)
+    expect(printed).toMatch(/field1 +field1 +\(missing\) +"value1"\n/)
+    expect(printed).toContain('"total_amount":1234.50')
+  })
+
+  test('shows every error of every field and leaves with 1', async () => {
+    const { code, printed } = await runFile(payloadOf({ amount: '1.234', customerId: '"much too long an id"' }), {
+      type: 'data',
+    })
+    expect(code).toBe(1)
+    expect(printed).toContain('cannot be sent')
+    expect(printed).toMatch(/customer_id +customerId +/)
+    expect(printed).toMatch(/total_amount +amount +/)
+  })
+
+  test('of many, one a line, tells how many map', async () => {
+    const { code, said, printed } = await runFile(`${payloadOf()}\n\n${payloadOf({ amount: '"x"' })}\n`, {
+      type: 'data',
+    })
+    expect(code).toBe(1)
+    expect(said).toBe('1 of 2 records map.\n')
+    expect(printed).toContain('line 3 of type data cannot be sent')
+  })
+
+  test('as JSON', async () => {
+    const { printed } = await runFile(payloadOf(), { type: 'data', json: true })
+    expect(JSON.parse(printed)).toMatchObject({ type: 'data', maps: true, path: '/api/v1/data' })
+    const bad = await runFile('{}', { type: 'data', json: true })
+    expect(JSON.parse(bad.printed)).toMatchObject({ maps: false, errors: expect.arrayContaining([expect.anything()]) })
+  })
+
+  test('the type is asked for, unless there is only one mapping', async () => {
+    const asked = await runFile(payloadOf())
+    expect(asked.code).toBe(2)
+    expect(asked.said).toContain('data, order')
+    const meant = await runFile(payloadOf(), { type: 'ordr' })
+    expect(meant.code).toBe(2)
+    expect(meant.said).toContain('did you mean "order"?')
+    const one = mappingFiles({
+      'a.yaml': 'type: a\nendpoint: data\nfields:\n  v: { from: v, type: string }\nbody:\n  v: ${v}\n',
+    })
+    expect((await runFile('{"v":"x"}', {}, one)).code).toBe(0)
+  })
+
+  test('may be standard input', async () => {
+    const context = testContext({ MAPPINGS_DIR: mappings })
+    context.stdin.end(payloadOf())
+    expect(await map(context, '-', { type: 'data' })).toBe(0)
+  })
+
+  test('that is not there leaves with 2, one that is empty with 3', async () => {
+    const context = testContext({ MAPPINGS_DIR: mappings })
+    expect(await map(context, '/nowhere.json', { type: 'data' })).toBe(2)
+    expect((await runFile(' \n', { type: 'data' })).code).toBe(3)
+  })
+})
+
+test('a payload written over several lines is one; lines that each are an object are many', () => {
+  expect(payloadsIn('{\n "a": 1\n}')).toHaveLength(1)
+  expect(payloadsIn('{"a":1}\n{"a":2}')).toEqual([
+    { name: 'line 1', payload: '{"a":1}' },
+    { name: 'line 2', payload: '{"a":2}' },
+  ])
+  expect(payloadsIn('{"a":1}\n{"a":}')).toHaveLength(2)
+  expect(payloadsIn('{\n "a": \n}')).toHaveLength(1)
+})
+
+test.each([
+  [undefined, {}],
+  ['x.json', { outbox: '1' }],
+  [undefined, { outbox: '1', allNew: true }],
+  [undefined, { outbox: '1', type: 'data' }],
+  ['x.json', { limit: '5' }],
+])('%j %j leaves with 2', async (file, options) => {
+  expect(await map(testContext({ MAPPINGS_DIR: mappings }), file, options)).toBe(2)
+})
+
+describe('the outbox', () => {
+  let scene: Scene
+  beforeAll(async () => {
+    scene = await openScene()
+  })
+  afterAll(() => scene[Symbol.asyncDispose]())
+  beforeEach(() => scene.reset())
+
+  async function run(options: MapOptions) {
+    const context = scene.context()
+    const code = await map(context, undefined, options)
+    return { code, printed: context.printed(), said: context.said() }
+  }
+
+  test('a row is shown by its id and changes in nothing', async () => {
+    const id = await scene.row(payloadOf({ amount: '5.10' }))
+    const { code, printed } = await run({ outbox: id })
+    expect(code).toBe(0)
+    expect(printed).toContain(`outbox:${id} of type data becomes POST`)
+    expect(printed).toContain('"total_amount":5.10')
+    const { rows } = await scene.ledger.pool.query('select status, updated_at from outbox')
+    expect(rows).toEqual([{ status: 'new', updated_at: null }])
+  })
+
+  test('a row that is not there leaves with 3, one whose type has no mapping with 1', async () => {
+    expect((await run({ outbox: '999' })).code).toBe(3)
+    const id = await scene.row('{}', 'invoice')
+    const { code, printed } = await run({ outbox: id })
+    expect(code).toBe(1)
+    expect(printed).toContain('invoice (there are: data, order)')
+  })
+
+  test('all that wait are summed up by their errors', async () => {
+    await scene.row(payloadOf())
+    for (const amount of ['"1,10"', '"2,20"', '"3,30"']) await scene.row(payloadOf({ amount }))
+    const { code, printed } = await run({ allNew: true })
+    expect(code).toBe(1)
+    expect(printed).toContain('1 of 4 records map.')
+    expect(printed).toMatch(/3 +data +total_amount +amount +outbox:\d+/)
+    expect((await run({ allNew: true, limit: '1' })).code).toBe(0)
+    await scene.ledger.pool.query('delete from outbox')
+    expect((await run({ allNew: true })).code).toBe(3)
+  })
+})

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
+import { failedE003, mappingFiles, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await openScene()
+})
+afterAll(() => scene[Symbol.asyncDispose]())
+beforeEach(() => scene.reset())
+
+async function run(
+  ids: string[],
+  options: ReplayOptions = {},
+  { input = null, env = {} }: { input?: string | null; env?: Record<string, string> } = {},
+) {
+  const context = scene.context(input, env)
+  const code = await replay(context, ids, options)
+  return { code, printed: context.printed(), said: context.said() }
+}
+
+const lastEvent = async (id: string) => {
+  const { rows } = await scene.ledger.pool.query(
+    'select from_state, to_state, attempt, cause, who, detail from outboxd.submission_event where submission_id = $1 order by id desc limit 1',
+    [id],
+  )
+  return rows[0]
+}
+
+test('a failed one is queued as new, with a new key, and the log keeps what was sent and answered', async () => {
+  const body = '{"old":1.0}'
+  const id = await scene.end(
+    {
+      ...failedE003,
+      transactionId: 'tx-1',
+      serverErrors: 3,
+      renewedKeys: 2,
+      resubmissions: 3,
+      inDoubt: true,
+      polls: 9,
+      fruitless: 2,
+      notDoneMs: 5,
+      doneMs: 9,
+    },
+    { outboxId: '1', body },
+  )
+  const before = await scene.ledger.row(id)
+  expect((await run(['outbox:1'])).code).toBe(0)
+  const after = await scene.ledger.row(id)
+  expect(after).toMatchObject({
+    state: 'queued',
+    held: false,
+    server_errors: 0,
+    renewed_keys: 0,
+    resubmissions: 0,
+    in_doubt: false,
+    polls: 0,
+    fruitless: 0,
+    not_done_ms: null,
+    done_ms: null,
+    transaction_id: null,
+    error_code: null,
+    error: null,
+    ended_at: null,
+    report_due: true,
+    attempt: 1,
+    payload: payloadOf(),
+  })
+  expect(after.idempotency_key).not.toBe(before.idempotency_key)
+  expect(after.revision).toBe(Number(before.revision) + 1)
+  expect(JSON.parse(String(after.body)).data.total_amount).toBe(12.3)
+  expect(after.body).toContain('"total_amount":12.30')
+  expect(await lastEvent(id)).toEqual({
+    from_state: 'failed',
+    to_state: 'queued',
+    attempt: 1,
+    cause: 'replay',
+    who: expect.stringMatching(/^operator .+/),
+    detail: {
+      former: {
+        code: 'E003',
+        error: 'the service was down',
+        transactionId: 'tx-1',
+        idempotencyKey: before.idempotency_key,
+        body,
+      },
+    },
+  })
+  expect(await scene.ledger.countStates()).toEqual({ queued: 1 })
+})
+
+test('a rejected one that the mended mapping can take is sent', async () => {
+  const payload = payloadOf({ field1: '"neu"' })
+  const id = await scene.end({ state: 'rejected' }, { outboxId: '1', payload, body: null, error: 'field1 is wrong' })
+  const still = await run(['outbox:1'])
+  expect(still.code).toBe(1)
+  expect(still.said).toContain('still cannot be sent: field1 (from field1)')
+  expect((await scene.ledger.row(id)).revision).toBe(0)
+
+  const mended = mappingFiles({
+    'data.yaml': `type: data\nendpoint: data\ntrack: false\nfields:\n  f: { from: field1, type: string }\nbody:\n  f: \${f}\n`,
+  })
+  expect((await run(['outbox:1'], {}, { env: { MAPPINGS_DIR: mended } })).code).toBe(0)
+  expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
+})
+
+describe('--refresh', () => {
+  test('reads the payload from the outbox row, and nothing else of it', async () => {
+    const outboxId = await scene.row(payloadOf({ amount: '99.90' }), 'order')
+    const id = await scene.end(failedE003, { outboxId, key: 'k' })
+    expect((await run([id])).code).toBe(0)
+    expect((await scene.ledger.row(id)).body).toContain('12.30')
+    await scene.ledger.pool.query(`update outboxd.submission set state = 'failed', due_at = null, ended_at = now()`)
+    expect((await run([id], { refresh: true })).code).toBe(0)
+    const row = await scene.ledger.row(id)
+    expect(row.body).toContain('"total_amount":99.90')
+    expect(row).toMatchObject({ type: 'data', key: 'k' })
+    expect((await lastEvent(id)).detail.former.payload).toContain('12.30')
+  })
+
+  test('where the row is gone, the submission stays as it is', async () => {
+    const id = await scene.end(failedE003, { outboxId: '987654' })
+    const { code, said } = await run([id], { refresh: true })
+    expect(code).toBe(1)
+    expect(said).toContain('no longer in the outbox')
+    expect((await scene.ledger.row(id)).state).toBe('failed')
+  })
+})
+
+test.each([
+  [uncertain, 'outboxd resolve'],
+  [{ state: 'completed' } as const, 'it has arrived'],
+  [{ state: 'queued' } as const, 'it is on its way'],
+])('$0.state: is refused with the reason', async (change, reason) => {
+  const id = await scene.end(change)
+  const { code, said } = await run([id])
+  expect(code).toBe(1)
+  expect(said).toContain(reason)
+  expect((await scene.ledger.row(id)).state).toBe(change.state)
+})
+
+test('a keyed one takes its old place in line: the one behind it is released when it is through', async () => {
+  const first = await scene.end(failedE003, { key: 'k' })
+  const second = await scene.end(uncertain, { key: 'k' })
+  await run([first])
+  // In front of the uncertain one: released.
+  expect(await scene.ledger.row(first)).toMatchObject({ state: 'queued', held: false })
+  const third = await scene.end({ state: 'queued' }, { key: 'k' })
+  expect((await scene.ledger.row(third)).held).toBe(true)
+  expect((await scene.ledger.row(second)).state).toBe('uncertain')
+})
+
+test('a keyed one behind an uncertain one is held', async () => {
+  const first = await scene.end({ state: 'failed', errorCode: null, error: null }, { key: 'k' })
+  const second = await scene.end(failedE003, { key: 'k' })
+  await scene.ledger.pool.query(`update outboxd.submission set state = 'uncertain' where id = $1`, [first])
+  expect((await run([second])).code).toBe(0)
+  expect((await scene.ledger.row(second)).held).toBe(true)
+})
+
+describe('in bulk', () => {
+  test('it shows what it would do and asks; no is no', async () => {
+    for (let i = 0; i < 7; i++) await scene.end(failedE003)
+    const { code, said } = await run([], { state: 'failed' }, { input: 'n\n' })
+    expect(code).toBe(4)
+    expect(said).toContain('This would replay 7 records')
+    expect(said).toMatch(/7 +failed +data +E003/)
+    expect(said).toContain('... and 2 more')
+    expect(said).toContain('Replay 7 records? [y/N]')
+    expect(await scene.ledger.countStates()).toEqual({ failed: 7 })
+  })
+
+  test('yes is yes', async () => {
+    for (let i = 0; i < 3; i++) await scene.end(failedE003)
+    expect((await run([], { code: 'E003' }, { input: 'y\n' })).code).toBe(0)
+    expect(await scene.ledger.countStates()).toEqual({ queued: 3 })
+  })
+
+  test('the end of input is a no', async () => {
+    await scene.end(failedE003)
+    expect((await run([], {}, { input: '' })).code).toBe(4)
+  })
+
+  test('without a terminal and without --yes nothing happens, and it says why', async () => {
+    await scene.end(failedE003)
+    const { code, said } = await run([], { state: 'failed' })
+    expect(code).toBe(4)
+    expect(said).toContain('--yes')
+    expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
+  })
+
+  test('several ids are asked about, too', async () => {
+    const ids = [await scene.end(failedE003), await scene.end(failedE003)]
+    expect((await run(ids)).code).toBe(4)
+    expect((await run(ids, { yes: true })).code).toBe(0)
+    expect(await scene.ledger.countStates()).toEqual({ queued: 2 })
+  })
+
+  test('--yes replays what maps, reports what does not, and leaves with 1', async () => {
+    await scene.end(failedE003)
+    await scene.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
+    await scene.end(uncertain)
+    const { code, said } = await run([], { yes: true })
+    expect(code).toBe(1)
+    expect(said).toContain('outbox:77')
+    expect(said).toContain('Replayed 1 record; 1 record left alone')
+    expect(await scene.ledger.countStates()).toEqual({ queued: 1, rejected: 1, uncertain: 1 })
+  })
+
+  test('more than a batch goes through', async () => {
+    await scene.ledger.capture(Array.from({ length: 250 }, () => ({ payload: payloadOf(), body: null, error: 'x' })))
+    expect((await run([], { state: 'rejected', yes: true })).code).toBe(0)
+    expect(await scene.ledger.countStates()).toEqual({ queued: 250 })
+  })
+
+  test('--dry-run changes nothing, tells what would still not map, and leaves with 0', async () => {
+    await scene.end(failedE003)
+    await scene.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
+    const { code, printed, said } = await run([], { dryRun: true })
+    expect(code).toBe(0)
+    expect(printed).toContain('This would replay 1 record')
+    expect(printed).toContain('outbox:77')
+    expect(said).toContain('Would replay 1 record')
+    expect(await scene.ledger.countStates()).toEqual({ failed: 1, rejected: 1 })
+  })
+
+  test('--limit takes the longest waiting', async () => {
+    const [first] = [await scene.end(failedE003), await scene.end(failedE003)]
+    expect((await run([], { limit: '1', yes: true })).code).toBe(0)
+    expect((await scene.ledger.row(first)).state).toBe('queued')
+    expect(await scene.ledger.countStates()).toEqual({ queued: 1, failed: 1 })
+  })
+
+  test('nothing that matches leaves with 3, also with --dry-run', async () => {
+    expect((await run([], { yes: true })).code).toBe(3)
+    expect((await run([], { dryRun: true })).code).toBe(3)
+    expect((await run(['outbox:nothing'])).code).toBe(3)
+  })
+
+  test('as JSON it tells which were replayed and which were not', async () => {
+    const good = await scene.end(failedE003)
+    const bad = await scene.end(uncertain, { outboxId: '5' })
+    const { printed } = await run([good, bad], { yes: true, json: true })
+    expect(JSON.parse(printed)).toEqual({
+      dryRun: false,
+      replayed: [good],
+      leftAlone: [{ id: bad, outboxId: '5', reason: expect.stringContaining('outboxd resolve') }],
+    })
+  })
+})
+
+test.each([
+  [['outbox:1'], { state: 'failed' }, 'not both'],
+  [[], { state: 'uncertain' }, 'outboxd resolve'],
+  [[], { state: 'completed' }, 'it has arrived'],
+])('wrong usage leaves with 2: %j %j', async (ids, options, words) => {
+  const { code, said } = await run(ids, options)
+  expect(code).toBe(2)
+  expect(said).toContain(words)
+})

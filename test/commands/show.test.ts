@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { show } from '../../src/commands/show.ts'
+import { failedE003, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await openScene()
+})
+afterAll(() => scene[Symbol.asyncDispose]())
+beforeEach(() => scene.reset())
+
+async function run(name: string, json = false) {
+  const context = scene.context()
+  const code = await show(context, name, { json })
+  return { code, printed: context.printed(), said: context.said() }
+}
+
+test('it shows the events, the bodies digit for digit, and what to do', async () => {
+  const payload = '{"amount": 12.30, "n": 1e2, "big": 12345678901234567890.10}'
+  const id = await scene.end(failedE003, { outboxId: '41', payload, body: '{"total_amount":12.30}' })
+  const { code, printed } = await run('outbox:41')
+  expect(code).toBe(0)
+  expect(printed.split('\n')[0]).toBe('failed: the service was down')
+  expect(printed).toContain(`next: waits for you: when the cause is gone\n  outboxd replay ${id}`)
+  expect(printed).toContain(`  ${payload}\n`)
+  expect(printed).toContain('  {"total_amount":12.30}\n')
+  expect(printed).toMatch(/queued +captured {2}\(test, attempt 0\)/)
+  expect(printed).toMatch(/queued -> sending +slot {2}\(test, attempt 1\)/)
+  expect(printed).toMatch(/sending -> failed +test {2}\(test, attempt 1\)\n +code: E003\n +error: the service was down/)
+})
+
+test('a submission is found by its id, by the beginning of it, and by its outbox row', async () => {
+  const id = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001', outboxId: 'uuid-like-1' })
+  for (const name of [id, id.toUpperCase(), id.replaceAll('-', ''), 'abcdef', 'abcdef12-00', 'outbox:uuid-like-1'])
+    expect((await run(name)).code, name).toBe(0)
+})
+
+test('an ambiguous beginning leaves with 2 and names both', async () => {
+  const one = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001' })
+  const two = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000002' })
+  const { code, said } = await run('abcdef')
+  expect(code).toBe(2)
+  expect(said).toContain(one)
+  expect(said).toContain(two)
+  expect((await run(two)).code).toBe(0)
+})
+
+test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j names no submission: 2', async (name) => {
+  expect((await run(name)).code).toBe(2)
+})
+
+test('what is not there leaves with 3', async () => {
+  expect((await run('abcdef')).code).toBe(3)
+  const { code, said } = await run('outbox:999')
+  expect(code).toBe(3)
+  expect(said).toContain('no row 999 in the outbox')
+})
+
+test('a row that was not captured yet is said to wait in the outbox', async () => {
+  const row = await scene.row(payloadOf())
+  const { code, said } = await run(`outbox:${row}`)
+  expect(code).toBe(3)
+  expect(said).toContain('waits in the outbox')
+  expect(said).toContain(`outboxd map --outbox ${row}`)
+})
+
+test('what is held is told behind whom, and what is paused until when', async () => {
+  const pool = scene.ledger.pool
+  await scene.end(uncertain, { outboxId: '1', key: 'k' })
+  await scene.end({ state: 'queued' }, { outboxId: '2', key: 'k' })
+  expect((await run('outbox:2')).printed).toMatch(
+    /^queued: held behind outbox:1, which is uncertain.*\nnext: resolve that/,
+  )
+  await scene.end({ state: 'queued' }, { outboxId: '3' })
+  await pool.query(`insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`)
+  expect((await run('outbox:3')).printed).toMatch(
+    /^queued: paused \(unavailable\): E003\nnext: sent after .*\(in [34] min/,
+  )
+})
+
+test('as JSON the bodies are texts, so that no digit is lost, and times are ISO', async () => {
+  await scene.end({ state: 'accepted', pollInMs: 60_000, transactionId: 'tx-1' }, { outboxId: '5', body: '{"a":1.10}' })
+  const shown = JSON.parse((await run('outbox:5', true)).printed)
+  expect(shown).toMatchObject({ state: 'accepted', transactionId: 'tx-1', body: '{"a":1.10}', polls: 0, blocker: null })
+  expect(shown.why).toContain('the service accepted it as tx-1')
+  expect(shown.next).toMatch(/^asked again at .*\(in (1 min|59 s|60 s)/)
+  expect(shown.poll).toMatch(/^\d{4}-.*Z$/)
+  expect(shown.events.map(({ to }: { to: string }) => to)).toEqual(['queued', 'sending', 'accepted'])
+  expect(Object.keys(shown).filter((name) => name.endsWith('Ms'))).toEqual([])
+})
+
+test('what the service wrote cannot speak to the terminal', async () => {
+  await scene.end({ state: 'failed', errorCode: null, error: 'bad\u001b[2K\rgood' }, { outboxId: '6' })
+  expect((await run('outbox:6')).printed).not.toContain('\u001b')
+})

@@ -1,0 +1,98 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { status } from '../../src/commands/status.ts'
+import { beat } from '../../src/store/ledger/takeover.ts'
+import { failedE003, openScene, payloadOf, type Scene } from './scene.ts'
+
+let scene: Scene
+beforeAll(async () => {
+  scene = await openScene()
+})
+afterAll(() => scene[Symbol.asyncDispose]())
+beforeEach(() => scene.reset())
+
+async function run(json = false, env: Record<string, string> = {}) {
+  const context = scene.context(null, env)
+  const code = await status(context, { json })
+  return { code, printed: context.printed(), said: context.said() }
+}
+
+const alive = () => beat(scene.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+
+test('all is well with a daemon and nothing to do', async () => {
+  await alive()
+  const { code, printed } = await run()
+  expect(code).toBe(0)
+  expect(printed).toMatch(/^All is well: everything is sent and nothing waits\.\n\n/)
+  expect(printed).toMatch(/budget +100 of 100 requests free\n/)
+  expect(printed).toMatch(/paused +no\n/)
+  expect(printed).toMatch(/instance +\w{8} on erp-1, version 1/)
+})
+
+test('without a daemon the first line says so; the rest follows', async () => {
+  await scene.end(failedE003)
+  const { printed } = await run()
+  const [first, second] = printed.split('\n')
+  expect(first).toContain('No daemon is running')
+  expect(second).toBe('Also: 1 record waits for a person (1 failed): outboxd list shows them.')
+  expect(printed).toMatch(/for a person +0 uncertain, 1 failed, 0 rejected/)
+})
+
+test('an instance that is silent for 12 s is not alive', async () => {
+  await alive()
+  await scene.ledger.pool.query(`update outboxd.instance set beat_at = now() - interval '13 s'`)
+  expect((await run()).printed).toMatch(/instances +none alive; the last was heard .* \(13 s ago\)/)
+})
+
+test('a pause stands with its reason, since, until and words', async () => {
+  await alive()
+  await scene.ledger.pool.query(
+    `insert into outboxd.pause values ('unavailable', now() - interval '2 min', now() + interval '180.4 s', 0, 'E003 it says')`,
+  )
+  const { printed } = await run()
+  expect(printed).toMatch(/^Nothing is sent: paused \(unavailable\) for 2 min/)
+  expect(printed).toMatch(/paused +unavailable since .*\(2 min ago\), until .*\(in 3 min\): E003 it says/)
+})
+
+test('the backlog is what waits in the outbox and what is captured; the oldest counts from its row', async () => {
+  await alive()
+  await scene.row(payloadOf())
+  await scene.ledger.pool.query(`update outbox set created_at = now() - interval '10 min'`)
+  await scene.end({ state: 'queued' })
+  const { printed } = await run(true)
+  const read = JSON.parse(printed)
+  expect(read).toMatchObject({
+    well: true,
+    submissions: { queued: 1, failed: 0 },
+    outboxWaiting: 1,
+    // Two records, a request and a poll each, at 100 a minute.
+    backlog: { records: 2, estimatedSeconds: 2, pollsPerRecord: 1 },
+    budget: { capacity: 100, available: 100, nextSlot: null },
+    pauses: [],
+    instances: [{ host: 'erp-1' }],
+  })
+  expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
+})
+
+test('the estimate goes by the polls that the last completed ones took', async () => {
+  await scene.end({ state: 'completed', polls: 3, doneMs: 10 })
+  await scene.end({ state: 'completed', polls: 5, doneMs: 10 })
+  expect(JSON.parse((await run(true)).printed).backlog.pollsPerRecord).toBe(4)
+})
+
+test('before the daemon ever ran, the budget is what the configuration says', async () => {
+  await scene.ledger.pool.query('truncate outboxd.slot')
+  expect((await run(false, { RATE_LIMIT_REQUESTS: '70' })).printed).toMatch(/budget +70 of 70 requests free/)
+})
+
+test('while the outbox cannot be read the ledger is shown all the same, and the exit code is 1', async () => {
+  await alive()
+  const { code, printed, said } = await run(false, {
+    DATABASE_URL: 'postgres://localhost:1/none',
+    STATE_DATABASE_URL: scene.ledger.url,
+  })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/^The outbox cannot be read: outboxd check says why/)
+  expect(printed).toMatch(/to send +unknown in the outbox, 0 captured/)
+  expect(said).toContain('DATABASE_URL at localhost:1/none')
+})

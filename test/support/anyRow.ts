@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto'
+import type { Change, Step, Submission } from '../../src/record.ts'
+import { claimQueued } from '../../src/store/ledger/claimQueued.ts'
+import { writeTransitions } from '../../src/store/ledger/writeTransitions.ts'
+import { openLedger } from './ledger.ts'
+
+/** A table to try steps on: does it take the row that a step makes? */
+export interface AnyRow extends AsyncDisposable {
+  /** A submission on the wire with that past. */
+  sending(history: Partial<Submission>): Promise<Submission>
+  /** A submission whose poll is in hand, accepted or probing, with that past. */
+  polled(history: Partial<Submission>, probing: boolean): Promise<Submission>
+  /** Writes a step as the daemon does. @returns the state in the table */
+  write(submission: Submission, step: Pick<Step, 'change' | 'cause'>): Promise<unknown>
+}
+
+export async function openAnyRow(): Promise<AnyRow> {
+  const ledger = await openLedger()
+
+  async function write(submission: Submission, { change, cause }: Pick<Step, 'change' | 'cause'>): Promise<unknown> {
+    const nextJobId = change.pollInMs === undefined ? null : randomUUID()
+    await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
+    return (await ledger.row(submission.id)).state
+  }
+
+  async function sending(history: Partial<Submission>): Promise<Submission> {
+    const [id] = await ledger.capture([{ tracked: history.tracked ?? true }])
+    await ledger.pool.query(
+      `update outboxd.submission set in_doubt = $2, server_errors = $3, renewed_keys = $4, resubmissions = $5,
+         repeated_after_401 = $6, polls = $7, fruitless = $8,
+         unknown_since = clock_timestamp() - $9 * interval '1 ms', not_done_ms = $10,
+         due_at = '-infinity'
+       where id = $1`,
+      [
+        id,
+        history.inDoubt ?? false,
+        history.serverErrors ?? 0,
+        history.renewedKeys ?? 0,
+        history.resubmissions ?? 0,
+        history.repeatedAfter401 ?? false,
+        history.polls ?? 0,
+        history.fruitless ?? 0,
+        history.unknownForMs ?? null,
+        history.notDoneMs ?? null,
+      ],
+    )
+    const claim = { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' }
+    return (await claimQueued(ledger.pool, claim))[0] as Submission
+  }
+
+  return {
+    sending,
+    write,
+    async polled(history, probing) {
+      const sent = await sending(history)
+      const change: Change = probing
+        ? { state: 'sending', probing: true, transactionId: sent.id, pollInMs: 0 }
+        : { state: 'accepted', transactionId: 'tx', pollInMs: 0 }
+      await write(sent, { change: { ...change, unknown: sent.unknownForMs !== null }, cause: 'test' })
+      return ledger.read(sent.id)
+    },
+    [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
+  }
+}

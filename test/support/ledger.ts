@@ -1,0 +1,148 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import type { Change, PollJob, Submission, Transition } from '../../src/record.ts'
+import { fitSlots, type PauseLadders } from '../../src/store/budget.ts'
+import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
+import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
+import type { KeyOnFailure } from '../../src/store/ledger/keyLine.ts'
+import { parseSubmissions, submissionColumns } from '../../src/store/ledger/submissionRow.ts'
+import { openQueue, type Queue } from '../../src/store/queue.ts'
+import { createWork, type Settlement, type Work, type WorkDeps } from '../../src/store/work.ts'
+import { createDatabase } from './database.ts'
+
+/** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
+export interface Ledger extends AsyncDisposable {
+  readonly pool: pg.Pool
+  readonly url: string
+  readonly queue: Queue
+  /** Empties everything. */
+  reset(): Promise<void>
+  /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
+  capture(records: readonly Partial<KeptRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
+  /** An instance that claims and settles. */
+  work(deps?: Partial<Omit<WorkDeps, 'pool' | 'queue'>>): Work
+  read(id: string): Promise<Submission>
+  /** The row with all its columns. */
+  row(id: string): Promise<Record<string, unknown>>
+  /** From, to and cause of each event, oldest first. */
+  events(id: string): Promise<string[]>
+  /** How many submissions are in each state, counted one by one. */
+  countStates(): Promise<Record<string, number>>
+  /** Ids of the jobs that are created, retry or active. */
+  liveJobs(): Promise<string[]>
+}
+
+export const ladders: PauseLadders = {
+  throttled: [1_000, 2_000, 4_000, 8_000],
+  unavailable: [300_000],
+  unauthorized: [60_000],
+  unreachable: [1_000, 2_000, 4_000],
+}
+
+export async function openLedger(): Promise<Ledger> {
+  const database = await createDatabase()
+  const { pool, url } = database
+  const queue = await openQueue(url, () => {})
+  return {
+    pool,
+    url,
+    queue,
+    async reset() {
+      await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
+        outboxd.pause, outboxd.instance, outbox`)
+      await pool.query('delete from pgboss.job')
+    },
+    async capture(records, keyOnFailure = 'continue') {
+      const kept = records.map(record)
+      const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure })
+      const take = () => turns.take((turn) => turn.keep(kept).then(() => true))
+      while ((await take()) === null) await new Promise(setImmediate)
+      return kept.map(({ id }) => id)
+    },
+    work: (deps = {}) =>
+      createWork({
+        pool,
+        queue,
+        instance: { id: randomUUID(), who: 'test' },
+        leaseMs: 60_000,
+        windowMs: 60_000,
+        ladders,
+        keyOnFailure: 'continue',
+        ...deps,
+      }),
+    async read(id) {
+      const { rows } = await pool.query(`select ${submissionColumns} from outboxd.submission s where id = $1`, [id])
+      return parseSubmissions(rows)[0] as Submission
+    },
+    async row(id) {
+      const { rows } = await pool.query<Record<string, unknown>>('select * from outboxd.submission where id = $1', [id])
+      return rows[0] ?? {}
+    },
+    async events(id) {
+      const { rows } = await pool.query<{ line: string }>(
+        `select concat_ws(' ', coalesce(from_state, 'new'), '->', to_state || ':', cause) as line
+         from outboxd.submission_event where submission_id = $1 order by id`,
+        [id],
+      )
+      return rows.map(({ line }) => line)
+    },
+    async countStates() {
+      const { rows } = await pool.query<{ state: string; n: number }>(
+        'select state, count(*)::int as n from outboxd.submission group by state',
+      )
+      return Object.fromEntries(rows.map(({ state, n }) => [state, n]))
+    },
+    async liveJobs() {
+      const { rows } = await pool.query<{ id: string }>(
+        `select id from pgboss.job where state in ('created', 'retry', 'active') order by id`,
+      )
+      return rows.map(({ id }) => id)
+    },
+    async [Symbol.asyncDispose]() {
+      await queue.close()
+      await database[Symbol.asyncDispose]()
+    },
+  }
+}
+
+let outboxIds = 0
+
+/** A captured record that maps. */
+export function record(given: Partial<KeptRecord> = {}): KeptRecord {
+  outboxIds += 1
+  return {
+    id: randomUUID(),
+    outboxId: String(outboxIds),
+    type: 'data',
+    key: null,
+    resource: 'data',
+    payload: '{"amount":1.10}',
+    body: '{"amount":1.10}',
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: randomUUID(),
+    createdAt: null,
+    error: null,
+    ...given,
+  }
+}
+
+/** A claim for up to so many submissions and polls, with slots for all of them. */
+export async function claim(work: Work, wanted: { submissions?: number; polls?: number; probe?: boolean }) {
+  const { submissions = 0, polls = 0, probe = false } = wanted
+  return work.claim({ id: randomUUID(), submissions, polls, permits: submissions + polls, probe })
+}
+
+export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {
+  return { submission, job, change, cause: 'test' }
+}
+
+/** A settlement of nothing but what is given. */
+export function settlement(given: Partial<Settlement>): Settlement {
+  return { transitions: [], slots: [], pauses: [], wayIsClear: false, probeOver: false, remaining: null, ...given }
+}
+
+/** Enough slots for whatever a test sends: 500, each for 1,000 requests. */
+export async function plentyOfSlots(ledger: Ledger): Promise<void> {
+  await fitSlots(ledger.pool, 500_000)
+}

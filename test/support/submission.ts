@@ -1,0 +1,52 @@
+import fc from 'fast-check'
+import type { Submission } from '../../src/record.ts'
+
+/** A submission on the wire for the first time; what is given goes on top. */
+export function submission(given: Partial<Submission> = {}): Submission {
+  return {
+    id: '00000000-0000-7000-8000-000000000001',
+    outboxId: '1',
+    type: 'data',
+    key: null,
+    resource: 'data',
+    body: '{"amount":1.10}',
+    tracked: true,
+    sendsOwnId: false,
+    recordedMs: 0,
+    state: 'sending',
+    attempt: 1,
+    claimId: '00000000-0000-7000-8000-000000000002',
+    idempotencyKey: '00000000-0000-7000-8000-000000000003',
+    inDoubt: false,
+    serverErrors: 0,
+    renewedKeys: 0,
+    resubmissions: 0,
+    repeatedAfter401: false,
+    transactionId: null,
+    probing: false,
+    jobId: null,
+    ageMs: 0,
+    polls: 0,
+    fruitless: 0,
+    unknownForMs: null,
+    notDoneMs: null,
+    ...given,
+  }
+}
+
+/** What a service may say, cut anywhere: half a surrogate pair and NUL as well. */
+export const anyWords = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) })
+
+/** What a submission's past may have left on it. */
+export const anyHistory = fc.record({
+  tracked: fc.boolean(),
+  inDoubt: fc.boolean(),
+  serverErrors: fc.nat(4),
+  renewedKeys: fc.nat(4),
+  resubmissions: fc.nat(4),
+  repeatedAfter401: fc.boolean(),
+  polls: fc.nat(100),
+  fruitless: fc.nat(100),
+  unknownForMs: fc.option(fc.nat(1_000_000), { nil: null }),
+  notDoneMs: fc.option(fc.nat(1_000_000), { nil: null }),
+})

@@ -1,0 +1,17 @@
+import { setTimeout as after } from 'node:timers/promises'
+
+/**
+ * Looks again and again until `look` gives what is wanted, and gives that.
+ *
+ * @throws Error that shows what was seen last, after `mostMs`
+ */
+export async function until<T>(look: () => Promise<T> | T, wanted: (seen: T) => boolean, mostMs = 15_000): Promise<T> {
+  const deadline = performance.now() + mostMs
+  for (;;) {
+    const seen = await look()
+    if (wanted(seen)) return seen
+    if (performance.now() > deadline)
+      throw new Error(`waited ${mostMs} ms in vain; last seen: ${JSON.stringify(seen, null, 1)?.slice(0, 3000)}`)
+    await after(25)
+  }
+}
