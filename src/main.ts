@@ -1,23 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { config as readDotenv } from 'dotenv'
-import { check, describeCheck } from './commands/check.ts'
-import { config, describeConfig } from './commands/config.ts'
 import type { CommandContext } from './commands/context.ts'
-import { demo, describeDemo } from './commands/demo.ts'
-import { describeDiscard, discard } from './commands/discard.ts'
 import { explain } from './commands/explain.ts'
-import { describeList, list } from './commands/list.ts'
-import { describeMap, map } from './commands/map.ts'
-import { describeMigrate, migrate } from './commands/migrate.ts'
-import { describePause, pause } from './commands/pause.ts'
-import { describeReplay, replay } from './commands/replay.ts'
-import { describeResolve, resolve } from './commands/resolve.ts'
-import { describeResume, resume } from './commands/resume.ts'
-import { describeRun, run } from './commands/run.ts'
-import { describeSandbox, sandbox } from './commands/sandbox.ts'
-import { describeShow, show } from './commands/show.ts'
-import { describeStatus, status } from './commands/status.ts'
 import { version } from './version.ts'
 
 /** Exit codes of design.md, section 10. */
@@ -46,21 +31,73 @@ const program = new Command('outboxd')
   .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
-describeMigrate(program.command('migrate')).action((options) => finish(migrate(context, options)))
-describeRun(program.command('run')).action(() => finish(run(context)))
-describeStatus(program.command('status')).action((options) => finish(status(context, options)))
-describeList(program.command('list')).action((options) => finish(list(context, options)))
-describeShow(program.command('show')).action((id, options) => finish(show(context, id, options)))
-describeReplay(program.command('replay')).action((ids, options) => finish(replay(context, ids, options)))
-describeResolve(program.command('resolve')).action((id, options) => finish(resolve(context, id, options)))
-describeDiscard(program.command('discard')).action((ids, options) => finish(discard(context, ids, options)))
-describePause(program.command('pause')).action((options) => finish(pause(context, options)))
-describeResume(program.command('resume')).action((options) => finish(resume(context, options)))
-describeCheck(program.command('check')).action((options) => finish(check(context, options)))
-describeMap(program.command('map')).action((file, options) => finish(map(context, file, options)))
-describeSandbox(program.command('sandbox')).action((options) => finish(sandbox(context, options)))
-describeDemo(program.command('demo')).action((options) => finish(demo(context, options)))
-describeConfig(program.command('config')).action((options) => finish(config(context, options)))
+/** Each command's module is loaded when it is wanted: the daemon need not carry the sandbox and the demo in memory. */
+const commands: Record<string, (command: Command) => Promise<Command>> = {
+  async migrate(command) {
+    const { describeMigrate, migrate } = await import('./commands/migrate.ts')
+    return describeMigrate(command).action((options) => finish(migrate(context, options)))
+  },
+  async run(command) {
+    const { describeRun, run } = await import('./commands/run.ts')
+    return describeRun(command).action(() => finish(run(context)))
+  },
+  async status(command) {
+    const { describeStatus, status } = await import('./commands/status.ts')
+    return describeStatus(command).action((options) => finish(status(context, options)))
+  },
+  async list(command) {
+    const { describeList, list } = await import('./commands/list.ts')
+    return describeList(command).action((options) => finish(list(context, options)))
+  },
+  async show(command) {
+    const { describeShow, show } = await import('./commands/show.ts')
+    return describeShow(command).action((id, options) => finish(show(context, id, options)))
+  },
+  async replay(command) {
+    const { describeReplay, replay } = await import('./commands/replay.ts')
+    return describeReplay(command).action((ids, options) => finish(replay(context, ids, options)))
+  },
+  async resolve(command) {
+    const { describeResolve, resolve } = await import('./commands/resolve.ts')
+    return describeResolve(command).action((id, options) => finish(resolve(context, id, options)))
+  },
+  async discard(command) {
+    const { describeDiscard, discard } = await import('./commands/discard.ts')
+    return describeDiscard(command).action((ids, options) => finish(discard(context, ids, options)))
+  },
+  async pause(command) {
+    const { describePause, pause } = await import('./commands/pause.ts')
+    return describePause(command).action((options) => finish(pause(context, options)))
+  },
+  async resume(command) {
+    const { describeResume, resume } = await import('./commands/resume.ts')
+    return describeResume(command).action((options) => finish(resume(context, options)))
+  },
+  async check(command) {
+    const { describeCheck, check } = await import('./commands/check.ts')
+    return describeCheck(command).action((options) => finish(check(context, options)))
+  },
+  async map(command) {
+    const { describeMap, map } = await import('./commands/map.ts')
+    return describeMap(command).action((file, options) => finish(map(context, file, options)))
+  },
+  async sandbox(command) {
+    const { describeSandbox, sandbox } = await import('./commands/sandbox.ts')
+    return describeSandbox(command).action((options) => finish(sandbox(context, options)))
+  },
+  async demo(command) {
+    const { describeDemo, demo } = await import('./commands/demo.ts')
+    return describeDemo(command).action((options) => finish(demo(context, options)))
+  },
+  async config(command) {
+    const { describeConfig, config } = await import('./commands/config.ts')
+    return describeConfig(command).action((options) => finish(config(context, options)))
+  },
+}
+const wanted = process.argv[2] ?? ''
+for (const name of Object.hasOwn(commands, wanted) ? [wanted] : Object.keys(commands)) {
+  await commands[name]?.(program.command(name))
+}
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {

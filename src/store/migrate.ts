@@ -1,6 +1,5 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { runner } from 'node-pg-migrate'
 import pg from 'pg'
 import { type Database, DatabaseUnusable, withDatabase } from './database.ts'
 import { outboxTableName } from './outboxTable.ts'
@@ -16,6 +15,7 @@ const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, async () => {
+    const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
     const applied = await runner({
       databaseUrl: stateDatabaseUrl,
       dir: migrationsDir,
