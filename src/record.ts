@@ -154,18 +154,22 @@ export interface TrackHistory {
   /** Polls in a row that brought no usable answer. */
   fruitless: number
   repeatedAfter401: boolean
+  /** Whether an attempt before the one that was accepted may have arrived as well. */
+  earlierInDoubt: boolean
 }
 
 /** What an answer to a GET means for its transaction. */
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
+  /** It failed as another's duplicate, and the other may be an earlier attempt of the same record. */
+  | { kind: 'uncertain'; code: string; reason: string }
   /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
   | { kind: 'pending' }
   /** The question itself went wrong: ask again after a while. */
   | { kind: 'ask-again'; afterMs: number; unknown: boolean; reason: string; breach: Breach | null }
   /** The transaction failed in a way that calls for submitting the record again. */
-  | { kind: 'resubmit'; afterMs: number; renewKey: boolean; code: string; reason: string }
+  | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
   | { kind: 'new-token'; reason: string }
   | { kind: 'pause'; pause: PauseCall }
 
@@ -211,7 +215,10 @@ export interface PollJob {
   retryCount: number
 }
 
-/** What a transition may change of a submission; what it leaves out stays, and `null` empties. */
+/**
+ * What a transition may change of a submission; what it leaves out stays, and `null` empties. The outcome (doneMs,
+ * errorCode, error, result) is always the last step's: left out, it is emptied.
+ */
 export interface Change {
   state: State
   /** Queued: not before that many milliseconds from now. */

@@ -26,7 +26,7 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
   function again(error: Error) {
     if (closed || timer) return
     onError(error)
-    void client?.end().catch(() => {})
+    hangUp(client)
     timer = setTimeout(() => {
       timer = undefined
       void connect()
@@ -58,7 +58,13 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
     async close() {
       closed = true
       clearTimeout(timer)
-      await client?.end().catch(() => {})
+      hangUp(client)
     },
   }
+}
+
+/** Ends the connection without waiting for the server's goodbye: half open, it would never come. */
+function hangUp(client: pg.Client | undefined): void {
+  void client?.end().catch(() => {})
+  client?.connection.stream.destroy()
 }

@@ -121,7 +121,7 @@ export function openWalk(deps: WalkDeps): Walk {
   }
 }
 
-function walkStatements({ from, rows: { waits, key, sort, record: _ }, rows }: WalkDeps) {
+function walkStatements({ from, rows: { waits, key, sort } }: WalkDeps) {
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
   const idOf = expressions.at(-1)
@@ -129,7 +129,7 @@ function walkStatements({ from, rows: { waits, key, sort, record: _ }, rows }: W
     ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
   const page = (and: string) => `
     select ${idOf}::text as "outboxId", ${key} as key, array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
-      ${expressions[0]} <= $2::${rows.sort[0]?.type} as settled
+      ${expressions[0]} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
   const count = (and: string) => `select count(*)::float8 as n from ${from} where ${waits}${and}`

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { setup } from './setup.ts'
+
+test('rows are claimed in the order of their ids, each once', async () => {
+  const { pool, capture, outbox } = await setup()
+  await pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 5)`)
+  expect(await capture(3)).toEqual(['1', '2', '3'])
+  expect(await capture(3)).toEqual(['4', '5'])
+  expect(await capture(3)).toEqual([])
+  expect(await outbox.hasNew()).toBe(false)
+})
+
+test('a key of which an earlier row is locked by someone else waits whole; the others go on', async () => {
+  const { pool, capture, connect } = await setup()
+  await pool.query(`insert into outbox (type, key, payload) values
+    ('data', 'a', '{}'), ('data', 'b', '{}'), ('data', 'a', '{}'), ('data', null, '{}'), ('data', 'b', '{}')`)
+  const erp = await connect()
+  await erp.query('begin')
+  await erp.query('update outbox set payload = payload where id = 1')
+  expect(await capture()).toEqual(['2', '4', '5'])
+  await erp.query('commit')
+  expect(await capture()).toEqual(['1', '3'])
+})
+
+test('keys that wait behind a locked row do not use up the room of others', async () => {
+  const { pool, capture, connect } = await setup()
+  await pool.query(`insert into outbox (type, key, payload) select 'data', 'a', '{}' from generate_series(1, 10)`)
+  await pool.query(`insert into outbox (type, key, payload) values ('data', 'b', '{}')`)
+  const erp = await connect()
+  await erp.query('begin')
+  await erp.query('select from outbox where id = 1 for update')
+  expect(await capture(5)).toEqual(['11'])
+})
+
+test('a claim that is let go without being marked leaves the rows as they were', async () => {
+  const { pool, outbox, capture } = await setup()
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  {
+    await using claimed = await outbox.claim(10, [])
+    expect(claimed.records).toHaveLength(1)
+    expect(await capture()).toEqual([])
+  }
+  expect(await capture()).toEqual(['1'])
+})
+
+test('claiming holds up nobody who inserts rows that refer to the claimed ones', async () => {
+  const { pool, outbox } = await setup({ ddl: 'create table line (outbox_id bigint references outbox)' })
+  await pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  await using claimed = await outbox.claim(10, [])
+  expect(claimed.records).toHaveLength(1)
+  await pool.query(`set statement_timeout = 5000; insert into line values (1)`)
+})
+
+test('rows are read without being claimed, by id or as they wait', async () => {
+  const { pool, outbox } = await setup()
+  await pool.query(`insert into outbox (type, key, payload, created_at)
+    values ('data', 'k', '{"amount": 1234.50}', '2026-11-20 10:00:00.123456+01'), ('data', null, '{}', 'infinity')`)
+  expect(await outbox.readRecord('1')).toEqual({
+    outboxId: '1',
+    type: 'data',
+    key: 'k',
+    payload: '{"amount": 1234.50}',
+    unreadable: null,
+    createdAt: '2026-11-20T09:00:00.123456Z',
+  })
+  for (const none of ['3', 'x', '', '99999999999999999999', '1.0']) expect(await outbox.readRecord(none)).toBeNull()
+  expect((await outbox.readNew(5)).map(({ outboxId, createdAt }) => [outboxId, createdAt])).toEqual([
+    ['1', '2026-11-20T09:00:00.123456Z'],
+    ['2', null],
+  ])
+  expect(await outbox.backlog()).toEqual({ waiting: 2, oldestMs: Date.parse('2026-11-20T09:00:00.123Z') })
+})
+
+test('a payload over the limit is claimed unread, and says so', async () => {
+  const { pool, captureRecords } = await setup()
+  await pool.query(`insert into outbox (type, payload) values ('data', to_jsonb(repeat('x', 2000))), ('data', '{}')`)
+  expect((await captureRecords()).map(({ payload, unreadable }) => [payload, unreadable])).toEqual([
+    [null, 'the payload has 2002 bytes, more than the 1000 that PAYLOAD_MAX_BYTES allows'],
+    ['{}', null],
+  ])
+})
+
+test('a missing table is named, and used once it is there', async () => {
+  const { pool, outbox } = await setup({ ddl: 'alter table outbox rename to later' })
+  await expect(outbox.hasNew()).rejects.toThrow('there is no table "outbox" in the outbox\'s database')
+  await pool.query('alter table later rename to outbox')
+  expect(await outbox.hasNew()).toBe(false)
+})

@@ -1,0 +1,79 @@
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { readOutboxFile } from '../../../src/map/readOutboxFile.ts'
+import type { OutboxRecord } from '../../../src/record.ts'
+import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
+import { type Outbox, openOutbox } from '../../../src/store/outbox.ts'
+import { createDatabase } from '../../support/database.ts'
+
+export interface Setup {
+  url: string
+  pool: pg.Pool
+  outbox: Outbox
+  /** Claims, keeps in the ledger and marks, as capture does. @returns the ids taken, in order */
+  capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
+  /** The same, with the records. */
+  captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
+  /** A connection of its own, for a transaction. */
+  connect(): Promise<pg.Client>
+}
+
+/** A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's. */
+export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: string } = {}): Promise<Setup> {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool, url } = database
+  if (ddl !== '') await pool.query(ddl)
+  const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, pool)
+  const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure: 'continue' })
+
+  async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
+    await using claimed = await outbox.claim(limit, exceptKeys)
+    const { records } = claimed
+    await turns.take((turn) => turn.keep(records.map(kept)))
+    await claimed.mark(
+      records.map(({ outboxId, unreadable }) => ({
+        outboxId,
+        state: unreadable === null ? 'queued' : 'rejected',
+        transactionId: null,
+        errorCode: null,
+        error: unreadable,
+      })),
+    )
+    return records
+  }
+
+  return {
+    url,
+    pool,
+    outbox,
+    captureRecords,
+    capture: async (limit, exceptKeys) => (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
+    async connect() {
+      const client = new pg.Client(url)
+      client.on('error', () => {})
+      await client.connect()
+      onTestFinished(() => client.end())
+      return client
+    },
+  }
+}
+
+export function tableOf(yaml: string) {
+  const { table, problems } = readOutboxFile('outbox.yaml', yaml)
+  if (table === null) throw new Error(problems.map(({ line, message }) => `${line}: ${message}`).join('\n'))
+  return table
+}
+
+function kept({ unreadable, ...record }: OutboxRecord) {
+  return {
+    ...record,
+    id: crypto.randomUUID(),
+    resource: 'data' as const,
+    body: '{}',
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: crypto.randomUUID(),
+    error: unreadable,
+  }
+}
