@@ -134,7 +134,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const token = await deps.token()
     if (token.kind === 'no-slot') return demand.nextSlotMs ?? lookAgainMs
     if (token.kind === 'pause') {
-      await deps.settle(nothingBut([token.pause]))
+      void deps.settle(nothingBut([token.pause]))
       return lookAgainMs
     }
     const begun = await claimAndBegin({ ...spending, probe }, token.accessToken)

@@ -23,7 +23,17 @@ export function advanceTrack(
     case 'completed':
       return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
     case 'failed':
-      return step({ ...done, state: 'failed', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+      // Given up after ten minutes of 404: that says nothing about how long the service takes.
+      return step(
+        {
+          ...done,
+          ...(submission.unknownForMs === null ? {} : { doneMs: null }),
+          state: 'failed',
+          errorCode: verdict.code,
+          error: verdict.reason,
+        },
+        verdict.reason,
+      )
     case 'uncertain':
       return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
     case 'pending':

@@ -100,7 +100,7 @@ function decideFailed(code: string | null, { history, limits }: TrackCircumstanc
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
   if (history.resubmissions >= resubmissionsMax)
     return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
-  return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, renewKey: true, code, reason }
+  return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
 }
 
 function unknown(said: string, now: TrackCircumstances): TrackVerdict {

@@ -16,8 +16,6 @@ export interface ProcessingTimes {
   readonly mass: readonly number[]
   /** How many observations it rests on: those since the service last changed. */
   readonly observations: number
-  /** Which part of all observations was seen pending before it was seen done: where slots are short, the polls beyond one a record. */
-  readonly seenPendingShare: number
 }
 
 /**
@@ -48,7 +46,6 @@ export function fitProcessingTimes(observations: readonly Observation[], windowM
     edgesMs,
     mass: fitted(intervals, start, ROUNDS, sinceChange),
     observations: sinceChange,
-    seenPendingShare: intervals.filter(({ from }) => from > 0).length / Math.max(1, intervals.length),
   }
 }
 

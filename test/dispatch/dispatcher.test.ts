@@ -1,0 +1,363 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createDispatcher, type Demand, type DispatcherDeps, type TokenVerdict } from '../../src/dispatch/dispatcher.ts'
+import { createPurse } from '../../src/dispatch/purse.ts'
+import type { Answer, PauseCall, Submission, Worked } from '../../src/record.ts'
+import { noAnswer, response } from '../support/answers.ts'
+import { submission } from '../support/submission.ts'
+
+type ClaimRequest = Parameters<DispatcherDeps['claim']>[0]
+type Settled = Parameters<DispatcherDeps['settle']>[0]
+
+const windowMs = 60_000
+
+const worked = (answer: Answer | null, pause: PauseCall | null = null): Worked => ({
+  step: { change: { state: 'failed' }, cause: 'test', pause },
+  answer,
+  breach: null,
+})
+const good = worked(response(200, {}))
+
+/** A ledger with what is given in it, and requests that are answered when the test says so. */
+function setup(
+  given: { ready?: number; due?: number; free?: number; maxInFlight?: number; pauses?: Demand['pauses'] } = {},
+) {
+  const ledger = { ready: 0, due: 0, free: 100, pauses: [] as Demand['pauses'], ...given }
+  const claims: ClaimRequest[] = []
+  const unclaimed: string[] = []
+  const settled: Settled[] = []
+  const refused: string[] = []
+  const failed: unknown[] = []
+  const onWire: { id: string; accessToken: string; isGood: () => boolean; answer: (what: Worked | Error) => void }[] =
+    []
+  const state = {
+    nowMs: 0,
+    wired: 0,
+    wiredMost: 0,
+    token: { kind: 'token', accessToken: 'token' } as TokenVerdict,
+    claimFails: null as Error | null,
+    othersAreQuicker: false,
+  }
+  let [ids, slots] = [0, 0]
+  const purse = createPurse(windowMs)
+  const send = (each: Submission, accessToken: string, isGood: () => boolean) =>
+    new Promise<Worked>((resolve, reject) => {
+      state.wired += 1
+      state.wiredMost = Math.max(state.wiredMost, state.wired)
+      onWire.push({
+        id: each.id,
+        accessToken,
+        isGood,
+        answer(what) {
+          state.wired -= 1
+          if (what instanceof Error) reject(what)
+          else resolve(what)
+        },
+      })
+    })
+  const dispatcher = createDispatcher({
+    clock: {
+      nowMs: () => state.nowMs,
+      stopwatch() {
+        const startMs = state.nowMs
+        return () => state.nowMs - startMs
+      },
+    },
+    capacity: 100,
+    windowMs,
+    maxInFlight: given.maxInFlight ?? 8,
+    purse,
+    async readDemand() {
+      return {
+        submissionsReady: ledger.ready,
+        pollsDue: ledger.due + dispatcher.pollsInHand().length,
+        pollOverdueMs: 0,
+        permitsFree: ledger.free,
+        nextDueMs: null,
+        nextSlotMs: 400,
+        pauses: ledger.pauses,
+      }
+    },
+    async claim(request) {
+      claims.push(request)
+      if (state.claimFails) throw state.claimFails
+      if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
+      const permits = Math.min(request.permits, ledger.free)
+      ledger.free -= permits
+      const submissions = Math.min(request.submissions, ledger.ready)
+      const polls = Math.min(request.polls, ledger.due)
+      ledger.ready -= submissions
+      ledger.due -= polls
+      const next = () => submission({ id: String(++ids) })
+      return {
+        submissions: Array.from({ length: submissions }, () => ({ ...next(), waitedMs: 7 })),
+        polls: Array.from({ length: polls }, () => {
+          const polled = next()
+          return { submission: polled, job: { id: `job ${polled.id}`, retryCount: 0 } }
+        }),
+        slots: Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 })),
+      }
+    },
+    async unclaim(id) {
+      unclaimed.push(id)
+    },
+    token: async () => state.token,
+    refused: (accessToken) => refused.push(accessToken),
+    submit: send,
+    poll: send,
+    async settle(work) {
+      purse.takeSpent()
+      settled.push(work)
+    },
+    newId: () => `claim ${claims.length}`,
+    waited: () => {},
+    worked: () => {},
+    failed: (error) => failed.push(error),
+  })
+  /** Answers the oldest request on the wire, and waits until its outcome is settled. */
+  async function answer(what: Worked | Error = good) {
+    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    onWire.shift()?.answer(what)
+    await room
+  }
+  return { dispatcher, ledger, state, claims, unclaimed, settled, refused, failed, onWire, answer }
+}
+
+test('what is ready and due goes on the wire, each with a slot of its own', async () => {
+  const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
+  expect(await dispatcher.runOnce()).toBe(0)
+  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, permits: 3, probe: false }])
+  expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
+  expect(onWire.every(({ isGood }) => isGood())).toBe(true)
+  expect(dispatcher.inFlight()).toBe(3)
+  expect(dispatcher.pollsInHand()).toEqual([{ id: 'job 3', retryCount: 0 }])
+})
+
+test('an outcome is settled with the job that led to it, and makes room', async () => {
+  const { dispatcher, settled, answer } = setup({ ready: 1, due: 1 })
+  await dispatcher.runOnce()
+  await answer()
+  await answer()
+  expect(settled.map(({ transition }) => transition?.job)).toEqual([null, { id: 'job 2', retryCount: 0 }])
+  expect(settled[0]?.transition).toMatchObject({ submission: { id: '1' }, change: { state: 'failed' }, cause: 'test' })
+  expect(dispatcher.inFlight()).toBe(0)
+  expect(dispatcher.pollsInHand()).toEqual([])
+  await dispatcher.drained()
+})
+
+test('there are never more than maxInFlight requests on the wire, whatever waits and however answers come', async () => {
+  const step = fc.oneof(fc.constant('run' as const), fc.constant('answer' as const))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(200),
+      fc.nat(200),
+      fc.array(step, { maxLength: 60 }),
+      async (maxInFlight, ready, due, steps) => {
+        const { dispatcher, state, onWire, answer } = setup({ ready, due, maxInFlight })
+        for (const each of steps) {
+          state.nowMs += 100
+          if (each === 'run') await dispatcher.runOnce()
+          else if (onWire.length > 0) await answer()
+        }
+        expect(state.wiredMost).toBeLessThanOrEqual(maxInFlight)
+        expect(dispatcher.inFlight()).toBe(onWire.length)
+      },
+    ),
+    { numRuns: 50 },
+  )
+})
+
+test('a full wire is not asked to carry more: it looks again when there is room', async () => {
+  const { dispatcher, claims } = setup({ ready: 50, maxInFlight: 2 })
+  await dispatcher.runOnce()
+  expect(await dispatcher.runOnce()).toBe(1_000)
+  expect(claims).toHaveLength(1)
+})
+
+describe('when to look again:', () => {
+  test('with nothing in sight, after a second', async () => {
+    expect(await setup().dispatcher.runOnce()).toBe(1_000)
+  })
+
+  test('with work but no slot, when the next slot is free', async () => {
+    const { dispatcher, claims } = setup({ ready: 5, free: 0 })
+    expect(await dispatcher.runOnce()).toBe(400)
+    expect(claims).toEqual([])
+  })
+
+  test('where others were quicker, in a moment, and the slots for it go back', async () => {
+    const { dispatcher, state, settled } = setup({ ready: 1 })
+    state.othersAreQuicker = true
+    expect(await dispatcher.runOnce()).toBe(50)
+    expect(settled).toEqual([])
+    await dispatcher.runOnce()
+    expect(settled).toMatchObject([{ transition: null, pauses: [], wayIsClear: false }])
+  })
+
+  test.each([
+    [[{ reason: 'throttled', leftMs: 300 }], 300],
+    [
+      [
+        { reason: 'throttled', leftMs: 300 },
+        { reason: 'unavailable', leftMs: 700 },
+      ],
+      700,
+    ],
+    [[{ reason: 'unavailable', leftMs: 200_000 }], 1_000],
+    [[{ reason: 'operator', leftMs: null }], 1_000],
+    [
+      [
+        { reason: 'operator', leftMs: null },
+        { reason: 'throttled', leftMs: -5 },
+      ],
+      1_000,
+    ],
+  ] as [Demand['pauses'], number][])('while %j, nothing is sent; again after %d ms', async (pauses, againMs) => {
+    const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses })
+    expect(await dispatcher.runOnce()).toBe(againMs)
+    expect(claims).toEqual([])
+  })
+})
+
+describe('feeling the way', () => {
+  const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1 }]
+
+  test('is one request, and the others wait for its answer', async () => {
+    const { dispatcher, claims, onWire } = setup({ ready: 50, due: 50, pauses: over })
+    await dispatcher.runOnce()
+    expect(claims).toMatchObject([{ probe: true, permits: 1 }])
+    expect(onWire).toHaveLength(1)
+  })
+
+  test('a good answer clears the way, and so does one that judges the record', async () => {
+    for (const answered of [good, worked(response(400, { code: 'E001' })), worked(response(500))]) {
+      const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+      await dispatcher.runOnce()
+      await answer(answered)
+      expect(settled).toMatchObject([{ wayIsClear: true, probeOver: true, pauses: [] }])
+    }
+  })
+
+  test('an answer that calls for a pause does not clear the way', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+    const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
+    await dispatcher.runOnce()
+    await answer(worked(response(429), pause))
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [pause] }])
+  })
+
+  test('the 401 that calls for a new token does not clear the way (it let everyone loose with a bad token)', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await answer(worked(response(401)))
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true }])
+  })
+
+  test('a request that went unanswered prolongs the silence', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [{ reason: 'unreachable' }] }])
+  })
+
+  test('an answer to a request that was no probe clears nothing', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer()
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: false }])
+  })
+})
+
+describe('a service that hangs', () => {
+  const silent = worked(noAnswer({ sent: true, cause: 'timeout' }))
+
+  test('makes everyone wait after five requests in a row without an answer', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8 })
+    await dispatcher.runOnce()
+    for (let i = 0; i < 5; i++) await answer(i === 2 ? worked(response(502)) : silent)
+    expect(settled.map(({ pauses }) => pauses.length)).toEqual([0, 0, 0, 0, 1])
+  })
+
+  test('is not one that answers now and then', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8 })
+    await dispatcher.runOnce()
+    for (let i = 0; i < 8; i++) await answer(i === 4 ? worked(response(500)) : silent)
+    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
+  })
+})
+
+describe('a claim whose answer was lost', () => {
+  test('is given back before the next one', async () => {
+    const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    await expect(dispatcher.runOnce()).rejects.toThrow('lost')
+    expect(unclaimed).toEqual([])
+    state.claimFails = null
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0'])
+    expect(claims).toHaveLength(2)
+    expect(onWire).toHaveLength(1)
+    await dispatcher.runOnce()
+    expect(unclaimed).toHaveLength(1)
+  })
+})
+
+describe('the token', () => {
+  test('that the service refused is rejected', async () => {
+    const { dispatcher, refused, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer(worked(response(401)))
+    expect(refused).toEqual(['token'])
+  })
+
+  test('that cannot be had raises its pause, and nothing is claimed', async () => {
+    const { dispatcher, state, claims, settled } = setup({ ready: 1 })
+    const pause: PauseCall = { reason: 'unauthorized', askedMs: null, detail: 'x' }
+    state.token = { kind: 'pause', pause }
+    expect(await dispatcher.runOnce()).toBe(1_000)
+    expect(claims).toEqual([])
+    expect(settled).toMatchObject([{ transition: null, pauses: [pause], wayIsClear: false }])
+  })
+
+  test('that finds no slot waits for the next', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.token = { kind: 'no-slot' }
+    expect(await dispatcher.runOnce()).toBe(400)
+    expect(claims).toEqual([])
+  })
+})
+
+test('a process that was stopped between claim and request must not send: its permits are not good', async () => {
+  const { dispatcher, state, onWire } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  expect(onWire[0]?.isGood()).toBe(true)
+  state.nowMs += windowMs / 10
+  expect(onWire[0]?.isGood()).toBe(false)
+})
+
+test('fewer requests left than seemed free is passed on; more is not', async () => {
+  const { dispatcher, settled, answer } = setup({ ready: 2, free: 50 })
+  await dispatcher.runOnce()
+  await answer(worked({ ...response(200), rateRemaining: 49 }))
+  await answer(worked({ ...response(200), rateRemaining: 50 }))
+  expect(settled.map(({ remaining }) => remaining)).toEqual([49, null])
+})
+
+test('a request that could not be worked out frees its place, and says so', async () => {
+  const { dispatcher, failed, settled, answer } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  const mistake = new TypeError('a mistake of ours')
+  await answer(mistake)
+  expect(failed).toEqual([mistake])
+  expect(settled).toEqual([])
+  expect(dispatcher.inFlight()).toBe(0)
+})
+
+test('drained resolves when nothing is on the wire and all outcomes are settled', async () => {
+  const { dispatcher, settled, onWire } = setup({ ready: 2 })
+  await dispatcher.runOnce()
+  const drained = dispatcher.drained().then(() => settled.length)
+  for (const each of onWire) each.answer(good)
+  expect(await drained).toBe(2)
+})

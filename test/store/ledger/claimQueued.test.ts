@@ -1,0 +1,61 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { claimQueued, unclaim } from '../../../src/store/ledger/claimQueued.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const claimUpTo = (limit: number, id = randomUUID()) =>
+  claimQueued(ledger.pool, { id, instanceId: randomUUID(), limit, who: 'test' })
+const idsOf = (submissions: readonly { id: string }[]) => submissions.map(({ id }) => id)
+
+test('the oldest go first, each committed to the wire as its next attempt', async () => {
+  const ids = [...(await ledger.capture([{}, {}])), ...(await ledger.capture([{}, {}]))]
+  const claimed = await claimUpTo(3)
+  expect(idsOf(claimed)).toEqual(ids.slice(0, 3))
+  expect(claimed[0]).toMatchObject({ state: 'sending', attempt: 1, body: '{"amount":1.10}' })
+  expect(claimed[0]?.waitedMs).toBeGreaterThanOrEqual(0)
+  expect(await ledger.events(ids[0] ?? '')).toEqual(['new -> queued: captured', 'queued -> sending: slot'])
+  expect(idsOf(await claimUpTo(3))).toEqual(ids.slice(3))
+})
+
+test('one that is not due yet, or waits for its predecessor, is not claimed', async () => {
+  const [due, later, first, second] = await ledger.capture([{}, {}, { key: 'k' }, { key: 'k' }])
+  await ledger.pool.query(`update outboxd.submission set due_at = now() + interval '1 h' where id = $1`, [later])
+  expect(idsOf(await claimUpTo(10))).toEqual([due, first])
+  expect(await ledger.row(second ?? '')).toMatchObject({ state: 'queued', held: true })
+})
+
+test('two who claim at once never get the same', async () => {
+  const ids = await ledger.capture(Array.from({ length: 60 }, () => ({})))
+  const claims = await Promise.all(Array.from({ length: 12 }, () => claimUpTo(7)))
+  const claimed = idsOf(claims.flat())
+  expect(new Set(claimed).size).toBe(claimed.length)
+  expect(claimed.length + (await claimUpTo(100)).length).toBe(ids.length)
+})
+
+test('a claim whose answer was lost is given back whole, and no other', async () => {
+  const ids = await ledger.capture([{}, {}, {}])
+  const lost = randomUUID()
+  await claimUpTo(2, lost)
+  await claimUpTo(1)
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.countStates()).toEqual({ queued: 2, sending: 1 })
+  expect(await ledger.row(ids[0] ?? '')).toMatchObject({ attempt: 1, claim_id: null, instance_id: null })
+  expect(await ledger.events(ids[0] ?? '')).toContain('sending -> queued: never sent: the claim was lost')
+  await unclaim(ledger.pool, lost, 'test')
+  expect(idsOf(await claimUpTo(10))).toEqual(ids.slice(0, 2))
+})
+
+test('a record is told how long it has waited since it was due', async () => {
+  const [id] = await ledger.capture([{}])
+  await ledger.pool.query(`update outboxd.submission set due_at = due_at - interval '30 s' where id = $1`, [id])
+  const [claimed] = await claimUpTo(1)
+  expect(claimed?.waitedMs).toBeGreaterThanOrEqual(30_000)
+  expect(claimed?.waitedMs).toBeLessThan(40_000)
+})

@@ -1,0 +1,152 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Change, Submission } from '../../../src/record.ts'
+import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
+import type { KeyOnFailure } from '../../../src/store/ledger/keyLine.ts'
+import { createUpkeep } from '../../../src/store/upkeep.ts'
+import type { Work } from '../../../src/store/work.ts'
+import { claim, type Ledger, openLedger, plentyOfSlots, record, settlement, transition } from '../../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).held
+const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))
+
+/** Sends the one record whose turn it is, and writes what came of it. */
+async function send(work: Work, change: Change): Promise<Submission> {
+  const { submissions } = await claim(work, { submissions: 10 })
+  expect(submissions).toHaveLength(1)
+  const sent = submissions[0] as Submission
+  await work.settle(settlement({ transitions: [transition(sent, change)] }))
+  return sent
+}
+
+const accepted: Change = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
+
+test('of records with one key, the first may be sent, and those without a key at any time', async () => {
+  const [first, second] = await ledger.capture(line(2))
+  const [third, other, free] = await ledger.capture([{ key: 'k' }, { key: 'other' }, {}])
+  expect(await Promise.all([first, second, third, other, free].map(isHeld))).toEqual([false, true, true, false, false])
+})
+
+describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailure) => {
+  const lets: Record<KeyOnFailure, Record<string, boolean>> = {
+    continue: { accepted: true, completed: true, failed: true, rejected: true, discarded: true, uncertain: false },
+    block: { accepted: true, completed: true, failed: false, rejected: false, discarded: true, uncertain: false },
+  }
+
+  test.each(Object.entries(lets[keyOnFailure]))('a record that is %s lets the next one go: %s', async (state, goes) => {
+    const [, second, third] = await ledger.capture(line(3), keyOnFailure)
+    await send(ledger.work({ keyOnFailure }), state === 'accepted' ? accepted : ({ state } as Change))
+    expect(await isHeld(second)).toBe(!goes)
+    expect(await isHeld(third)).toBe(true)
+  })
+
+  test('a record that waits for another attempt holds back the next', async () => {
+    const [, second] = await ledger.capture(line(2), keyOnFailure)
+    await send(ledger.work({ keyOnFailure }), { state: 'queued', dueInMs: 60_000 })
+    expect(await isHeld(second)).toBe(true)
+  })
+
+  test('records are sent in the order in which they came, one at a time', async () => {
+    const ids = await ledger.capture(line(5), keyOnFailure)
+    const work = ledger.work({ keyOnFailure })
+    for (const id of ids) expect((await send(work, accepted)).id).toBe(id)
+  })
+
+  test('a record that did not map counts as a rejected one', async () => {
+    const [, second] = await ledger.capture([{ key: 'k', error: 'no', body: null }, { key: 'k' }], keyOnFailure)
+    expect(await isHeld(second)).toBe(keyOnFailure === 'block')
+  })
+})
+
+test('a record that is captured behind an accepted one may be sent at once', async () => {
+  await ledger.capture(line(1))
+  await send(ledger.work(), accepted)
+  const [next] = await ledger.capture(line(1))
+  expect(await isHeld(next)).toBe(false)
+})
+
+test('no release is lost when a record is captured while the one before it is being accepted', async () => {
+  const work = ledger.work()
+  for (let round = 0; round < 60; round++) {
+    const keys = Array.from({ length: 4 }, (_, i) => `${round}-${i}`)
+    const records = (): { key: string }[] => keys.map((key) => ({ key }))
+    await ledger.capture(records())
+    const { submissions } = await claim(work, { submissions: 10 })
+    expect(submissions).toHaveLength(4)
+    const settle = submissions.map((each) => work.settle(settlement({ transitions: [transition(each, accepted)] })))
+    const [captured] = await Promise.all([ledger.capture(records()), ...settle])
+    expect(await Promise.all(captured.map(isHeld))).toEqual([false, false, false, false])
+    const { submissions: next } = await claim(work, { submissions: 10 })
+    await work.settle(settlement({ transitions: next.map((each) => transition(each, accepted)) }))
+  }
+})
+
+test('lines that were blocked under another KEY_ON_FAILURE are let go', async () => {
+  const [, second, third] = await ledger.capture(line(3), 'block')
+  await send(ledger.work({ keyOnFailure: 'block' }), { state: 'failed' })
+  expect(await isHeld(second)).toBe(true)
+  const upkeep = (keyOnFailure: KeyOnFailure) =>
+    createUpkeep({
+      pool: ledger.pool,
+      queue: ledger.queue,
+      instance: { id: randomUUID(), version: 'test', host: 'test' },
+      overdueMs: 1,
+      keyOnFailure,
+      writeSteps: () => Promise.reject(new Error('not asked for')),
+    })
+  expect(await upkeep('block').releaseLines()).toBe(0)
+  expect(await upkeep('continue').releaseLines()).toBe(1)
+  expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
+})
+
+describe('capture', () => {
+  const turns = (keyOnFailure: KeyOnFailure) => createCaptureTurns({ pool: ledger.pool, who: 'test', keyOnFailure })
+  const room = (keyOnFailure: KeyOnFailure = 'continue') =>
+    turns(keyOnFailure).take(async ({ queued, crowdedKeys }) => ({ queued, crowdedKeys }))
+
+  test('counts what is queued', async () => {
+    await ledger.capture([{}, {}, { error: 'no', body: null }])
+    expect(await room()).toEqual({ queued: 2, crowdedKeys: [] })
+  })
+
+  test('leaves keys alone whose line is long', async () => {
+    await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
+    expect(await room()).toEqual({ queued: 41, crowdedKeys: ['long'] })
+  })
+
+  test.each([
+    ['uncertain', ['k'], ['k']],
+    ['failed', [], ['k']],
+    ['accepted', [], []],
+  ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
+    await ledger.capture(line(3), 'block')
+    await send(ledger.work({ keyOnFailure: 'block' }), state === 'accepted' ? accepted : ({ state } as Change))
+    expect(await room('continue')).toMatchObject({ crowdedKeys: go })
+    expect(await room('block')).toMatchObject({ crowdedKeys: block })
+  })
+
+  test('is done by one instance at a time', async () => {
+    const both = await turns('continue').take(() => turns('continue').take(async () => 'both'))
+    expect(both).toBeNull()
+    expect(await turns('continue').take(async () => 'after')).toBe('after')
+  })
+
+  test('keeps nothing where its work fails', async () => {
+    const failing = turns('continue').take(async (turn) => {
+      await turn.keep([record()])
+      throw new Error('the outbox is away')
+    })
+    await expect(failing).rejects.toThrow('away')
+    expect(await ledger.countStates()).toEqual({})
+  })
+})

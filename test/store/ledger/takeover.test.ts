@@ -1,0 +1,138 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { claimQueued } from '../../../src/store/ledger/claimQueued.ts'
+import { beat, forgetInstances, readAbandoned } from '../../../src/store/ledger/takeover.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const overdueMs = 120_000
+const instance = () => ({ id: randomUUID(), version: 'test', host: 'test' })
+
+/** Lets time go by for one or all instances. */
+async function pass(seconds: number, id: string | null = null): Promise<void> {
+  await ledger.pool.query(
+    `update outboxd.instance set beat_at = beat_at - $1 * interval '1 s', started_at = started_at - $1 * interval '1 s'
+     where id = coalesce($2, id)`,
+    [seconds, id],
+  )
+}
+
+/** An instance that has been heard every three seconds for a while. */
+async function steady(me = instance()) {
+  await beat(ledger.pool, me)
+  for (let i = 0; i < 5; i++) {
+    await pass(3, me.id)
+    await beat(ledger.pool, me)
+  }
+  return me
+}
+
+async function sendingBy({ id }: { id: string }): Promise<string> {
+  await ledger.capture([{}])
+  const [claimed] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: id, limit: 1, who: 'test' })
+  return claimed?.id ?? ''
+}
+
+const abandoned = async (judge: { id: string }) =>
+  (await readAbandoned(ledger.pool, judge.id, overdueMs)).map(({ id }) => id)
+
+test('what a silent instance was sending is abandoned, in the eyes of one that was heard all the while', async () => {
+  const dead = instance()
+  await beat(ledger.pool, dead)
+  const id = await sendingBy(dead)
+  await pass(13, dead.id)
+  expect(await abandoned(await steady())).toEqual([id])
+})
+
+test('what an instance was sending of which nobody has ever heard is abandoned', async () => {
+  const id = await sendingBy(instance())
+  expect(await abandoned(await steady())).toEqual([id])
+})
+
+test('what a living instance sends is never abandoned, nor one’s own', async () => {
+  const [judge, living] = [await steady(), await steady()]
+  await sendingBy(living)
+  await sendingBy(judge)
+  expect(await abandoned(judge)).toEqual([])
+})
+
+test('one that was silent for a moment is not taken for dead', async () => {
+  const other = await steady()
+  await sendingBy(other)
+  await pass(11, other.id)
+  expect(await abandoned(await steady())).toEqual([])
+})
+
+test('a newcomer does not judge', async () => {
+  await sendingBy(instance())
+  const newcomer = instance()
+  await beat(ledger.pool, newcomer)
+  await pass(9, newcomer.id)
+  await beat(ledger.pool, newcomer)
+  expect(await abandoned(newcomer)).toEqual([])
+})
+
+test('after an outage of the database nobody judges until the others have had time to be heard again', async () => {
+  const [judge, other] = [await steady(), await steady()]
+  const id = await sendingBy(other)
+  await pass(60)
+  await beat(ledger.pool, judge)
+  expect(await abandoned(judge)).toEqual([])
+  for (let i = 0; i < 3; i++) {
+    await pass(3)
+    await beat(ledger.pool, judge)
+  }
+  expect(await abandoned(judge)).toEqual([])
+  await pass(4)
+  await beat(ledger.pool, judge)
+  expect(await abandoned(judge)).toEqual([id])
+})
+
+test('an instance that was stopped and wakes up does not judge by its last sign of life', async () => {
+  const [judge, other] = [await steady(), await steady()]
+  await sendingBy(other)
+  await pass(60)
+  expect(await abandoned(judge)).toEqual([])
+})
+
+test('what is on the wire for longer than any request lasts is abandoned, whosever it is', async () => {
+  const judge = await steady()
+  const id = await sendingBy(judge)
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '119 s'`)
+  expect(await abandoned(judge)).toEqual([])
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '2 s'`)
+  expect(await abandoned(judge)).toEqual([id])
+})
+
+test('an answer that waited for the database to come back is not thrown away as overdue', async () => {
+  const judge = await steady()
+  const id = await sendingBy(judge)
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '300 s'`)
+  await pass(300)
+  await beat(ledger.pool, judge)
+  expect(await abandoned(judge)).toEqual([])
+  for (let i = 0; i < 5; i++) {
+    await pass(3)
+    await beat(ledger.pool, judge)
+  }
+  expect(await abandoned(judge)).toEqual([id])
+})
+
+test('only what is on the wire can be abandoned', async () => {
+  await ledger.capture([{}, { error: 'no', body: null }])
+  expect(await abandoned(await steady())).toEqual([])
+})
+
+test('instances that have been silent for a day are forgotten', async () => {
+  const [dead, living] = [await steady(), await steady()]
+  await pass(90_000, dead.id)
+  await forgetInstances(ledger.pool)
+  const { rows } = await ledger.pool.query('select id from outboxd.instance')
+  expect(rows).toEqual([{ id: living.id }])
+})
