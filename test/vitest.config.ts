@@ -7,7 +7,9 @@ export default defineConfig({
     include: ['**/*.test.ts'],
     globalSetup: ['support/globalSetup.ts'],
     reporters: ['default', new ClosingLine()],
-    testTimeout: 30_000,
-    hookTimeout: 30_000,
+    // Generous, for machines with two busy cores: a condition that comes true ends the wait at once.
+    expect: { poll: { timeout: 15_000 } },
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
   },
 })
