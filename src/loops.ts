@@ -36,7 +36,9 @@ export interface Loops {
 }
 
 const captureIdleMs = 60_000 // the sweep and the NOTIFY wake it before
-const reportIdleMs = 1_000
+const reportIdleMs = 2_000
+const reportGatherMs = 50
+const suspiciousMs = 5_000
 const heartbeatMs = 3_000
 const upkeepEveryBeats = 10
 const learnMostMs = 1_000
@@ -91,7 +93,15 @@ export function startLoops(deps: LoopsDeps): Loops {
 
   const reportAll = () => reportOnce({ deliver: store.reportDesk.deliver, write: store.outbox.report })
   const report = loop('report', async () => ((await reportAll()) ? 0 : reportIdleMs))
-  witness.onSettled(report.wake)
+  let isGathering = false
+  witness.onSettled(() => {
+    if (isGathering) return
+    isGathering = true
+    setTimeout(() => {
+      isGathering = false
+      report.wake()
+    }, reportGatherMs).unref()
+  })
 
   let beats = 0
   const reconcile = loop('reconcile', async () => {
@@ -99,7 +109,10 @@ export function startLoops(deps: LoopsDeps): Loops {
     const jobs = sending.pollsInHand()
     if (jobs.length > 0) await store.queue.touch(jobs)
     witness.takenOver(await sending.takeOver())
-    if (beats++ % upkeepEveryBeats === 0) {
+    const isUpkeep = beats++ % upkeepEveryBeats === 0
+    // A poll that is long due may be in the hand of a dead instance.
+    if (isUpkeep || sending.pollOverdueMs() > suspiciousMs) await store.queue.supervise()
+    if (isUpkeep) {
       witness.jobsRenewed(await store.upkeep.renewLostJobs())
       if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
       await store.upkeep.forgetInstances()

@@ -79,6 +79,8 @@ export interface Dispatcher {
   /** The polls that are in hand, for their heartbeat. */
   pollsInHand(): PollJob[]
   inFlight(): number
+  /** How long the oldest poll was overdue at the last look, milliseconds. */
+  pollOverdueMs(): number
   /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
   /** Called whenever a piece of work is through. */
@@ -104,6 +106,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   let lostClaim: string | null = null
   let silentInARow = 0
   let permitsFree = 0
+  let pollOverdueMs = 0
   let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
@@ -113,6 +116,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (room <= 0) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
     permitsFree = demand.permitsFree
+    pollOverdueMs = demand.pollOverdueMs
     const probe = demand.pauses.length > 0
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
 
@@ -214,6 +218,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     runOnce,
     pollsInHand: () => [...jobs],
     inFlight: () => inFlight.size,
+    pollOverdueMs: () => pollOverdueMs,
     async drained() {
       while (inFlight.size > 0) await Promise.all(inFlight)
     },

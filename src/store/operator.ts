@@ -14,7 +14,7 @@ import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } 
 import { resolveArrived, resolveNotArrived } from './operator/resolveSubmission.ts'
 import { type ListedSubmission, type SubmissionFilter, selectSubmissions } from './operator/selectSubmissions.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
-import { openQueueWriter } from './queue.ts'
+import { openQueue } from './queue.ts'
 import { type LedgerSnapshot, readSnapshot } from './snapshot.ts'
 
 type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
@@ -98,7 +98,7 @@ export async function openOperatorStore(
     readReplayable: (seen) => readReplayable(pool, seen),
     replay: (replays) => inLine(replays, (db) => writeReplays(db, replays, who)),
     async resolveArrived(seen, transactionId) {
-      const queue = await openQueueWriter(stateDatabaseUrl, onIdleError)
+      const queue = await openQueue(stateDatabaseUrl, onIdleError)
       try {
         return await inLine([seen], async (db) => {
           const jobId = randomUUID()

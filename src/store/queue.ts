@@ -26,6 +26,8 @@ export interface Queue {
   move(db: Database, jobId: string, inMs: number): Promise<void>
   /** Says that the jobs in hand are still being worked on. */
   touch(jobs: readonly PollJob[]): Promise<void>
+  /** Brings jobs back whose holder has been silent for 10 s, and clears away what is long done; more often than every 5 s does nothing. */
+  supervise(): Promise<void>
   close(): Promise<void>
 }
 
@@ -60,28 +62,8 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
-/**
- * Opens the queue, with pg-boss's own supervision: a job whose holder went silent for 10 s comes back within 5 s more.
- *
- * @param onError pg-boss's background work failed; it tries again by itself
- */
-export function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
-  return startQueue(url, onError, { supervise: true })
-}
-
-/** Opens the queue for a command that enqueues polls and leaves again: without supervision, which the daemon does. */
-export function openQueueWriter(
-  url: string,
-  onError: (error: Error) => void,
-): Promise<Pick<Queue, 'insert' | 'close'>> {
-  return startQueue(url, onError, { supervise: false })
-}
-
-async function startQueue(
-  url: string,
-  onError: (error: Error) => void,
-  { supervise }: { supervise: boolean },
-): Promise<Queue> {
+/** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
+export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
   const boss = new PgBoss({
     connectionString: url,
     schema: queueSchema,
@@ -90,8 +72,7 @@ async function startQueue(
     migrate: false,
     createSchema: false,
     schedule: false,
-    supervise,
-    superviseIntervalSeconds: 5,
+    supervise: false, // our reconciler calls it when there is reason to; by itself it asks five times a second
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
     connectionTimeoutMillis: 5_000,
@@ -129,6 +110,7 @@ async function startQueue(
     async touch(jobs) {
       await boss.touch(queueName, [...jobs])
     },
+    supervise: () => boss.supervise(queueName),
     async close() {
       await boss.stop({ graceful: false })
     },

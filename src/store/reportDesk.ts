@@ -1,6 +1,13 @@
 import type pg from 'pg'
 import { inTransaction } from './database.ts'
-import { acknowledgeReports, type Report, readReports, renewReports, takeReportTurn } from './ledger/reports.ts'
+import {
+  acknowledgeReports,
+  hasReports,
+  type Report,
+  readReports,
+  renewReports,
+  takeReportTurn,
+} from './ledger/reports.ts'
 
 /** Where the states that the outbox has yet to be told are kept. */
 export interface ReportDesk {
@@ -15,6 +22,7 @@ export interface ReportDesk {
 export function createReportDesk(pool: pg.Pool): ReportDesk {
   return {
     async deliver(limit, deliver) {
+      if (!(await hasReports(pool))) return 0
       let begun: Report[] = []
       try {
         return await inTransaction(pool, async (db) => {

@@ -28,7 +28,7 @@ export interface Store {
   work: Work
   reportDesk: ReportDesk
   upkeep: Upkeep
-  queue: Pick<Queue, 'touch'>
+  queue: Pick<Queue, 'touch' | 'supervise'>
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>

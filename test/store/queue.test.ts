@@ -67,10 +67,11 @@ test('who lost a job to another cannot complete it', async () => {
   expect(await ledger.queue.complete(ledger.pool, theirs ? [theirs] : [])).toEqual(new Set([mine?.id]))
 })
 
-/** Waits until pg-boss itself has brought back the jobs whose holder is not heard of any more. */
+/** Lets pg-boss bring back the jobs whose holder is not heard of any more. */
 async function silence(): Promise<void> {
   await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '11 s' where state = 'active'`)
-  await expect.poll(() => column('state::text'), { timeout: 12_000, interval: 100 }).toEqual([{ value: 'retry' }])
+  await ledger.queue.supervise()
+  expect(await column('state::text')).toEqual([{ value: 'retry' }])
 }
 
 test('a sign of life keeps a job with its holder', async () => {

@@ -13,6 +13,12 @@ export interface Report {
   error: string | null
 }
 
+/** Whether any report is due; cheap. */
+export async function hasReports(db: Database): Promise<boolean> {
+  const { rowCount } = await db.query('select from outboxd.submission where report_due limit 1')
+  return (rowCount ?? 0) > 0
+}
+
 /** Takes the turn to report until the transaction ends; two at a time could overwrite a later state with an earlier. */
 export async function takeReportTurn(db: Database): Promise<boolean> {
   const { rows } = await db.query<{ turn: boolean }>('select pg_try_advisory_xact_lock(7163) as turn')
