@@ -46,6 +46,15 @@ export interface OutboxRecord {
   createdAt: string | null
 }
 
+/** What a record has become, for its outbox row. */
+export interface RowStatus {
+  outboxId: string
+  state: State
+  transactionId: string | null
+  errorCode: string | null
+  error: string | null
+}
+
 /** One request of a submission's journey, as it goes on the wire. */
 export interface ServiceRequest {
   endpoint: Exclude<Endpoint, 'token'>
@@ -214,6 +223,22 @@ export interface PollJob {
   /** pg-boss's count of how often the job was taken over; together with the id it fences a late holder out. */
   retryCount: number
 }
+
+/** A poll to come, as it was planned. */
+export interface PlannedPoll {
+  submissionId: string
+  jobId: string
+  resource: Resource
+  /** Milliseconds since acceptance. */
+  ageMs: number
+  /** The age at which it was last seen pending; null if it has not been asked for yet. */
+  notDoneMs: number | null
+  /** Milliseconds until it is due. */
+  inMs: number
+}
+
+/** A poll that is to be due at another time, in milliseconds from now. */
+export type MovedPoll = Pick<PlannedPoll, 'submissionId' | 'jobId' | 'inMs'>
 
 /**
  * What a transition may change of a submission; what it leaves out stays, and `null` empties. The outcome (doneMs,

@@ -1,4 +1,4 @@
-import type { OutboxRecord, Resource, State } from '../record.ts'
+import type { OutboxRecord, Resource, RowStatus } from '../record.ts'
 
 /** What the mapping makes of a record. */
 export type Mapped =
@@ -21,14 +21,6 @@ interface Turn {
   queued: number
   crowdedKeys: readonly string[]
   keep(records: readonly CapturedRecord[]): Promise<void>
-}
-
-interface RowStatus {
-  outboxId: string
-  state: State
-  transactionId: string | null
-  errorCode: string | null
-  error: string | null
 }
 
 interface ClaimedRows extends AsyncDisposable {

@@ -1,12 +1,4 @@
-import type { State } from '../record.ts'
-
-interface RowStatus {
-  outboxId: string
-  state: State
-  transactionId: string | null
-  errorCode: string | null
-  error: string | null
-}
+import type { RowStatus } from '../record.ts'
 
 export interface ReportDeps {
   deliver(limit: number, deliver: (reports: RowStatus[]) => Promise<void>): Promise<number>

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { OutboxRecord, State } from '../record.ts'
+import type { OutboxRecord, RowStatus } from '../record.ts'
 import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
 import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
@@ -14,15 +14,6 @@ import { type WriteStatement, writeStatement } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
 
 export type { OutboxTable } from './outbox/outboxTable.ts'
-
-/** What a captured record has become, for its outbox row. */
-export interface RowStatus {
-  outboxId: string
-  state: State
-  transactionId: string | null
-  errorCode: string | null
-  error: string | null
-}
 
 /** What is left in the outbox. */
 export interface OutboxBacklog {

@@ -1,10 +1,11 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
+import type { MovedPoll, PlannedPoll } from '../record.ts'
 import { fitSlots, type PauseLadders } from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
-import { movePolls, type PlannedPoll, readPlannedPolls } from './ledger/plannedPolls.ts'
+import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
@@ -32,7 +33,7 @@ export interface Store {
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
-  movePolls(moves: readonly { submissionId: string; jobId: string; inMs: number }[]): Promise<void>
+  movePolls(moves: readonly MovedPoll[]): Promise<void>
   readSnapshot(): Promise<LedgerSnapshot>
   compactCounts(): Promise<void>
   /** What operators have ordered since this was last asked. */

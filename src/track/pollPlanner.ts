@@ -1,6 +1,6 @@
-import type { Resource } from '../record.ts'
+import type { MovedPoll, PlannedPoll, Resource } from '../record.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
-import { type MovedPoll, type PlannedPoll, replan } from './replan.ts'
+import { replan } from './replan.ts'
 import { certainty, nextPollMs, type Pressure } from './schedule.ts'
 
 /** When to poll, from what was learned last and how scarce slots are now. */

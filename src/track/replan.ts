@@ -1,23 +1,4 @@
-import type { Resource } from '../record.ts'
-
-/** A poll to come, as it was planned. */
-export interface PlannedPoll {
-  submissionId: string
-  jobId: string
-  resource: Resource
-  /** Milliseconds since acceptance. */
-  ageMs: number
-  /** The age at which it was last seen pending; null if it has not been asked for yet. */
-  notDoneMs: number | null
-  /** Milliseconds until it is due. */
-  inMs: number
-}
-
-export interface MovedPoll {
-  submissionId: string
-  jobId: string
-  inMs: number
-}
+import type { MovedPoll, PlannedPoll, Resource } from '../record.ts'
 
 /** A poll is moved if that brings it forward by this part of its wait. */
 const worthwhileShare = 0.2

@@ -1,16 +1,6 @@
-import type { Resource } from '../../record.ts'
+import type { MovedPoll, PlannedPoll } from '../../record.ts'
 import type { Database } from '../database.ts'
 import type { Queue } from '../queue.ts'
-
-/** A poll to come: ages in milliseconds since acceptance, `inMs` from now. */
-export interface PlannedPoll {
-  submissionId: string
-  jobId: string
-  resource: Resource
-  ageMs: number
-  notDoneMs: number | null
-  inMs: number
-}
 
 /** The polls that are not yet due, the next ones first. Those in backoff after a useless answer stay where they are. */
 export async function readPlannedPolls(db: Database, limit: number): Promise<PlannedPoll[]> {
@@ -27,11 +17,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
 }
 
 /** Moves polls, ledger and queue together; one that has come due in between stays as it is. */
-export async function movePolls(
-  db: Database,
-  queue: Pick<Queue, 'move'>,
-  moves: readonly { submissionId: string; jobId: string; inMs: number }[],
-): Promise<void> {
+export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
   const { rows } = await db.query<{ jobId: string }>(
     `update outboxd.submission s set poll_at = now() + move."inMs" * interval '1 ms'
      from json_to_recordset($1) as move("submissionId" uuid, "jobId" uuid, "inMs" float8)
