@@ -8,6 +8,7 @@ import { onTestFinished } from 'vitest'
 export interface Program {
   /** Waits for a line of its standard output. @throws Error with what it wrote, when it ends before */
   line(isIt: (line: string) => boolean): Promise<string>
+  signal(signal: NodeJS.Signals): void
   /** @returns the exit code */
   stop(signal?: NodeJS.Signals): Promise<number | null>
   /** Waits for its end. */
@@ -40,6 +41,9 @@ export function startProgram(args: readonly string[], env: Record<string, string
         stdout.on('line', (line) => isIt(line) && resolve(line))
         void exited.then(() => reject(new Error(`${args.join(' ')} ended: ${[...lines, stderr].join('\n')}`)))
       })
+    },
+    signal(signal) {
+      child.kill(signal)
     },
     async stop(signal = 'SIGTERM') {
       child.kill(signal)

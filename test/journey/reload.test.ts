@@ -1,0 +1,50 @@
+import { appendFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../support/database.ts'
+import { startProgram } from '../support/program.ts'
+
+const shipped = join(import.meta.dirname, '..', '..', 'mappings')
+
+/** A service that is not there: these records need not be sent to show how they were mapped. */
+const nowhere = { SERVICE_BASE_URL: 'http://127.0.0.1:1', SERVICE_AUTH_URL: 'http://127.0.0.1:1' }
+const credentials = { SERVICE_CLIENT_ID: 'x', SERVICE_CLIENT_SECRET: 'x' }
+
+test('SIGHUP takes a new mapping into force, and a broken one leaves the old in force', async () => {
+  await using database = await createDatabase()
+  const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
+  onTestFinished(() => rm(dir, { recursive: true }))
+  await cp(shipped, dir, { recursive: true })
+  const env = { DATABASE_URL: database.url, MAPPINGS_DIR: dir, HTTP_PORT: '0', ...nowhere, ...credentials }
+  const daemon = startProgram(['run'], env)
+  await daemon.line((line) => line.includes('"event":"running"'))
+
+  const reload = (event: string) => {
+    const told = daemon.line((line) => line.includes(event))
+    daemon.signal('SIGHUP')
+    return told
+  }
+  const capture = async (type: string) => {
+    const { rows } = await database.pool.query(
+      `insert into outbox (type, payload) values ($1, '{"customerId": "C1"}') returning id`,
+      [type],
+    )
+    const status = () => database.pool.query('select status, error from outbox where id = $1', [rows[0].id])
+    await expect.poll(async () => (await status()).rows[0].status).not.toBe('new')
+    return (await status()).rows[0]
+  }
+
+  expect(await capture('greeting')).toMatchObject({ status: 'rejected', error: expect.stringContaining('no mapping') })
+
+  const file = join(dir, 'greeting.yaml')
+  const mapping =
+    'type: greeting\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "${who}" }\n'
+  await writeFile(file, mapping)
+  await reload('read the mapping files again')
+  expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
+
+  await appendFile(file, 'endpiont: data\n')
+  expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')
+  expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
+})
