@@ -75,7 +75,7 @@ export function startLoops(deps: LoopsDeps): Loops {
   sending.onRoom(dispatch.wake)
 
   const capture = loop('capture', async () => {
-    const { captured, more } = await captureOnce({
+    const more = await captureOnce({
       windowMost: config.captureWindow,
       hasNew: store.outbox.hasNew,
       claim: store.outbox.claim,
@@ -83,11 +83,11 @@ export function startLoops(deps: LoopsDeps): Loops {
       map: (record, id) => mapOutboxRecord(deps.mappings(), record, id),
       newId: uuidv7,
       newKey: randomUUID,
+      kept(count) {
+        witness.captured(count)
+        dispatch.wake()
+      },
     })
-    if (captured > 0) {
-      witness.captured(captured)
-      dispatch.wake()
-    }
     return more ? 0 : captureIdleMs
   })
 

@@ -38,6 +38,8 @@ export interface CaptureDeps {
   map(record: OutboxRecord, submissionId: string): Mapped
   newId(): string
   newKey(): string
+  /** Records are in the ledger and may be sent; their rows are yet to be marked. */
+  kept(count: number): void
 }
 
 const batchMost = 500
@@ -48,11 +50,10 @@ const batchMost = 500
  * The ledger commits before the outbox does. A crash in between leaves rows that are new and kept: they are claimed
  * again, which changes nothing in the ledger.
  *
- * @returns how many were captured, and whether there may be more at once
+ * @returns whether there may be more to capture at once
  */
-export async function captureOnce(deps: CaptureDeps): Promise<{ captured: number; more: boolean }> {
-  const none = { captured: 0, more: false }
-  if (!(await deps.hasNew())) return none
+export async function captureOnce(deps: CaptureDeps): Promise<boolean> {
+  if (!(await deps.hasNew())) return false
   await using claimed = new AsyncDisposableStack()
   const kept = await deps.takeTurn(async (turn) => {
     const limit = Math.min(batchMost, deps.windowMost - turn.queued)
@@ -63,9 +64,10 @@ export async function captureOnce(deps: CaptureDeps): Promise<{ captured: number
     await turn.keep(records)
     return { rows, records, more: records.length === limit }
   })
-  if (kept === null) return none
+  if (kept === null) return false
+  deps.kept(kept.records.length)
   await kept.rows.mark(kept.records.map(rowStatus))
-  return { captured: kept.records.length, more: kept.more }
+  return kept.more
 }
 
 function capture(deps: CaptureDeps, row: OutboxRecord): CapturedRecord {
