@@ -34,5 +34,6 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HTTP_PORT || 9464) + '/livez', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Not npm: it swallows the signals that a clean end depends on.
-ENTRYPOINT ["node", "dist/main.js"]
+# A small young generation: 20 MB less in memory, and no slower (docs/performance.md).
+ENTRYPOINT ["node", "--max-semi-space-size=4", "dist/main.js"]
 CMD ["run"]

@@ -1,0 +1,120 @@
+import { parseArgs } from 'node:util'
+import { type BenchPostgres, startBenchPostgres } from './rig/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './rig/report.ts'
+import { type BudgetFigures, runBudget } from './rig/runBudget.ts'
+import { type ScheduleName, schedules } from './rig/schedules.ts'
+
+/** bench:budget: how well the slots are spent, the learned schedule beside the plain ones and the oracle. */
+
+const { values: options } = parseArgs({
+  options: {
+    /** Windows of the saturated phase, the first third of them as warm-up, and of the idle phase. */
+    windows: { type: 'string', default: '60' },
+    idle: { type: 'string', default: '20' },
+    /** Only schedules, and only distributions, whose name contains this. */
+    only: { type: 'string', default: '' },
+    times: { type: 'string', default: '' },
+  },
+})
+const windowMs = 6_000
+const compression = 60_000 / windowMs
+const limit = 100
+const windows = Number(options.windows)
+/** The others learn nothing, so less time tells as much of them; and this many run at a time beside the learned ones. */
+const [plainWindows, plainIdle, plainAtOnce] = [Math.min(windows, 21), Math.min(Number(options.idle), 12), 10]
+/** The daemon's, the sandbox's and our own; every lane is on the same server. */
+const connectionsPerLane = 40
+
+const distributions = {
+  'constant 30 s ± 10 %': 'constant:3:0.1',
+  'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
+  'humps 2-5 s, 120-300 s': 'humps:0.8:0.2-0.5:12-30',
+  'exponential 20 s': 'exponential:2',
+}
+const plain = Object.keys(schedules) as ScheduleName[]
+const lanes = Object.entries(distributions)
+  .filter(([distribution]) => distribution.includes(options.times))
+  .flatMap(([distribution, processingTime]) =>
+    (['learned', ...plain] as const)
+      .filter((schedule) => schedule.includes(options.only))
+      .map((schedule) => ({ distribution, processingTime, schedule })),
+  )
+
+sayWhere('bench:budget')
+say(
+  `Time compressed ${compression} times: ${limit} requests in ${windowMs / 1000} s, processing times a tenth; delays below are ` +
+    `given in uncompressed seconds. Each line has a daemon, a sandbox and a database of its own, at most ${plainAtOnce + 4} at a ` +
+    `time on one PostgreSQL. Saturated for ${windows} windows (the others ${plainWindows}), the first third not counted, then ` +
+    `idle (6 records a minute) for ${options.idle} (${plainIdle}). The plain schedules run in the same daemon: triggers in the ` +
+    'database put their times in the place of its own. The oracle polls the moment it is done: nobody can, it is the bound. 50 records a minute is the most there is.',
+)
+await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * lanes.length) })
+const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
+const done = await Promise.all(lanes.map((lane, i) => inTurn(postgres, lane, i)))
+for (const distribution of Object.keys(distributions)) {
+  const own = done.filter((each) => each.distribution === distribution)
+  if (own.length === 0) continue
+  printTable(
+    [distribution, 'records/min', 'polls/record', 'delay p50', 'p95', 'idle p50', 'p95 (s)', '429s'],
+    own.map(({ schedule, figures }) => [
+      schedule,
+      figures.perWindow.toFixed(1),
+      figures.saturated.pollsPerRecord.toFixed(2),
+      ...delays(figures.saturated.delaysMs),
+      ...delays(figures.idle?.delaysMs ?? []),
+      String(figures.refused),
+    ]),
+  )
+}
+judge(done.filter(({ schedule }) => schedule === 'learned'))
+
+type Done = (typeof lanes)[number] & { figures: BudgetFigures }
+
+/** The learned ones all at once, the others as room is made. */
+function inTurn(server: BenchPostgres, lane: (typeof lanes)[number], i: number): Promise<Done> {
+  if (lane.schedule === 'learned') return measure(server, lane, i)
+  const before = plainTurns.shift() ?? Promise.resolve()
+  const measuring = before.then(() => measure(server, lane, i))
+  plainTurns.push(measuring.then(() => {}))
+  return measuring
+}
+
+/** The lanes start one after the other, or their start-up alone would keep the machine busy. */
+async function measure(server: BenchPostgres, lane: (typeof lanes)[number], i: number): Promise<Done> {
+  await new Promise((resolve) => setTimeout(resolve, i * 500))
+  const database = await server.createDatabase(`lane${i}`)
+  const all = lane.schedule === 'learned' ? windows : plainWindows
+  const warmUpWindows = Math.round(all / 3)
+  const figures = await runBudget({
+    ...lane,
+    database,
+    limit,
+    windowMs,
+    warmUpWindows,
+    countedWindows: all - warmUpWindows,
+    idleWindows: lane.schedule === 'learned' ? Number(options.idle) : plainIdle,
+  })
+  return { ...lane, figures }
+}
+
+function delays(compressedMs: number[]): string[] {
+  if (compressedMs.length === 0) return ['', '']
+  return [0.5, 0.95].map((share) => ((percentile(compressedMs, share) * compression) / 1000).toFixed(1))
+}
+
+function judge(learned: Done[]): void {
+  const saturated = learned.filter(({ figures }) => figures.perWindow < 47)
+  const idle = learned.filter(
+    ({ distribution, figures }) =>
+      !distribution.startsWith('humps') &&
+      figures.idle &&
+      percentile(figures.idle.delaysMs, 0.95) * compression >= 5_000,
+  )
+  const refused = done.filter(({ figures }) => figures.refused > 0)
+  const names = (missed: Done[]) =>
+    missed.length ? ` (${missed.map(({ distribution }) => distribution).join('; ')})` : ''
+  say(
+    `Saturated at least 47 of 50: ${verdict(saturated.length === 0)}${names(saturated)}. Idle p95 of the delay under 5 s in ` +
+      `the first, second and fourth: ${verdict(idle.length === 0)}${names(idle)}. No 429: ${verdict(refused.length === 0)}.`,
+  )
+}

@@ -1,0 +1,34 @@
+import { cpus, loadavg } from 'node:os'
+
+export { percentile } from '../simulation.ts'
+
+/** Prints a table in Markdown, which reads as well on a terminal and goes into docs/performance.md as it is. */
+export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
+  const widths = columns.map((column, i) => Math.max(column.length, ...rows.map((row) => (row[i] ?? '').length)))
+  const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => pad(cell, widths[i] ?? 0, i)).join(' | ')} |`
+  const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
+  process.stdout.write(`${[line(columns), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')}\n\n`)
+}
+
+export function say(words: string): void {
+  process.stdout.write(`${words}\n\n`)
+}
+
+/** On what it was measured, when, and how busy the machine was, which every figure depends on. */
+export function sayWhere(title: string): void {
+  const processors = cpus()
+  const busy = loadavg()[0] ?? 0
+  say(
+    `## ${title}\n\n${new Date().toISOString().slice(0, 16)}Z, ${processors.length} cores of ${processors[0]?.model.trim()}, ` +
+      `Node ${process.versions.node}, load before the start ${busy.toFixed(1)}`,
+  )
+}
+
+/** Whether a figure reached what the issue asks for. */
+export function verdict(reached: boolean): string {
+  return reached ? 'reached' : 'MISSED'
+}
+
+function pad(cell: string, width: number, column: number): string {
+  return column === 0 ? cell.padEnd(width) : cell.padStart(width)
+}

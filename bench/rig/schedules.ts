@@ -1,0 +1,49 @@
+import type { BenchDatabase } from './postgres.ts'
+
+/**
+ * The schedules that the learned one is compared with, each as SQL: when to ask next, from the row `new` of a submission
+ * whose poll is being planned. `unit` stands for one second of uncompressed time.
+ */
+export const schedules = {
+  'every 5 s': `clock_timestamp() + 5 * unit`,
+  'every 10 s': `clock_timestamp() + 10 * unit`,
+  'doubling 1 to 60 s': `clock_timestamp() + least(60, 2 ^ new.polls) * unit`,
+  'every 60 s': `clock_timestamp() + 60 * unit`,
+  oracle: `(select done_at from sandbox.transactions where id = new.transaction_id)`,
+} as const
+
+export type ScheduleName = keyof typeof schedules
+
+/**
+ * Puts another schedule in the place of the daemon's own, by triggers in the benchmark's database: each poll that it plans
+ * gets another time. So the very daemon that ships is compared with itself, and has no switch for it.
+ */
+export async function replaceSchedule({ pool }: BenchDatabase, name: ScheduleName, unitMs: number): Promise<void> {
+  const nextPollAt = schedules[name].replaceAll('unit', `interval '${unitMs} ms'`)
+  await pool.query(`
+    create function public.bench_plan() returns trigger language plpgsql as $$
+    begin
+      new.poll_at := coalesce(${nextPollAt}, new.poll_at);
+      return new;
+    end $$;
+    create trigger bench_plan before update on outboxd.submission for each row
+      when (new.job_id is not null and new.job_id is distinct from old.job_id) execute function public.bench_plan();
+
+    -- The daemon brings polls forward when slots lie idle: that, too, belongs to its own schedule.
+    create function public.bench_keep() returns trigger language plpgsql as $$
+    begin
+      return null;
+    end $$;
+    create trigger bench_keep before update on outboxd.submission for each row
+      when (new.job_id = old.job_id and new.poll_at < old.poll_at) execute function public.bench_keep();
+
+    create function public.bench_enqueue() returns trigger language plpgsql as $$
+    begin
+      new.start_after := coalesce(
+        (select poll_at from outboxd.submission where id = (new.data ->> 'submissionId')::uuid and job_id = new.id),
+        new.start_after);
+      return new;
+    end $$;
+    create trigger bench_enqueue before insert on pgboss.job_common for each row execute function public.bench_enqueue();
+  `)
+}

@@ -1,0 +1,40 @@
+import { parseArgs } from 'node:util'
+import { startBenchPostgres } from './rig/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './rig/report.ts'
+import { runShare } from './rig/runShare.ts'
+
+/** bench:share: three daemons spend one budget. */
+
+const { values: options } = parseArgs({ options: { windows: { type: 'string', default: '12' } } })
+const [limit, windowMs, daemons] = [100, 6_000, 3]
+const countedWindows = Number(options.windows)
+
+sayWhere('bench:share')
+say(
+  `${daemons} daemons with one budget of ${limit} requests in ${windowMs / 1000} s, more records than it carries, over ` +
+    `${countedWindows} windows. The sandbox writes down every arrival; counted is the fullest window of all, wherever it ` +
+    'begins. Compared with the limit.',
+)
+await using postgres = await startBenchPostgres()
+const figures = await runShare({
+  database: await postgres.createDatabase('share'),
+  daemons,
+  limit,
+  windowMs,
+  processingTime: 'lognormal:2:0.6',
+  warmUpWindows: 4,
+  countedWindows,
+})
+printTable(
+  ['', 'measured', 'to reach', ''],
+  [
+    [
+      'most requests in any window',
+      `${figures.mostInAnyWindow}`,
+      `at most ${limit}`,
+      verdict(figures.mostInAnyWindow <= limit),
+    ],
+    ['of the limit used', `${(figures.used * 100).toFixed(1)} %`, 'at least 97 %', verdict(figures.used >= 0.97)],
+    ['answered 429', `${figures.refused}`, 'none', verdict(figures.refused === 0)],
+  ],
+)
