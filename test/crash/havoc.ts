@@ -1,0 +1,141 @@
+import { setTimeout as after } from 'node:timers/promises'
+import type { Arena } from './arena.ts'
+import type { Dice } from './dice.ts'
+import type { Fleet } from './fleet.ts'
+import { settleBlocking } from './operator.ts'
+import { insertRecords, recordMaker, type Written } from './records.ts'
+import type { ServiceFaults } from './serviceFaults.ts'
+
+/** How often what happens, in milliseconds between two times. */
+export interface Pace {
+  killMs: number
+  stopMs: number
+  restartMs: number
+  insertMs: number
+}
+
+export interface Havoc {
+  kills: number
+  stops: number
+  restarts: number
+  terminated: number
+  faults: number
+  discarded: number
+  resolved: number
+  /** Everything that was handed to the database; what is not in the outbox was never committed. */
+  written: Map<string, Written>
+}
+
+/** Longer than the lease of a silent instance (12 s) and a round of those who judge it (3 s). */
+const stopForMs = [16_000, 22_000] as const
+/** The one that is mostly spared, so that somebody lives long enough to take over from the dead. */
+const anchor = 0
+const anchorKilledShare = 0.02
+
+const backlogMost = 300
+
+/** Makes havoc until so many daemons were killed, records flowing all the while. Leaves no fault behind. */
+export async function makeHavoc(
+  { arena, fleet, faults, dice }: { arena: Arena; fleet: Fleet; faults: ServiceFaults; dice: (name: string) => Dice },
+  { kills, pace, say, signal }: { kills: number; pace: Pace; say(text: string): void; signal: AbortSignal },
+): Promise<Havoc> {
+  const done: Havoc = {
+    kills: 0,
+    stops: 0,
+    restarts: 0,
+    terminated: 0,
+    faults: 0,
+    discarded: 0,
+    resolved: 0,
+    written: new Map(),
+  }
+  const over = new AbortController()
+  signal.addEventListener('abort', () => over.abort())
+  const stopped: Promise<void>[] = []
+
+  /** Strikes again and again, at random times around `everyMs` apart; a database that is away is nothing unusual. */
+  async function plague(name: string, everyMs: number, strike: (dice: Dice) => Promise<void> | void): Promise<void> {
+    const chance = dice(name)
+    while (!over.signal.aborted) {
+      await after(everyMs * (0.3 + 1.4 * chance.float()), undefined, { signal: over.signal }).catch(() => {})
+      if (over.signal.aborted) return
+      await strike(chance)
+    }
+  }
+
+  const make = recordMaker(dice('records'))
+  await Promise.all([
+    plague('kill', pace.killMs, (chance) => {
+      const victims = fleet.berths.filter(
+        (berth) => berth.atWork() && (berth.number !== anchor || chance.chance(anchorKilledShare)),
+      )
+      if (victims.length === 0) return
+      chance.pick(victims).kill()
+      done.kills += 1
+      if (done.kills % 100 === 0) say(`${done.kills} kills, ${done.restarts} restarts, ${done.written.size} records`)
+      if (done.kills >= kills) over.abort()
+    }),
+    plague('stop', pace.stopMs, (chance) => {
+      const victims = fleet.berths.filter((berth) => berth.atWork() && berth.number !== anchor)
+      if (victims.length === 0) return
+      done.stops += 1
+      stopped.push(chance.pick(victims).stopFor(chance.whole(...stopForMs)))
+    }),
+    plague('restart', pace.restartMs, async () => {
+      await arena.postgres.restartImmediately()
+      done.restarts += 1
+    }),
+    plague('terminate', pace.restartMs / 3, async () => {
+      const { rowCount } = await patiently(() =>
+        arena.ledger.query(
+          `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd%' and random() < 0.2`,
+        ),
+      )
+      done.terminated += rowCount ?? 0
+    }),
+    plague('faults', 1_500, async () => {
+      done.faults += await faults.stir()
+    }),
+    plague('insert', pace.insertMs, async (chance) => {
+      if ((await backlog(arena)) > backlogMost) return
+      const rows = Array.from({ length: chance.whole(1, 4) }, make)
+      for (const { marker, fate, amount } of rows) done.written.set(marker, { marker, fate, amount })
+      await insertRecords(arena.outbox, rows).catch(() => {})
+    }),
+    plague('operator', 2_000, async () => {
+      await operate(arena, done)
+    }),
+  ])
+  await faults.clear()
+  await Promise.all(stopped)
+  return done
+}
+
+/** Records on their way; more of them would only make the end last longer. */
+async function backlog({ outbox }: Arena): Promise<number> {
+  const { rows } = await patiently(() =>
+    outbox.query<{ n: number }>(
+      `select count(*)::int as n from outbox where status in ('new', 'queued', 'sending', 'accepted')`,
+    ),
+  )
+  return rows[0]?.n ?? 0
+}
+
+/** Lets an operator settle what blocks others. */
+export async function operate(arena: Arena, done: Pick<Havoc, 'discarded' | 'resolved'>): Promise<void> {
+  const { discarded, resolved } = await patiently(() => settleBlocking(arena))
+  done.discarded += discarded
+  done.resolved += resolved
+}
+
+/** Tries again while the database restarts. */
+export async function patiently<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === 20) throw error
+      await after(250)
+    }
+  }
+}

@@ -1,0 +1,46 @@
+import { parseArgs } from 'node:util'
+import { runCampaign } from './campaign.ts'
+import { printResult } from './print.ts'
+import { isSabotage, sabotages } from './sabotage.ts'
+
+const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--sabotage NAME]
+  --kills     kill -9 so many daemons (default 200)
+  --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
+  --daemons   at once (default 6)
+  --sabotage  break the guarantee on purpose, in a copy of the source: ${Object.keys(sabotages).join(', ')}
+Leaves with 0 where the guarantee held, with 1 where it was broken.
+`
+
+const { values } = parseArgs({
+  options: {
+    kills: { type: 'string', default: '200' },
+    seed: { type: 'string', default: '1' },
+    daemons: { type: 'string', default: '6' },
+    sabotage: { type: 'string' },
+    help: { type: 'boolean', default: false },
+  },
+})
+const numbers = [values.kills, values.seed, values.daemons].map(Number)
+const [kills = 0, seed = 0, daemons = 0] = numbers
+const wrong = numbers.some((n) => !Number.isInteger(n) || n < 0) || (values.sabotage && !isSabotage(values.sabotage))
+
+if (values.help || wrong) {
+  process.stderr.write(usage)
+  process.exitCode = values.help ? 0 : 2
+} else {
+  const interrupted = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => interrupted.abort(new Error(signal)))
+  const sabotage = values.sabotage && isSabotage(values.sabotage) ? values.sabotage : null
+  const many = sabotage !== null && 'stops' in sabotages[sabotage]
+  const result = await runCampaign({
+    signal: interrupted.signal,
+    kills,
+    seed,
+    daemons,
+    sabotage,
+    pace: { killMs: many ? 1_500 : 450, stopMs: many ? 1_500 : 12_000, restartMs: 12_000, insertMs: 200 },
+    say: (text) => process.stderr.write(`${text}\n`),
+  })
+  process.stdout.write(printResult(result))
+  process.exitCode = result.violations.length > 0 ? 1 : 0
+}

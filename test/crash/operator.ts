@@ -1,0 +1,51 @@
+import type { ListedSubmission } from '../../src/store/operator/selectSubmissions.ts'
+import { openOperatorStore } from '../../src/store/operator.ts'
+import type { Arena } from './arena.ts'
+
+/** What an operator did so that every record comes to an end. */
+export interface Settled {
+  discarded: number
+  resolved: number
+}
+
+const uncertainOnes = {
+  states: ['uncertain'],
+  code: null,
+  type: null,
+  key: null,
+  sinceMs: null,
+  untilMs: null,
+} as const
+const roundMost = 100_000
+const resolvedMost = 2
+
+/**
+ * Settles uncertain records that hold back others of their key, by what `outboxd resolve` and `outboxd discard` do: some
+ * that the service has are said to have arrived, the others are given up.
+ */
+export async function settleBlocking(arena: Arena): Promise<Settled> {
+  await using store = await openOperatorStore(arena.config, 'operator', () => 'outbox')
+  const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
+  const settled: Settled = { discarded: 0, resolved: 0 }
+  const hopeless: ListedSubmission[] = []
+  for (const each of seen) {
+    const effectId = settled.resolved < resolvedMost ? await findEffect(arena, each.outboxId) : null
+    if (effectId === null) hopeless.push(each)
+    else if (await store.resolveArrived(each, effectId)) settled.resolved += 1
+  }
+  if (hopeless.length > 0) settled.discarded = (await store.discard(hopeless, 'crash campaign')).length
+  return settled
+}
+
+async function findEffect({ outbox, witness }: Arena, outboxId: string): Promise<string | null> {
+  const { rows } = await outbox.query<{ marker: string }>(
+    `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
+    [outboxId],
+  )
+  const { rows: effects } = await witness.query<{ id: string }>(
+    `select coalesce(transaction_id, order_id::text) as id from sandbox.ledger
+     where method = 'POST' and body like $1 and num_nonnulls(transaction_id, order_id) = 1 order by sequence desc limit 1`,
+    [`%${rows[0]?.marker}"%`],
+  )
+  return effects[0]?.id ?? null
+}

@@ -1,0 +1,67 @@
+import type { CampaignResult } from './campaign.ts'
+import type { Case, Violation } from './verify.ts'
+
+const violationsShown = 10
+
+/** The campaign's figures, and each violation with all that is known of its record. */
+export function printResult(result: CampaignResult): string {
+  const { violations } = result
+  const lines = figures(result).map(([name, value]) => `  ${name.padEnd(34)} ${value}`)
+  const shown = violations.slice(0, violationsShown).flatMap(describe)
+  const verdict =
+    violations.length === 0 ? 'the guarantee held' : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
+  return [...lines, '', verdict, ...kinds(violations), '', ...shown, ''].join('\n')
+}
+
+/** How often what was violated, whatever the record. */
+function kinds(violations: readonly Violation[]): string[] {
+  const counts = Map.groupBy(violations, ({ what }) => what.replaceAll(/[0-9a-f-]{36}|\d+(\.\d+)?/g, '…').slice(0, 100))
+  return [...counts].map(([what, those]) => `  ${String(those.length).padStart(5)} × ${what}`)
+}
+
+function figures({
+  options,
+  idempotency,
+  seconds,
+  havoc,
+  failedStarts,
+  evidence,
+}: CampaignResult): [string, unknown][] {
+  const states = Map.groupBy(evidence.ledger, ({ state }) => state)
+  return [
+    ['seed', options.seed],
+    ['sabotage', options.sabotage ?? 'none'],
+    ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
+    ['seconds', seconds],
+    ['daemons', options.daemons],
+    ['kill -9', havoc.kills],
+    ['SIGSTOP past the lease', havoc.stops],
+    ['Postgres immediate restarts', havoc.restarts],
+    ['backends terminated', havoc.terminated],
+    ['faults of the service switched on', havoc.faults],
+    ['starts without a database', failedStarts],
+    ['records committed', evidence.outbox.length],
+    ...[...states].map(([state, rows]): [string, unknown] => [`  ${state}`, rows.length]),
+    ['discarded / resolved by an operator', `${havoc.discarded} / ${havoc.resolved}`],
+    ['requests at the service', evidence.requests],
+    ['POSTs / with effect', `${evidence.arrivals.length} / ${evidence.arrivals.filter((a) => a.effectId).length}`],
+    ['most requests in a window / limit', `${evidence.requestsMost} / ${evidence.requestsAllowed}`],
+  ]
+}
+
+function describe(violation: Violation): string[] {
+  return [`- ${violation.what}`, ...(violation.case ? describeCase(violation.case) : [])]
+}
+
+function describeCase({ row, submissions, events, arrivals }: Case): string[] {
+  const time = (us: number) => new Date(us / 1000).toISOString().slice(11)
+  return [
+    `    outbox ${row.outboxId} (${row.marker}) ${row.status} ${row.transactionId ?? ''} key ${row.key}`,
+    ...submissions.map((s) => `    submission ${s.id} ${s.state} attempt ${s.attempt} ${s.transactionId ?? ''}`),
+    ...events.map((e) => `    ${time(e.atUs)} ${e.from} -> ${e.to} attempt ${e.attempt}, ${e.who}: ${e.cause}`),
+    ...arrivals.map(
+      (a) =>
+        `    ${time(a.arrivedUs)} at the service: ${a.status ?? 'dropped'} ${a.effectId ?? 'no effect'} key ${a.idempotencyKey}`,
+    ),
+  ]
+}

@@ -1,0 +1,79 @@
+import type pg from 'pg'
+import type { Dice } from './dice.ts'
+
+/** What a record is made to come to, when nothing is in doubt about it. */
+export type Fate = 'completed' | 'unmappable' | 'unknown-customer' | 'fails-e001' | 'fails-e003'
+
+/** A record as the ERP wrote it, and what must become of it. */
+export interface Written {
+  /** Unique text inside the payload, by which the service's ledger tells records apart. */
+  marker: string
+  fate: Fate
+  /** The amount as it must arrive. */
+  amount: string | null
+}
+
+interface Row extends Written {
+  type: string
+  key: string | null
+  payload: string
+}
+
+const fates: readonly [Fate, number][] = [
+  ['completed', 0.86],
+  ['unmappable', 0.05],
+  ['unknown-customer', 0.03],
+  ['fails-e001', 0.04],
+  ['fails-e003', 0.02],
+]
+const keys = 40
+
+/** Makes records without end, their markers counted from 1. */
+export function recordMaker(dice: Dice): () => Row {
+  let n = 0
+  return () => {
+    const marker = `m${++n}.`
+    const key = dice.chance(0.35) ? `key-${dice.whole(1, keys)}` : null
+    return dice.chance(0.25) ? order(dice, marker, key) : data(dice, marker, key)
+  }
+}
+
+function data(dice: Dice, marker: string, key: string | null): Row {
+  const fate = drawFate(dice)
+  const cents = dice.whole(1, 999_999_999)
+  const digits = String(cents).padStart(3, '0')
+  const amount = `${digits.slice(0, -2)}.${digits.slice(-2)}`
+  const prefix = { 'fails-e001': 'fail:E001 ', 'fails-e003': 'fail:E003 ' }[fate as string] ?? ''
+  const customer = fate === 'unknown-customer' ? 'UNKNOWN1' : 'C100'
+  const asWritten = fate === 'unmappable' ? `${amount}5` : dice.pick([amount, `"${amount}"`, `${amount}00`])
+  const payload = `{"customerId":"${customer}","orderDate":"2026-11-21T10:00:00+01:00","amount":${asWritten},"field2":"${prefix}${marker}"}`
+  // 12.3400 has more digits than cents, but no more than cents' worth of money: it must arrive as 12.34.
+  return { marker, fate, amount, type: 'data', key, payload }
+}
+
+function order(dice: Dice, marker: string, key: string | null): Row {
+  const price = `${dice.whole(0, 999)}.${dice.whole(10, 99)}0`
+  const customerId = '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11'
+  const type = dice.chance(0.03) ? 'unheard-of' : 'order'
+  const payload = `{"customerId":"${customerId}","items":[{"sku":"${marker}","price":${price}}]}`
+  return { marker, fate: type === 'order' ? 'completed' : 'unmappable', amount: price, type, key, payload }
+}
+
+function drawFate(dice: Dice): Fate {
+  let left = dice.float()
+  for (const [fate, share] of fates) {
+    left -= share
+    if (left < 0) return fate
+  }
+  return 'completed'
+}
+
+/** Writes rows as the ERP does, in a transaction of its own. What a lost connection makes of it shows in the table. */
+export async function insertRecords(outbox: pg.Pool, rows: readonly Row[]): Promise<void> {
+  await outbox.query(
+    `insert into outbox (type, key, payload)
+     select type, key, payload::jsonb from unnest($1::text[], $2::text[], $3::text[]) with ordinality
+       r(type, key, payload, ord) order by ord`,
+    [rows.map(({ type }) => type), rows.map(({ key }) => key), rows.map(({ payload }) => payload)],
+  )
+}

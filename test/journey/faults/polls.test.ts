@@ -1,0 +1,45 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { type Rig, setup } from './rig.ts'
+
+/** Questions that go wrong: the transaction does not fail by it, however often. */
+
+let rig: Rig
+beforeAll(async () => {
+  rig = await setup()
+  await rig.start()
+})
+afterAll(() => rig[Symbol.asyncDispose]())
+afterEach(() => rig.control('DELETE', 'faults'))
+
+test.each([
+  { name: 'status-500', fault: { kind: 'answer', status: 500 } },
+  { name: 'status-502', fault: { kind: 'answer', status: 502 } },
+  { name: 'status-404', fault: { kind: 'answer', status: 404 } },
+  { name: 'status-drop', fault: { kind: 'drop' } },
+  { name: 'status-garbage', fault: { kind: 'garbage' } },
+  { name: 'status-unknown', fault: { kind: 'unknown_status', value: 'archived' } },
+  { name: 'status-other', fault: { kind: 'wrong_id' } },
+  { name: 'status-gzip', fault: { kind: 'gzip', bytes: 1_000 } },
+  { name: 'status-401', fault: { kind: 'answer', status: 401 } },
+  { name: 'status-429', fault: { kind: 'answer', status: 429 } },
+  { name: 'status-late', fault: { kind: 'delay', delayMs: 1_300 } },
+])('$name: asked again, completed, submitted once', async ({ name, fault }) => {
+  await rig.fault({ ...fault, endpoint: 'status', times: 1 })
+  await rig.insert(`${name}-`)
+  const fate = await rig.becomes(`${name}-`, 'completed')
+  expect(fate).toMatchObject({ posts: [200], effects: 1 })
+})
+
+test('404 for ten minutes: failed, and the reason says so', async () => {
+  await rig.fault({ kind: 'answer', status: 404, endpoint: 'status' })
+  await rig.insert('long-404-')
+  await until(
+    () => rig.pool.query('select from outboxd.submission where unknown_since is not null'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await rig.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'
+    where unknown_since is not null`)
+  const fate = await rig.becomes('long-404-', 'failed')
+  expect(fate.error).toContain('does not know it any more')
+})
