@@ -59,10 +59,10 @@ export function certainty(pressure: Pressure, model: ProcessingTimes): number {
 }
 
 /**
- * 100 / 2.04 is 49 records a minute, and a real daemon loses some of that. Fewer polls would be worse: what is certain to be
+ * 100 / 2.03 is 49 records a minute, and a real daemon loses some of that. Fewer polls would be worse: what is certain to be
  * done is so only minutes later, in the prior's tail, and a burst after an idle time would wait for it.
  */
-const POLLS_SATURATED = 1.04
+const POLLS_SATURATED = 1.03
 /** With no data the first polls teach more than they cost: more than twice as many, fading as observations come. */
 const POLLS_UNLEARNED = 1.5
 /** More would shorten the wait by tenths of a second, and be missed when records come in a bunch. */
