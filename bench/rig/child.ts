@@ -30,6 +30,7 @@ const living = new Set<ChildProcess>()
 process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL')
 })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
 /** Starts a script under this very node. */
 export function startChild({ script, args = [], env = {}, flags = [], quiet = false }: ChildOptions): Child {

@@ -17,6 +17,8 @@ export interface BenchPostgres extends AsyncDisposable {
 /** Starts it with PostgreSQL's own defaults, and pg_stat_statements, which counts what the figures are made of. */
 export async function startBenchPostgres(settings: Record<string, string> = {}): Promise<BenchPostgres> {
   const server = await startEmbeddedPostgres({ shared_preload_libraries: 'pg_stat_statements', ...settings })
+  const endWithUs = () => process.kill(server.pid, 'SIGQUIT')
+  process.once('exit', endWithUs)
   const admin = poolOf(server.url)
   const pools: pg.Pool[] = [admin]
   return {
@@ -35,6 +37,7 @@ export async function startBenchPostgres(settings: Record<string, string> = {}):
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(pools.map((pool) => pool.end()))
+      process.off('exit', endWithUs)
       await server.stop()
     },
   }
