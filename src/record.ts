@@ -296,3 +296,29 @@ export interface Worked {
   /** The service answered in a way that its contract does not know. */
   breach: Breach | null
 }
+
+/** A slot in hand: the right to make `permits` requests, until it is given back or its lease runs out. */
+export interface Slot {
+  id: number
+  lease: string
+  permits: number
+}
+
+/** A slot to give back, and what it was spent on. */
+export interface SpentSlot extends Slot {
+  used: boolean
+  submissions: number
+}
+
+/** What came of some work, to be written together. */
+export interface Settlement {
+  transitions: Transition[]
+  slots: SpentSlot[]
+  pauses: PauseCall[]
+  /** An answer came as it should: pauses whose time is over have been proven so. */
+  wayIsClear: boolean
+  /** The request that felt the way is through: where it met nothing clear, another may. */
+  probeOver: boolean
+  /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
+  remaining: number | null
+}

@@ -1,8 +1,17 @@
 import type { Clock } from '../clock.ts'
-import type { Answer, PauseCall, PauseReason, PollJob, Submission, Transition, Worked } from '../record.ts'
+import type {
+  Answer,
+  PauseCall,
+  PauseReason,
+  PollJob,
+  Settlement,
+  Slot,
+  Submission,
+  Transition,
+  Worked,
+} from '../record.ts'
 import { type Balance, decide, freshBalance } from './decide.ts'
-import type { Permit, Purse, TakenSlot } from './purse.ts'
-import type { Settlement } from './settler.ts'
+import type { Permit, Purse } from './purse.ts'
 
 /** What could be sent now and when there is more, over all instances. */
 export interface Demand {
@@ -18,7 +27,7 @@ export interface Demand {
 export interface Claim {
   submissions: (Submission & { waitedMs: number })[]
   polls: { submission: Submission; job: PollJob }[]
-  slots: TakenSlot[]
+  slots: Slot[]
 }
 
 interface ClaimRequest {

@@ -1,15 +1,4 @@
-/** A slot as the budget hands it out: the right to make `permits` requests. */
-export interface TakenSlot {
-  id: number
-  lease: string
-  permits: number
-}
-
-/** A slot to give back, and what it was spent on. */
-export interface SpentSlot extends TakenSlot {
-  used: boolean
-  submissions: number
-}
+import type { Slot, SpentSlot } from '../record.ts'
 
 /** The right to make one request. */
 export interface Permit {
@@ -23,7 +12,7 @@ export interface Purse {
   /** Requests that may be made with what is in hand. */
   available(): number
   /** @param ageMs a stopwatch that was started before the slots were asked for */
-  add(slots: readonly TakenSlot[], ageMs: () => number): void
+  add(slots: readonly Slot[], ageMs: () => number): void
   /** A permit that is not good where the slots in hand have run out since they were counted. */
   draw(spentOn: 'submission' | 'poll'): Permit
   /** Whether there are slots to give back. */
@@ -43,7 +32,7 @@ const graceShare = 1 / 12
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(windowMs * (1 + holdShare + graceShare)) + requestTimeoutMs
 
-interface HeldSlot extends TakenSlot {
+interface HeldSlot extends Slot {
   left: number
   submissions: number
   unanswered: number

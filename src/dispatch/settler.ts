@@ -1,18 +1,4 @@
-import type { PauseCall, Transition } from '../record.ts'
-import type { SpentSlot } from './purse.ts'
-
-/** What came of some work, to be written together. */
-export interface Settlement {
-  transitions: Transition[]
-  slots: SpentSlot[]
-  pauses: PauseCall[]
-  /** An answer came as it should: pauses whose time is over have been proven so. */
-  wayIsClear: boolean
-  /** The request that felt the way is through, whatever it met. */
-  probeOver: boolean
-  /** The least X-RateLimit-Remaining among the answers. */
-  remaining: number | null
-}
+import type { Settlement, Transition } from '../record.ts'
 
 export interface SettlerDeps<Settled> {
   settle(settlement: Settlement): Promise<Settled>

@@ -1,19 +1,6 @@
-import type { PauseCall } from '../record.ts'
+import type { PauseCall, Slot, SpentSlot } from '../record.ts'
 import type { Database } from './database.ts'
 import { standingPause } from './standingPause.ts'
-
-/** The right to make `permits` requests, until it is given back or its lease runs out. */
-export interface Slot {
-  id: number
-  lease: string
-  permits: number
-}
-
-/** A slot to give back, and what it was spent on. */
-export interface SpentSlot extends Slot {
-  used: boolean
-  submissions: number
-}
 
 /** At most this many rows stand for the limit; above it a row is worth several requests. */
 const rowsMost = 500

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { PauseCall, PollJob, Submission, Transition } from '../record.ts'
+import type { PollJob, Settlement, Slot, Submission, Transition } from '../record.ts'
 import * as budget from './budget.ts'
 import { type Database, inTransaction } from './database.ts'
 import { type ClaimedSubmission, claimQueued, readPolled, unclaim } from './ledger/claimQueued.ts'
@@ -29,20 +29,7 @@ export interface ClaimRequest {
 export interface Claim {
   submissions: ClaimedSubmission[]
   polls: { submission: Submission; job: PollJob }[]
-  slots: budget.Slot[]
-}
-
-/** What came of some work, to be written together. */
-export interface Settlement {
-  transitions: Transition[]
-  slots: budget.SpentSlot[]
-  pauses: PauseCall[]
-  /** An answer came as it should: pauses whose time is over have been proven so. */
-  wayIsClear: boolean
-  /** The request that felt the way is through: where it met nothing clear, another may. */
-  probeOver: boolean
-  /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
-  remaining: number | null
+  slots: Slot[]
 }
 
 export interface Settled {
@@ -56,7 +43,7 @@ export interface Work {
   claim(request: ClaimRequest): Promise<Claim>
   unclaim(claimId: string): Promise<void>
   /** Takes slots for requests that are no submission's. */
-  takeSlots(permits: number): Promise<budget.Slot[]>
+  takeSlots(permits: number): Promise<Slot[]>
   /** Writes what can be written under the fences; a settlement may be written twice without harm. */
   settle(settlement: Settlement): Promise<Settled>
 }
@@ -93,7 +80,7 @@ async function claim(deps: WorkDeps, db: Database, request: ClaimRequest): Promi
 }
 
 /** Fewer slots than asked for: submissions first, as the dispatcher has already weighed them against the polls. */
-async function claimUpTo(deps: WorkDeps, db: Database, request: ClaimRequest, slots: budget.Slot[]) {
+async function claimUpTo(deps: WorkDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
   const inHand = request.submissions + request.polls - request.permits
   const permits = inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
   const wanted = Math.min(request.submissions, Math.max(0, permits - Math.min(request.polls, Math.ceil(permits / 2))))

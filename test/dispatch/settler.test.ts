@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import type { SpentSlot } from '../../src/dispatch/purse.ts'
-import { createSettler, type Settlement } from '../../src/dispatch/settler.ts'
+import { createSettler } from '../../src/dispatch/settler.ts'
+import type { Settlement, SpentSlot } from '../../src/record.ts'
 import { submission } from '../support/submission.ts'
 
 const passing = new Error('the database is away')

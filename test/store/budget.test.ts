@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Slot } from '../../src/record.ts'
 import {
   claimProbe,
   endPauses,
@@ -11,7 +12,6 @@ import {
   holdBack,
   isPaused,
   raisePause,
-  type Slot,
   takeSlots,
 } from '../../src/store/budget.ts'
 import { type Ledger, ladders, openLedger } from '../support/ledger.ts'

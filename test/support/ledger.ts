@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Change, PollJob, Submission, Transition } from '../../src/record.ts'
+import type { Change, PollJob, Settlement, Submission, Transition } from '../../src/record.ts'
 import { fitSlots, type PauseLadders } from '../../src/store/budget.ts'
 import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
 import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
 import type { KeyOnFailure } from '../../src/store/ledger/keyLine.ts'
 import { parseSubmissions, submissionColumns } from '../../src/store/ledger/submissionRow.ts'
 import { openQueue, type Queue } from '../../src/store/queue.ts'
-import { createWork, type Settlement, type Work, type WorkDeps } from '../../src/store/work.ts'
+import { createWork, type Work, type WorkDeps } from '../../src/store/work.ts'
 import { createDatabase } from './database.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
