@@ -18,7 +18,7 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
          where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D') as wakes,
        (select coalesce(json_agg(json_build_object('name', attname,
           'readable', has_column_privilege(attrelid, attnum, 'select'),
-          'writable', has_column_privilege(attrelid, attnum, 'update'))), '[]')
+          'writable', has_column_privilege(attrelid, attnum, 'update')) order by attnum), '[]')
         from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped) as columns
      from t`,
     [outboxTableName(table).qualified],

@@ -32,7 +32,7 @@ export async function inspectTable(db: Database, table: OutboxTable): Promise<Ta
        format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid), null) as "baseType"
      from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_class c on c.oid = a.attrelid
-     where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped`,
+     where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [qualified],
   )
   const described = table.file ?? 'OUTBOX_TABLE'
