@@ -1,4 +1,5 @@
-import type { PauseReason, State } from '../record.ts'
+import type { PauseReason, Problem, State } from '../record.ts'
+import { problemWords } from './problemWords.ts'
 import { counted } from './table.ts'
 import { showDuration } from './time.ts'
 
@@ -9,6 +10,8 @@ export interface Affairs {
   outboxWaiting: number | null
   instances: number
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
+  /** What stands, the oldest first. */
+  problems: readonly Problem[]
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
   nowMs: number
@@ -28,7 +31,14 @@ const lateMs = 3_600_000
  * Pure.
  */
 export function headlines(affairs: Affairs): [Headline, ...Headline[]] {
-  const wrong = [outboxAway(affairs), noDaemon(affairs), ...paused(affairs), waitsForPerson(affairs), late(affairs)]
+  const wrong = [
+    outboxAway(affairs),
+    noDaemon(affairs),
+    ...paused(affairs),
+    ...problemWords(affairs.problems),
+    waitsForPerson(affairs),
+    late(affairs),
+  ]
     .filter((words) => words !== null)
     .map((words) => ({ isWell: false, words }))
   const [first, ...others] = wrong

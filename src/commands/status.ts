@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { StoreConfig } from '../config.ts'
-import { type State, states } from '../record.ts'
+import { type Problem, type State, states } from '../record.ts'
 import type { Activity } from '../store/operator/readActivity.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { OutboxBacklog } from '../store/outbox.ts'
@@ -48,13 +48,15 @@ interface Affairs extends LedgerSnapshot, Activity {
   /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
   oldestMs: number | null
   backlog: Backlog | null
+  standing: Problem[]
   headlines: [Headline, ...Headline[]]
 }
 
 async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
-  const [ledger, activity, outbox] = await Promise.all([
+  const [ledger, activity, standing, outbox] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
+    store.readProblems(problemsMax),
     store.outbox.backlog().catch((error: unknown) => explain(error).words),
   ])
   const backlog = typeof outbox === 'string' ? null : outbox
@@ -70,6 +72,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
     outbox: backlog,
     outboxProblem: typeof outbox === 'string' ? outbox : null,
     oldestMs,
+    standing,
     backlog:
       waiting === null
         ? null
@@ -85,12 +88,16 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
       outboxWaiting: waiting,
       instances: activity.instances.length,
       pauses: ledger.pauses,
+      problems: standing,
       oldestUnsentMs: oldestMs,
       oldestAcceptedMs: ledger.oldestAcceptedMs,
       nowMs: activity.nowMs,
     }),
   }
 }
+
+/** Each is a sentence or a line; with more, somebody has to look at the table. */
+const problemsMax = 200
 
 /** How long the records that wait will take, if nothing changes. */
 export interface Backlog {
@@ -131,6 +138,7 @@ function describe(affairs: Affairs): string {
     ['backlog', backlogWords(backlog, affairs.pauses.length > 0)],
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
     ...pauseRows(affairs),
+    ...problemRows(affairs),
     ...instanceRows(affairs),
   ]
   const lines = [
@@ -173,6 +181,18 @@ function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {
   })
 }
 
+const problemsShown = 20
+
+function problemRows({ standing, nowMs }: Affairs): [string, string][] {
+  const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): [string, string] => {
+    const retry =
+      retryMs === null ? '' : `, tried again ${retryMs <= nowMs ? 'now' : `at ${showMoment(retryMs, nowMs)}`}`
+    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${cut(detail, 400)}`]
+  })
+  const more = standing.length - rows.length
+  return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
+}
+
 function instanceRows({ instances, lastSilentMs, nowMs }: Affairs): [string, string][] {
   if (instances.length === 0)
     return [
@@ -212,6 +232,15 @@ function jsonOf(affairs: Affairs) {
       since: isoTime(sinceMs),
       until: time(untilMs),
       detail,
+    })),
+    problems: affairs.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
+      kind,
+      subject,
+      detail,
+      since: isoTime(sinceMs),
+      seenAt: isoTime(seenMs),
+      times,
+      retryAt: time(retryMs),
     })),
     instances: affairs.instances.map(({ id, host, version, startedMs, beatMs }) => ({
       id,

@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
-import { breaches, endpoints, outcomes, pauseReasons, states } from '../record.ts'
+import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../record.ts'
 
 /** The error codes that `service_errors_total` tells apart (interface.md, 7.2); any other counts as `other`. */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
@@ -173,13 +173,20 @@ function houseInstruments(registry: Registry) {
     registers,
   })
   for (const loop of loops) loopLastSuccess.set({ loop }, 0)
+  const problems = new Gauge({
+    name: 'outboxd_problems',
+    help: 'What is wrong and stays so until somebody, or time, mends it, by its kind; outboxd status says each in words.',
+    labelNames: ['kind'],
+    registers,
+  })
+  for (const kind of problemKinds) problems.set({ kind }, 0)
   const buildInfo = new Gauge({
     name: 'outboxd_build_info',
     help: 'Always 1; the label says which version runs.',
     labelNames: ['version'],
     registers,
   })
-  return { loopLastSuccess, buildInfo }
+  return { loopLastSuccess, problems, buildInfo }
 }
 
 /** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics` refuses). */

@@ -4,7 +4,9 @@ import {
   type Endpoint,
   type Outcome,
   type PauseReason,
+  type ProblemKind,
   pauseReasons,
+  problemKinds,
   type State,
   states,
 } from '../record.ts'
@@ -25,6 +27,8 @@ export interface Snapshot {
   /** Acceptance of the oldest transaction that is still processing, epoch ms. */
   oldestAcceptedMs: number | null
   pauses: readonly PauseReason[]
+  /** How many of each kind stand; a kind that is left out has none. */
+  problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
 }
@@ -85,6 +89,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
 function show(to: Instruments, snapshot: Snapshot): void {
   for (const state of states) ifFinite(snapshot.submissions[state], (count) => to.submissions.set({ state }, count))
   for (const reason of pauseReasons) to.paused.set({ reason }, snapshot.pauses.includes(reason) ? 1 : 0)
+  for (const kind of problemKinds) ifFinite(snapshot.problems[kind] ?? 0, (count) => to.problems.set({ kind }, count))
   ifFinite(snapshot.outboxWaiting, (count) => to.outboxWaiting.set(count))
   ifFinite(snapshot.oldestUnsentMs ?? 0, (ms) => to.oldestUnsent.set(ms / 1000))
   ifFinite(snapshot.oldestAcceptedMs ?? 0, (ms) => to.oldestAccepted.set(ms / 1000))

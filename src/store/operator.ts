@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import type { StoreConfig } from '../config.ts'
-import type { PauseReason } from '../record.ts'
+import type { PauseReason, Problem } from '../record.ts'
 import * as budget from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { lockLines, releaseHeads } from './ledger/keyLine.ts'
+import { readProblems } from './ledger/problems.ts'
 import { assertMigrated } from './migrate.ts'
 import { discardSubmissions } from './operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from './operator/findSubmissions.ts'
@@ -44,6 +45,8 @@ export interface OperatorStore extends AsyncDisposable {
   shortenPauses(): Promise<PauseReason[]>
   readSnapshot(): Promise<LedgerSnapshot>
   readActivity(): Promise<Activity>
+  /** What stands, the oldest first. */
+  readProblems(limit: number): Promise<Problem[]>
 }
 
 /**
@@ -121,6 +124,7 @@ export async function openOperatorStore(
     shortenPauses: () => shortenPauses(pool),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool),
+    readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
   }
 }

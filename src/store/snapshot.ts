@@ -1,4 +1,4 @@
-import type { PauseReason, State } from '../record.ts'
+import type { PauseReason, ProblemKind, State } from '../record.ts'
 import { states } from '../record.ts'
 import type { Database } from './database.ts'
 import { standingPause } from './standingPause.ts'
@@ -10,6 +10,8 @@ export interface LedgerSnapshot {
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
+  /** How many problems of each kind stand. */
+  problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
 }
@@ -26,6 +28,8 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
         from outboxd.pause where ${standingPause}) as pauses,
+       (select coalesce(json_object_agg(kind, n), '{}') from
+          (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable"`,
   )

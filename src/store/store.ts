@@ -1,11 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import type { MovedPoll, PlannedPoll } from '../record.ts'
+import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
 import { fitSlots, type PauseLadders } from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
+import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
@@ -29,6 +30,7 @@ export interface Store {
   work: Work
   reportDesk: ReportDesk
   upkeep: Upkeep
+  problems: Problems
   queue: Pick<Queue, 'touch' | 'supervise'>
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
@@ -41,6 +43,15 @@ export interface Store {
   /** Announces new outbox rows until the store is closed. */
   listen(onNotice: () => void): void
   close(): Promise<void>
+}
+
+/** What is wrong, kept where `outboxd status` and every instance's metrics find it. */
+export interface Problems {
+  raise(problems: readonly RaisedProblem[]): Promise<void>
+  /** @param subjects null: all of the kind */
+  clear(kind: ProblemKind, subjects: readonly string[] | null): Promise<void>
+  /** Says that exactly these of a kind stand. */
+  replace(kind: ProblemKind, problems: readonly Omit<RaisedProblem, 'kind'>[]): Promise<void>
 }
 
 export interface StoreDeps {
@@ -109,6 +120,11 @@ export async function openStore({
         keyOnFailure: config.keyOnFailure,
         writeSteps: (db: Database, transitions) => writeSteps(shared, db, transitions),
       }),
+      problems: {
+        raise: (problems) => raiseProblems(pool, problems),
+        clear: (kind, subjects) => clearProblems(pool, kind, subjects),
+        replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
+      },
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readPlannedPolls: (limit) => readPlannedPolls(pool, limit),

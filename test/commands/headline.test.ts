@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Affairs, headlines } from '../../src/commands/headline.ts'
 import { estimateBacklog } from '../../src/commands/status.ts'
-import type { State } from '../../src/record.ts'
+import { type Problem, type ProblemKind, problemKinds, type State } from '../../src/record.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 const none: Record<State, number> = {
@@ -19,6 +19,7 @@ const calm: Affairs = {
   outboxWaiting: 0,
   instances: 1,
   pauses: [],
+  problems: [],
   oldestUnsentMs: null,
   oldestAcceptedMs: null,
   nowMs,
@@ -60,6 +61,25 @@ test('the most urgent comes first, the others follow', () => {
   expect(all).toHaveLength(3)
   expect(all[0].words).toContain('No daemon')
   expect(all[2]?.words).toBe('1 record waits for a person (1 rejected): outboxd list shows them.')
+})
+
+test('while a problem stands all is not well, whatever its kind, and each kind is one sentence', () => {
+  const problem = (kind: ProblemKind, subject: string): Problem => ({
+    kind,
+    subject,
+    detail: 'as it was seen',
+    sinceMs: nowMs,
+    seenMs: nowMs,
+    times: 1,
+    retryMs: null,
+  })
+  for (const kind of problemKinds) {
+    const all = headlines({ ...calm, problems: [problem(kind, 'a'), problem(kind, 'b')] })
+    expect(all).toHaveLength(1)
+    expect(all[0].isWell).toBe(false)
+  }
+  const unknown = problem('of a newer version' as ProblemKind, 'x')
+  expect(headlines({ ...calm, problems: [unknown] })[0].words).toBe('of a newer version: as it was seen')
 })
 
 test('the backlog takes one request a record and its polls, at the rate limit', () => {

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
 import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
-import { breaches, endpoints, outcomes, pauseReasons, states } from '../../src/record.ts'
+import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../../src/record.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 
@@ -30,6 +30,7 @@ test('every metric of design.md is there from the start, with every label value 
     ...finishes.map((outcome) => `outboxd_submission_duration_seconds_count{outcome="${outcome}"}`),
     'outboxd_polls_per_transaction_count',
     'outboxd_replays_total',
+    ...problemKinds.map((kind) => `outboxd_problems{kind="${kind}"}`),
     ...breaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
     ...['capture', 'dispatch', 'report', 'reconcile', 'observe', 'schedule'].map(
       (loop) => `outboxd_loop_last_success_timestamp_seconds{loop="${loop}"}`,
@@ -162,6 +163,7 @@ const snapshot: Snapshot = {
   oldestUnsentMs: 1_700_000_000_250,
   oldestAcceptedMs: 1_700_000_001_000,
   pauses: ['throttled', 'unavailable'],
+  problems: { row_skipped: 2 },
   rateCapacity: 100,
   rateAvailable: 99,
 }

@@ -49,7 +49,7 @@ export async function openLedger(): Promise<Ledger> {
     queue,
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.pause, outboxd.instance, outbox`)
+        outboxd.pause, outboxd.instance, outboxd.problem, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {

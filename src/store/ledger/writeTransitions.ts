@@ -1,5 +1,6 @@
 import type { State, Transition } from '../../record.ts'
 import type { Database } from '../database.ts'
+import { storableText } from '../storableText.ts'
 
 /** A transition with what the store adds to it: the next poll's job, where there is one. */
 export interface WritableTransition extends Transition {
@@ -99,11 +100,11 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** Postgres text holds neither NUL nor half a surrogate pair, and the service's words may bring either. */
+/** The service's words may bring what Postgres cannot hold. */
 function storable<T extends object>(step: T): T {
   const entries = Object.entries(step).map(([name, value]) => [
     name,
-    typeof value === 'string' ? value.replaceAll('\0', '\uFFFD').toWellFormed() : value,
+    typeof value === 'string' ? storableText(value) : value,
   ])
   return Object.fromEntries(entries)
 }

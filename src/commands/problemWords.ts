@@ -1,0 +1,50 @@
+import type { Problem, ProblemKind } from '../record.ts'
+import { counted } from './table.ts'
+
+/** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
+const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
+  row_skipped: (rows) =>
+    `${counted(rows.length, 'row')} of the outbox can be neither captured nor rejected (${first(rows)}): outboxd list names each and says why.`,
+  unknown_type: (types) =>
+    `Rows of ${counted(types.length, 'type')} (${first(types)}) wait for an instance that has a mapping file for it.`,
+  report_refused: (rows) =>
+    `The outbox table refuses the outcome of ${counted(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints.`,
+  report_locked: (rows) =>
+    `The outcome of ${counted(rows.length, 'row')} (${first(rows)}) waits for a lock that a session of the ERP holds.`,
+  mark_ineffective: (rows) =>
+    `The outbox table ignores what is written to ${counted(rows.length, 'row')} (${first(rows)}): outboxd check tries one.`,
+  row_conflict: (rows) =>
+    `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before: outboxd show outbox:${rows[0]?.subject} says what to do.`,
+  foreign_outbox: () => 'The ledger belongs to another outbox table, so nothing is captured: outboxd check says which.',
+  ledger_behind: () =>
+    'Rows of the outbox are marked as taken, but the ledger does not know them: see outboxd recover.',
+  duplicate_transaction: (ids) =>
+    `The service gave ${counted(ids.length, 'transaction id')} twice (${first(ids)}): outboxd list --state uncertain shows the records.`,
+  stuck_transaction: (ids) =>
+    `${counted(ids.length, 'transaction')} (${first(ids)}) do not come to an end: outboxd list --state accepted shows them.`,
+  record_pauses: (ids) =>
+    `${counted(ids.length, 'record')} (${first(ids)}) caused pauses again and again: outboxd list.`,
+  mass_refusal: () => 'The service refuses record after record in the same words: outboxd check, then outboxd resume.',
+  loop_failing: (loops) => `A part of the daemon fails again and again (${first(loops)}): its log says why.`,
+  claim_lost: () => 'The ledger’s database has not yet said whether a claim was committed; its records wait.',
+  settings_differ: (settings) => `Daemons on this ledger differ in their settings (${first(settings)}).`,
+  clock_off: () => 'A clock is off: compare the clocks of this host and of the databases.',
+  change_capture: (tables) => `Changes of ${first(tables)} could not be captured: see docs/outbox.md, change capture.`,
+  outbox_history: () => 'The outbox table had a history before outboxd first read it: outboxd check counts it.',
+}
+
+/** One sentence for each kind of problem that stands, in the order of the kinds first seen. */
+export function problemWords(problems: readonly Problem[]): string[] {
+  const kinds = Map.groupBy(problems, ({ kind }) => kind)
+  return [...kinds].map(([kind, standing]) => (words[kind] ?? otherwise)(standing))
+}
+
+/** A newer version of the daemon may know kinds that this one does not. */
+const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
+
+const subjectsShown = 3
+
+function first(problems: readonly Problem[]): string {
+  const shown = problems.slice(0, subjectsShown).map(({ subject }) => subject)
+  return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join(', ')
+}
