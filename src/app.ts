@@ -1,16 +1,18 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { slotLeaseMs } from './dispatch/purse.ts'
-import { startLoops } from './loops.ts'
+import { type Loops, startLoops } from './loops.ts'
 import type { Mappings } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
+import { showError } from './observe/redact.ts'
 import { createWitness } from './observe/witness.ts'
-import { createSending } from './sending.ts'
+import { createSending, type Sending } from './sending.ts'
 import { createServiceClient } from './service/client.ts'
 import { outcomeOf } from './service/outcome.ts'
 import { isPassing } from './store/database.ts'
@@ -26,6 +28,8 @@ export interface AppDeps {
   log: Log
   metrics: Metrics
   version: string
+  /** Aborted while the databases are still waited for, the start is given up. */
+  signal?: AbortSignal
 }
 
 export interface App {
@@ -34,69 +38,118 @@ export interface App {
   stop(): Promise<void>
 }
 
-/** Builds every part of the daemon once, and starts it. @throws Error when a database cannot be used as it is */
+/**
+ * Builds every part of the daemon once, and starts it: listens first and takes on work last, so that a start that fails
+ * has not begun. What was opened by then is closed in order.
+ *
+ * @throws AddressUnusable when it cannot be listened on, Error when a database cannot be used as it is
+ */
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, version } = deps
-  const { requestTimeoutMs } = config.service
-  const instanceId = randomUUID()
-  const store = await openPatiently(
-    { log, clock },
-    {
-      config,
-      outboxTable: deps.outboxTable ?? config.outboxTable,
-      instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
-      leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
-      overdueMs: 2 * requestTimeoutMs + 60_000,
-      onError: (error) => log.warn('a database connection broke', { error }),
-    },
-  )
+  await using opened = new AsyncDisposableStack()
+  const health = startingHealth()
+  const http = await startHttpServer({
+    ...config.http,
+    metrics,
+    live: () => health.live(),
+    ready: () => health.ready(),
+  })
+  opened.defer(() => http.close())
+  log.info('listening', { port: http.port })
+
+  const store = await openPatiently(deps, (why) => health.waitsFor(why))
+  opened.defer(() => store.close())
   const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
+  opened.defer(() => client.close())
   const witness = createWitness({ log, metrics, outcomeOf })
   const sending = createSending({ config, clock, log, metrics, store, client, witness })
-  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending })
-  const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
-  store.listen(loops.capture.wake)
-  const http = await startHttpServer({ ...config.http, metrics, live: loops.live, ready: loops.ready })
-  log.info('running', { port: http.port, version })
+  await store.upkeep.beat()
 
+  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending })
+  opened.defer(() => endWork(deps, sending, loops))
+  const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
+  opened.defer(async () => sweep.stop())
+  store.listen(loops.capture.wake)
+  health.follow(loops)
+  log.info('running', { port: http.port, version })
+  const running = opened.move()
   return {
     http,
     async stop() {
       log.info('stopping')
-      await sweep.stop()
-      await loops.stopTaking()
-      const written = await Promise.race([sending.drained().then(() => true), later(requestTimeoutMs + drainMs)])
-      if (!written)
-        log.error('outcomes could not be written in time: the next instance takes over', { count: sending.inFlight() })
-      await loops.stop()
-      await client.close()
-      await store.close()
-      await http.close()
+      await running.disposeAsync()
       log.info('stopped')
     },
   }
+}
+
+/** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */
+function startingHealth() {
+  let reasons = ['it is starting']
+  let loops: Pick<Loops, 'live' | 'ready'> = { live: () => ({ reasons: [] }), ready: () => ({ reasons }) }
+  return {
+    live: () => loops.live(),
+    ready: () => loops.ready(),
+    waitsFor(why: string) {
+      reasons = [why]
+    },
+    follow(running: Loops) {
+      loops = running
+    },
+  }
+}
+
+/** Stops claiming, lets what is on the wire end and be written, and ends the loops. */
+async function endWork({ config, log }: AppDeps, sending: Sending, loops: Loops): Promise<void> {
+  await loops.stopTaking()
+  const written = await Promise.race([
+    sending.drained().then(() => true),
+    later(config.service.requestTimeoutMs + drainMs),
+  ])
+  if (!written)
+    log.error('outcomes could not be written in time: the next instance takes over', { count: sending.inFlight() })
+  await loops.stop()
 }
 
 /** What is on the wire has its own deadline; this is for writing it. */
 const drainMs = 10_000
 
 function later(ms: number): Promise<false> {
-  return new Promise((resolve) => setTimeout(resolve, ms, false).unref())
+  return setTimeout(ms, false, { ref: false })
 }
 
 const patienceMs = 30_000
 const tryAgainMs = 1_000
 
-/** Opens the databases; one that is just starting, too, is waited for a while. */
-async function openPatiently({ log, clock }: { log: Log; clock: Clock }, deps: StoreDeps): Promise<Store> {
+/**
+ * Opens the databases; one that is just starting, too, is waited for a while.
+ *
+ * @param waitsFor called with what is waited for, in words
+ */
+async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Promise<Store> {
+  const { clock, log, signal } = deps
   const until = clock.nowMs() + patienceMs
   for (;;) {
     try {
-      return await openStore(deps)
+      return await openStore(storeDeps(deps))
     } catch (error) {
       if (!isPassing(error) || clock.nowMs() > until) throw error
       log.warn('a database is away; it is tried again', { error })
-      await new Promise((resolve) => setTimeout(resolve, tryAgainMs))
+      waitsFor(`a database is awaited: ${showError(error).message}`)
+      await setTimeout(tryAgainMs, undefined, { signal })
     }
+  }
+}
+
+function storeDeps({ config, outboxTable, log, version }: AppDeps): StoreDeps {
+  const { requestTimeoutMs } = config.service
+  const instanceId = randomUUID()
+  return {
+    config,
+    outboxTable: outboxTable ?? config.outboxTable,
+    instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+    leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
+    overdueMs: 2 * requestTimeoutMs + 60_000,
+    onError: (error) => log.warn('a database connection broke', { error }),
   }
 }

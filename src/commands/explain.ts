@@ -1,5 +1,6 @@
 import { ConfigInvalid } from '../config.ts'
 import { MappingFilesInvalid } from '../map/loadMappings.ts'
+import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 
 /** What an error means for the person who gave the command: words, and the exit code of design.md, section 10. */
@@ -8,5 +9,6 @@ export function explain(error: unknown): { words: string; exitCode: 1 | 2 } {
   if (error instanceof MappingFilesInvalid) {
     return { words: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
+  if (error instanceof AddressUnusable) return { words: error.message, exitCode: 2 }
   return { words: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }

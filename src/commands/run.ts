@@ -1,5 +1,5 @@
 import type { Command } from 'commander'
-import { startApp } from '../app.ts'
+import { type App, type AppDeps, startApp } from '../app.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { loadMappings } from '../map/loadMappings.ts'
@@ -20,7 +20,7 @@ Any number of instances may run on the same databases.`,
   )
 }
 
-/** Runs until the context's signal is aborted. @throws ConfigInvalid, MappingFilesInvalid, Error when a database is unusable */
+/** Runs until the context's signal is aborted. @throws ConfigInvalid, MappingFilesInvalid, AddressUnusable, Error when a database is unusable */
 export async function run(context: CommandContext): Promise<number> {
   const config = readConfig(context.env)
   let mappings = loadMappings(config.mappingsDir)
@@ -34,7 +34,7 @@ export async function run(context: CommandContext): Promise<number> {
     }
   })
   context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
-  const app = await startApp({
+  const app = await startUntilAborted(context.signal, {
     config,
     outboxTable: loadOutboxFile(config.mappingsDir),
     mappings: () => mappings,
@@ -43,9 +43,21 @@ export async function run(context: CommandContext): Promise<number> {
     metrics: createMetrics({ version }),
     version,
   })
+  if (app === null) return 0
   await aborted(context.signal)
   await app.stop()
   return 0
+}
+
+/** @returns null where it was told to leave before it had begun */
+async function startUntilAborted(signal: AbortSignal, deps: Omit<AppDeps, 'signal'>): Promise<App | null> {
+  try {
+    return await startApp({ ...deps, signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    deps.log.info('told to leave before it had begun')
+    return null
+  }
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -24,6 +24,11 @@ export interface HttpServer {
   close(): Promise<void>
 }
 
+/** The address of HTTP_HOST and HTTP_PORT is taken, or is none of this machine's. */
+export class AddressUnusable extends Error {
+  override name = 'AddressUnusable'
+}
+
 const metricsType = 'text/plain; version=0.0.4; charset=utf-8'
 const wordsType = 'text/plain; charset=utf-8'
 const jsonType = 'application/json; charset=utf-8'
@@ -31,7 +36,7 @@ const jsonType = 'application/json; charset=utf-8'
 /**
  * Serves /metrics, /livez and /readyz (design.md, section 10).
  *
- * @throws Error that names the address when it cannot be listened on
+ * @throws AddressUnusable when it cannot be listened on
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const server = createServer(limits, (request, response) => void answer(deps, request, response))
@@ -67,9 +72,10 @@ async function listen(server: Server, { host, port }: HttpServerDeps): Promise<v
     await once(server, 'listening')
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code
-    throw new Error(`cannot listen on ${host} port ${port} (${why}): set HTTP_HOST and HTTP_PORT to a free address`, {
-      cause,
-    })
+    throw new AddressUnusable(
+      `cannot listen on ${host} port ${port} (${why}): set HTTP_HOST and HTTP_PORT to a free address`,
+      { cause },
+    )
   }
 }
 
