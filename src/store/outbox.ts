@@ -195,6 +195,5 @@ function toMs(iso: string | null | undefined): number | null {
 
 /** What was asked for cannot be an id of this table at all: a word for a bigint, a number for a uuid. */
 function isNoValueOfType(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code
-  return code === '22P02' || code === '22003'
+  return ['22P02', '22003', '22007', '22008', '22023'].includes(String((error as { code?: unknown }).code))
 }

@@ -4,11 +4,11 @@ import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
 /** What the catalog says of a column. */
 export interface Column {
-  /** Without length or precision: bigint, character varying. */
+  /** To compare with: the type below all domains, of any length. A cast to it changes no value: bigint, bpchar, "bit". */
   readonly type: string
-  /** With them: character varying(200). Casting text to it cuts what is too long. */
+  /** To write: with length and precision, such as character varying(200). Casting text to it cuts what is too long. */
   readonly exactType: string
-  /** The type below a domain. */
+  /** To judge by: the type below all domains by its SQL name, such as character. Casting to that would cut to one. */
   readonly baseType: string
   readonly notNull: boolean
 }
@@ -28,10 +28,16 @@ export class OutboxTableUnusable extends Error {
 export async function inspectTable(db: Database, table: OutboxTable): Promise<TableShape> {
   const qualified = [...(table.schema === null ? [] : [table.schema]), table.table].map(quoteIdentifier).join('.')
   const { rows } = await db.query<Column & { name: string; kind: string }>(
-    `select a.attname as name, c.relkind as kind, format_type(a.atttypid, null) as type,
+    `select a.attname as name, c.relkind as kind, format_type(base.type, -1) as type,
        format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
-       format_type(coalesce(nullif(t.typbasetype, 0), a.atttypid), null) as "baseType"
-     from pg_attribute a join pg_type t on t.oid = a.atttypid join pg_class c on c.oid = a.attrelid
+       format_type(base.type, null) as "baseType"
+     from pg_attribute a join pg_class c on c.oid = a.attrelid
+       cross join lateral (
+         with recursive below as (
+           select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
+           union all select oid, typbasetype from below join pg_type on oid = base
+         ) select type from below where base = 0
+       ) base
      where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [qualified],
   )
