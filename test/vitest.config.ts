@@ -1,15 +1,34 @@
 import { defineConfig } from 'vitest/config'
 import ClosingLine from './support/closingLine.ts'
 
+/** What measures, or kills and waits for leases to run out, has the machine to itself, after all the others. */
+const alone = ['bench/**/*.test.ts', 'crash/campaign.test.ts']
+
 export default defineConfig({
   test: {
     root: import.meta.dirname,
-    include: ['**/*.test.ts'],
     globalSetup: ['support/globalSetup.ts'],
     reporters: ['default', new ClosingLine()],
     // Generous, for machines with two busy cores: a condition that comes true ends the wait at once.
     expect: { poll: { timeout: 15_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'behaviour',
+          include: ['**/*.test.ts'],
+          exclude: alone,
+          // Most tests wait for a database, a socket or a process: as many workers as cores would leave these idle.
+          maxWorkers: 4,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
+    ],
   },
 })
