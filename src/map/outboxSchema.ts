@@ -76,6 +76,10 @@ export const outboxFileSchema = z.strictObject({
   schema: z.string().min(1).describe('Without it, wherever the search path finds the table.').optional(),
   table: z.string().min(1).describe('As in the catalog, without quotes: OutboxMessage.'),
   id: column.describe('A column that names the row for ever: bigint, uuid, text.'),
+  id_unique: z
+    .literal('promised')
+    .describe('No two rows have one id, though no index says so: a table partitioned by another column, a view.')
+    .optional(),
   order: column.describe('Rows are taken in this order. Default: the id.').optional(),
   sequence: column
     .describe('With state: none: a column drawn from a sequence as the row is inserted (identity, serial).')
@@ -87,7 +91,9 @@ export const outboxFileSchema = z.strictObject({
   filter: z
     .string()
     .min(1)
-    .describe('A condition in SQL; rows outside it are none of ours. With sequence: on columns that never change.')
+    .describe(
+      'A condition in SQL; rows outside it are none of ours. On the row alone, never on the time, unless rows are marked as they are taken. With sequence: on columns that never change.',
+    )
     .optional(),
   state: z.unknown().optional(),
   write: z.record(z.string(), z.unknown()).describe('Column: what outboxd writes into it.').optional(),

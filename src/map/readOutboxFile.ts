@@ -14,6 +14,7 @@ export interface OutboxFile {
   schema: string | null
   table: string
   id: string
+  idPromised: boolean
   order: string | null
   sequence: string | null
   type: { kind: 'constant'; type: string } | { kind: 'column'; column: string; values: Map<string, string> }
@@ -76,7 +77,24 @@ class Reader {
     const state = pieces.state === 'none' ? null : pieces.state
     const { schema = null, table, id, order = null, sequence = null, key = null, filter = null, channel = null } = top
     const { type, createdAt, payload, write } = pieces
-    return { file, schema, table, id, order, sequence, type, key, createdAt, payload, filter, state, write, channel }
+    const idPromised = top.id_unique !== undefined
+    return {
+      file,
+      schema,
+      table,
+      id,
+      idPromised,
+      order,
+      sequence,
+      type,
+      key,
+      createdAt,
+      payload,
+      filter,
+      state,
+      write,
+      channel,
+    }
   }
 
   /** What only makes sense together. */

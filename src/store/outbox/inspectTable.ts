@@ -1,5 +1,8 @@
+import type pg from 'pg'
 import type { Database } from '../database.ts'
 import { quoteIdentifier } from '../database.ts'
+import { findFilterProblems } from './findFilterProblems.ts'
+import { findIdProblems } from './findIdProblems.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
 /** What the catalog says of a column. */
@@ -25,7 +28,7 @@ export class OutboxTableUnusable extends Error {
 }
 
 /** Looks the table up in the catalog. @throws OutboxTableUnusable where it cannot be read as described */
-export async function inspectTable(db: Database, table: OutboxTable): Promise<TableShape> {
+export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<TableShape> {
   const qualified = [...(table.schema === null ? [] : [table.schema]), table.table].map(quoteIdentifier).join('.')
   const { rows } = await db.query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, format_type(base.type, -1) as type,
@@ -53,6 +56,10 @@ export async function inspectTable(db: Database, table: OutboxTable): Promise<Ta
   const problems = findProblems(table, columns)
   if (table.sequence !== null && problems.length === 0)
     problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
+  if (problems.length === 0) {
+    problems.push(...(await findIdProblems(db, qualified, table)))
+    problems.push(...(await findFilterProblems(db, qualified, table)))
+  }
   if (problems.length === 0) return { qualified, columns }
   throw new OutboxTableUnusable(problems.map((problem) => `${described}: the table ${qualified} ${problem}`).join('\n'))
 }

@@ -11,6 +11,8 @@ export interface OutboxTable {
   readonly schema: string | null
   readonly table: string
   readonly id: string
+  /** The description promises that ids are unique: believed only where the catalog cannot say it. */
+  readonly idPromised: boolean
   /** Rows are taken in this column's order. */
   readonly order: string | null
   /** A column that the database draws from a sequence as it inserts the row: lets the ledger remember a position. */
@@ -68,6 +70,7 @@ export function standardTable(name: string, states: readonly State[], channel: s
     schema: parts.length > 1 ? (parts[0] ?? null) : null,
     table: parts.at(-1) ?? name,
     id: 'id',
+    idPromised: false,
     order: 'id',
     sequence: null,
     type: { kind: 'column', column: 'type', values: new Map() },
