@@ -64,9 +64,9 @@ export function createSending({ config, clock, log, metrics, store, client, witn
     clock,
     refreshMs: config.service.tokenRefreshMs,
     breached: metrics.breach,
-    async requestToken() {
-      const answered = await client.requestToken()
-      witness.requested('token', answered.answer)
+    async requestToken(mayLeave) {
+      const answered = await client.requestToken(mayLeave)
+      if (answered !== null) witness.requested('token', answered.answer)
       return answered
     },
     async spendSlot(request): Promise<TokenAnswer | 'no-slot'> {
@@ -74,10 +74,11 @@ export function createSending({ config, clock, log, metrics, store, client, witn
       tokenPurse.add(await store.work.takeSlots(1), ageMs)
       if (tokenPurse.available() === 0) return 'no-slot'
       const permit = tokenPurse.draw('poll')
-      return request().finally(() => {
+      const answered = await request(permit.isGood).finally(() => {
         permit.done()
         void settler.add(nothing)
       })
+      return answered ?? 'no-slot'
     },
   })
 

@@ -43,8 +43,9 @@ for (let i = 0; i < waiting.length; i += 1000)
     'submit',
     waiting.slice(i, i + 1000).map(({ id }) => ({ data: { id } })),
   )
-const { token } = await client.requestToken()
-const accessToken = token?.accessToken ?? ''
+const always = () => true
+const asked = await client.requestToken(always)
+const accessToken = asked?.token?.accessToken ?? ''
 
 process.stdout.write('"event":"running"\n')
 await boss.work<{ id: string }>('submit', options, (jobs) => Promise.all(jobs.map(({ data }) => submit(data.id))))
@@ -60,8 +61,8 @@ async function submit(id: string): Promise<void> {
   const record = { ...rows[0], outboxId: id, unreadable: null, createdAt: null }
   const mapped = mapOutboxRecord(mappings, record, id)
   if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
-  const answer = await client.send({ endpoint: 'submit', body: mapped.body, idempotencyKey: null }, accessToken)
-  const transactionId = submittedId('data', answer.kind === 'response' ? answer.json : null)
+  const answer = await client.send({ endpoint: 'submit', body: mapped.body, idempotencyKey: null }, accessToken, always)
+  const transactionId = submittedId('data', answer?.kind === 'response' ? answer.json : null)
   if (transactionId === null) throw new Error('no transactionId')
   await pool.query(`update outbox set status = 'accepted', transaction_id = $2, updated_at = now() where id = $1`, [
     id,
@@ -71,8 +72,12 @@ async function submit(id: string): Promise<void> {
 }
 
 async function ask({ id, transactionId }: Asked): Promise<void> {
-  const answer = await client.send({ endpoint: 'status', body: transactionId, idempotencyKey: null }, accessToken)
-  const status = transactionStatus('data', answer.kind === 'response' ? answer.json : null)?.status
+  const answer = await client.send(
+    { endpoint: 'status', body: transactionId, idempotencyKey: null },
+    accessToken,
+    always,
+  )
+  const status = transactionStatus('data', answer?.kind === 'response' ? answer.json : null)?.status
   if (status === 'completed')
     await pool.query(`update outbox set status = 'completed', updated_at = now() where id = $1`, [id])
   else await boss.send('ask', { id, transactionId }, { startAfter: pollAfterSeconds })

@@ -10,6 +10,8 @@ import { counted, printable } from './table.ts'
 
 export interface CheckOptions {
   json?: boolean
+  /** Ask the service though the ledger cannot say whether the budget allows it. */
+  askAnyway?: boolean
 }
 
 /** What came of looking at one thing: fine, fine with a remark, or a problem and what to do next. */
@@ -23,11 +25,13 @@ export function describeCheck(command: Command): Command {
   return command
     .description('look at everything the daemon needs and say in words what is wrong')
     .option('--json', 'as JSON')
+    .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
     .addHelpText(
       'after',
       `
 Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
-does not exist. That is two requests, paid for from the budget. Changes nothing.
+does not exist. That is two requests, paid for from the budget; where the ledger
+cannot be read they are not made, unless with --ask-anyway. Changes nothing.
 The exit code is 1 where something is wrong, and 2 where the configuration is.`,
     )
 }
@@ -51,7 +55,8 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
     found(await orProblem('outbox', () => checkOutbox(storeConfig)))
     found(await orProblem('mappings', async () => checkMappings(storeConfig)))
   }
-  if (config !== null) for (const finding of await checkService(config, context.signal)) found(finding)
+  if (config !== null)
+    for (const finding of await checkService(config, context.signal, options.askAnyway ?? false)) found(finding)
 
   const problems = findings.filter(({ isOk }) => !isOk).length
   if (options.json)

@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { slotLeaseMs } from '../dispatch/purse.ts'
-import type { Answer } from '../record.ts'
+import { slotLeaseMs, slotReachMs } from '../dispatch/purse.ts'
+import type { Answer, ServiceRequest } from '../record.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { readAnswer } from '../service/reading.ts'
@@ -17,56 +17,59 @@ const requests = 2
 const slotsWithinMs = 10_000
 const slotsAgainMs = 500
 
-/** Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from. */
-export async function checkService(config: Config, signal: AbortSignal): Promise<Finding[]> {
-  const loan = await waitForSlots(config, signal)
-  if (loan.kind === 'none-free') return [notAsked]
+/**
+ * Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from;
+ * where nobody can know what a daemon has spent it asks only if told so.
+ */
+export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<Finding[]> {
+  const { loan, ageMs } = await waitForSlots(config, signal)
+  if (loan.kind === 'none-free') return [notAsked(noneFree)]
+  if (loan.kind === 'unknown' && !askAnyway) return [notAsked(unknown)]
   const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
+  const { requestTimeoutMs } = config.service
+  const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
-    return await ask(client)
+    return await ask(client, mayLeave)
   } finally {
     await client.close()
     if (loan.kind === 'loan') await loan.giveBack()
   }
 }
 
-const notAsked: Finding = {
-  what: 'service',
-  isOk: true,
-  words: `not asked, as no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`,
-}
+const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
+const unknown =
+  'the ledger cannot be read, so nobody knows what a daemon has spent; outboxd check --ask-anyway asks all the same'
+const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
 
-async function waitForSlots(config: Config, signal: AbortSignal): Promise<SlotLoan> {
+/** It is no problem of the service's, and yet nobody may take it for a success. */
+const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, words: `not asked: ${why}` })
+
+async function waitForSlots(config: Config, signal: AbortSignal): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
   const permits = Math.min(requests, config.rateLimit.requests)
   const leaseMs = slotLeaseMs(windowMs, requests * config.service.requestTimeoutMs)
   const elapsedMs = systemClock.stopwatch()
   for (;;) {
-    const loan = await borrow(config.stateDatabaseUrl, { permits, leaseMs, windowMs })
-    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return loan
+    const ageMs = systemClock.stopwatch()
+    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, leaseMs, windowMs })
+    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
     await wait(slotsAgainMs)
   }
 }
 
-/** Without a ledger nobody else can be spending: its own finding says what is wrong with it. */
-async function borrow(...args: Parameters<typeof borrowSlots>): Promise<SlotLoan> {
-  try {
-    return await borrowSlots(...args)
-  } catch {
-    return { kind: 'no-budget' }
-  }
-}
-
-async function ask(client: ServiceClient): Promise<Finding[]> {
-  const { answer, token } = await client.requestToken()
+async function ask(client: ServiceClient, mayLeave: () => boolean): Promise<Finding[]> {
+  const asked = await client.requestToken(mayLeave)
+  if (asked === null) return [notAsked(tooLate)]
+  const { answer, token } = asked
   if (token === null) return [{ what: 'token', isOk: false, words: decideToken(answer).detail }]
   const lifetime =
     token.lifetimeMs === null
       ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
       : `good for ${showDuration(token.lifetimeMs)}`
   const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
-  const call = await client.send({ endpoint: 'status', body: randomUUID(), idempotencyKey: null }, token.accessToken)
-  return [{ what: 'token', isOk: true, words: granted }, judgeCall(call)]
+  const harmless: ServiceRequest = { endpoint: 'status', body: randomUUID(), idempotencyKey: null }
+  const call = await client.send(harmless, token.accessToken, mayLeave)
+  return [{ what: 'token', isOk: true, words: granted }, call === null ? notAsked(tooLate) : judgeCall(call)]
 }
 
 /** The transaction that is asked for does not exist: whatever says so in the service's own words is as good as a success. */

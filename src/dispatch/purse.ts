@@ -21,16 +21,20 @@ export interface Purse {
   takeSpent(): SpentSlot[]
 }
 
-/** How long a slot may be used after it was taken, and how long a permit is good after that, as parts of the window. */
-const holdShare = 1 / 60
-const graceShare = 1 / 12
-
 /**
- * For how long slots have to be taken so that even the last answer to a request made with them comes before they are
- * free, plus one window.
+ * For how long a slot is kept to be used up, and for how long a permit of it is good, both from its taking. Parts of the
+ * window, but no less than a claim may take that has ten round trips to a database 200 ms away.
  */
+const holdMs = (windowMs: number) => Math.max(windowMs / 60, 500)
+const goodMs = (windowMs: number) => holdMs(windowMs) + Math.max(windowMs / 12, 2_000)
+
+/** How long after a slot was taken the last answer to a request made with it comes, at most. */
+export const slotReachMs = (windowMs: number, requestTimeoutMs: number): number =>
+  Math.ceil(goodMs(windowMs)) + requestTimeoutMs
+
+/** For how long slots have to be taken: until everything made with them has arrived, and then one window. */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  Math.ceil(windowMs * (1 + holdShare + graceShare)) + requestTimeoutMs
+  slotReachMs(windowMs, requestTimeoutMs) + windowMs
 
 interface HeldSlot extends Slot {
   left: number
@@ -47,7 +51,7 @@ interface HeldSlot extends Slot {
  */
 export function createPurse(windowMs: number): Purse {
   const held = new Set<HeldSlot>()
-  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < windowMs * holdShare
+  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < holdMs(windowMs)
 
   const spent = () => [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))
 
@@ -63,7 +67,7 @@ export function createPurse(windowMs: number): Purse {
       slot.unanswered += 1
       if (spentOn === 'submission') slot.submissions += 1
       return {
-        isGood: () => slot.ageMs() < windowMs * (holdShare + graceShare),
+        isGood: () => slot.ageMs() < goodMs(windowMs),
         done: () => {
           slot.unanswered -= 1
         },

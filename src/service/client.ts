@@ -22,10 +22,15 @@ export interface TokenAnswer {
 
 /** The service over HTTP (interface.md, 4). Sends and reports; what an answer means is decided elsewhere. */
 export interface ServiceClient {
-  /** Sends one request, once. Never throws for what the service or the network does. */
-  send(request: ServiceRequest, accessToken: string): Promise<Answer>
-  /** Asks for a token, once (interface.md, 4.1). */
-  requestToken(): Promise<TokenAnswer>
+  /**
+   * Sends one request, once. Never throws for what the service or the network does.
+   *
+   * @param mayLeave asked when its first byte is about to leave, however long the connection took
+   * @returns null where it was not to leave any more, and has not
+   */
+  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  /** Asks for a token, once (interface.md, 4.1); as `send` does. */
+  requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>
 }
@@ -50,13 +55,14 @@ export function createServiceClient({ service, maxInFlight, clock }: ServiceClie
   const issuer = endpointAt(service.authUrl)
 
   return {
-    async send(request, accessToken) {
-      const answer = await http.exchange(apiRequest(api, request, accessToken))
-      return answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
+    async send(request, accessToken, mayLeave) {
+      const answer = await http.exchange({ ...apiRequest(api, request, accessToken), mayLeave })
+      return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
     },
 
-    async requestToken() {
-      const answer = await http.exchange(tokenRequest(issuer, service))
+    async requestToken(mayLeave) {
+      const answer = await http.exchange({ ...tokenRequest(issuer, service), mayLeave })
+      if (answer === null) return null
       if (answer.kind === 'response' && answer.status >= 200 && answer.status < 300)
         return readToken(answer, service.expiresInUnitMs, clock.nowMs())
       return { answer: answerFrom(answer, [service.clientSecret], clock.nowMs()), token: null }
@@ -82,11 +88,13 @@ const paths = {
 // An identity encoding alone: anything else could unpack to more than we are ready to read.
 const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
+type Unpermitted = Omit<HttpRequest, 'mayLeave'>
+
 /**
  * The request on the wire. `Idempotency-Key` is the uuid in double quotes: draft-ietf-httpapi-idempotency-key-header
  * makes it a structured-field string (RFC 8941, 3.3.3).
  */
-function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest, accessToken: string): HttpRequest {
+function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest, accessToken: string): Unpermitted {
   const path = api.prefix + paths[request.endpoint]
   const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
   if (request.endpoint === 'status' || request.endpoint === 'order_status') {
@@ -103,7 +111,7 @@ function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest,
   }
 }
 
-function tokenRequest(issuer: ReturnType<typeof endpointAt>, service: Config['service']): HttpRequest {
+function tokenRequest(issuer: ReturnType<typeof endpointAt>, service: Config['service']): Unpermitted {
   const form = { grant_type: 'client_credentials', client_id: service.clientId, client_secret: service.clientSecret }
   return {
     method: 'POST',

@@ -1,5 +1,6 @@
-import { Agent, type Dispatcher } from 'undici'
+import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
+import { skipInterim } from './interim.ts'
 import { describeFault, isTimeout } from './networkFault.ts'
 
 /** One HTTP/1.1 request. `path` begins with a slash and is sent as it stands. */
@@ -9,6 +10,8 @@ export interface HttpRequest {
   path: string
   headers: Record<string, string>
   body: string | null
+  /** Asked when the request begins to leave, which a handshake may have put off: where not, it does not. */
+  mayLeave(): boolean
 }
 
 /** What came back, as bytes on the wire: nothing decoded but the text. */
@@ -27,7 +30,8 @@ export type HttpAnswer =
   | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network'; detail: string; tookMs: number }
 
 export interface Http {
-  exchange(request: HttpRequest): Promise<HttpAnswer>
+  /** @returns null where the request was not to leave any more */
+  exchange(request: HttpRequest): Promise<HttpAnswer | null>
   /** Lets the requests on the wire finish (each ends by its deadline) and closes the connections. */
   close(): Promise<void>
 }
@@ -63,7 +67,8 @@ export function createHttp(deps: HttpDeps): Http {
 }
 
 function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
-  const given = Object.entries(tls).filter(([, pem]) => pem !== null)
+  const given = Object.fromEntries(Object.entries(tls).filter(([, pem]) => pem !== null))
+  const connect = buildConnector({ ...given, allowH2: false, timeout: Math.min(timeoutMs, 10_000) })
   return new Agent({
     allowH2: false,
     pipelining: 1,
@@ -71,16 +76,17 @@ function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
     // The deadline below is the only clock: these two would let a dripping answer run for ever.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { ...Object.fromEntries(given), timeout: Math.min(timeoutMs, 10_000) },
+    connect: (options, callback) =>
+      connect(options, (...[error, socket]) => (error ? callback(error, null) : callback(null, skipInterim(socket)))),
   })
 }
 
-function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer> {
+function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {
   return new Promise((resolve) => {
     const tookMs = deps.clock.stopwatch()
-    const answer = new AnswerReader((outcome) => {
+    const answer = new AnswerReader(request.mayLeave, (outcome) => {
       clearTimeout(deadline)
-      resolve({ ...outcome, tookMs: tookMs() })
+      resolve(outcome && { ...outcome, tookMs: tookMs() })
     })
     const deadline = setTimeout(() => answer.giveUp(deps.timeoutMs), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
@@ -97,10 +103,12 @@ type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'too
 /**
  * Follows one request. Whether it began to leave is known exactly, for as long as this process lives: undici calls
  * `onRequestStart` in the same turn in which it writes the first byte (and publishes `undici:client:sendHeaders`),
- * once it has a connection, and never without it. A request that was given up before is aborted there, unsent.
+ * once it has a connection, and never without it. A request that was given up before, or that may not leave any more, is
+ * aborted there, unsent.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
-  readonly #settle: (outcome: Outcome) => void
+  readonly #mayLeave: () => boolean
+  readonly #settle: (outcome: Outcome | null) => void
   #settled = false
   #sent = false
   #controller: Dispatcher.DispatchController | null = null
@@ -109,7 +117,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #bytes = 0
 
-  constructor(settle: (outcome: Outcome) => void) {
+  constructor(mayLeave: () => boolean, settle: (outcome: Outcome | null) => void) {
+    this.#mayLeave = mayLeave
     this.#settle = settle
   }
 
@@ -121,6 +130,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
+    if (!this.#mayLeave()) this.#end(null)
     if (this.#settled) controller.abort(new Error('given up before it was sent'))
     else this.#sent = true
   }
@@ -162,7 +172,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
     this.#end({ kind: 'response', status: this.#status, headers: this.#headers, text, unreadable })
   }
 
-  #end(outcome: Outcome): void {
+  #end(outcome: Outcome | null): void {
     if (this.#settled) return
     this.#settled = true
     this.#chunks = []

@@ -26,9 +26,9 @@ interface TokensDeps {
   clock: Clock
   /** How long before its end a token is renewed; half of its lifetime where that is shorter. */
   refreshMs: number
-  requestToken(): Promise<TokenAnswer>
-  /** Makes the request if the budget has a slot for it, and says so where it has none. */
-  spendSlot(request: () => Promise<TokenAnswer>): Promise<TokenAnswer | 'no-slot'>
+  requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
+  /** Makes the request if the budget has a slot for it, and says so where it has none, or none any more. */
+  spendSlot(request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>): Promise<TokenAnswer | 'no-slot'>
   breached(kind: Breach): void
 }
 
@@ -53,7 +53,7 @@ export function createTokens(deps: TokensDeps): Tokens {
   async function fetch(): Promise<TokenVerdict> {
     // Its life is counted from before the request, so that a slow answer cannot make it look younger than it is.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
-    const fetched = await deps.spendSlot(() => deps.requestToken())
+    const fetched = await deps.spendSlot(deps.requestToken)
     if (fetched === 'no-slot') return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)

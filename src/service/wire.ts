@@ -6,13 +6,16 @@ import { z } from 'zod'
 import type { Resource } from '../record.ts'
 import { textOf } from './readJson.ts'
 
-/** An id as the service gave it. One that no URL or log line can hold counts as none. */
+/**
+ * An id as the service gave it. One that no URL or log line can hold counts as none: `.` and `..` are taken out of a path
+ * even where they are percent-encoded (RFC 3986, 5.2.4 and 6.2.2), and then another address would be asked.
+ */
 const id = z.preprocess(
   textOf,
   z
     .string()
     .max(255)
-    .regex(/^[^\p{Cc}\p{Cs}\uFFFD]+$/u),
+    .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u),
 )
 
 /** interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */

@@ -26,6 +26,14 @@ export async function fitSlots(db: Database, limit: number): Promise<void> {
   )
 }
 
+/** Whether a budget has been set up here: there is a table of slots, with slots in it. */
+export async function hasSlots(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ slots: string | null }>(`select to_regclass('outboxd.slot') as slots`)
+  if (rows[0]?.slots === null) return false
+  const { rowCount } = await db.query('select from outboxd.slot where permits > 0 limit 1')
+  return (rowCount ?? 0) > 0
+}
+
 /**
  * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `leaseMs`: longer than
  * the request can last, plus the window, for the case that nobody lives to give it back.

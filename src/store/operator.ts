@@ -150,24 +150,29 @@ export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>)
 export type SlotLoan =
   | { kind: 'loan' /** After the answers: used slots are free again one window later. */; giveBack(): Promise<void> }
   | { kind: 'none-free' }
-  /** No daemon has set the budget up yet, so nobody else spends from it. */
+  /** There is a ledger's database and no budget in it: no daemon has set it up yet, so nobody else spends from it. */
   | { kind: 'no-budget' }
+  /** Nobody can say what a daemon has spent. */
+  | { kind: 'unknown' }
 
-/** Takes slots for requests that are no submission's. @throws DatabaseUnusable where the ledger is not there */
+/** Takes slots for requests that are no submission's. */
 export async function borrowSlots(
   url: string,
   { permits, leaseMs, windowMs }: { permits: number; leaseMs: number; windowMs: number },
 ): Promise<SlotLoan> {
   const onBudget = <T>(look: (db: Database) => Promise<T>) =>
     inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
-  return onBudget(async (db) => {
-    const { rateCapacity } = await readSnapshot(db)
-    if (rateCapacity === 0) return { kind: 'no-budget' }
-    const slots = await budget.takeSlots(db, permits, leaseMs, randomUUID())
-    const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
-    if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-      return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true), windowMs)) }
-    await budget.giveBack(db, spent(false), windowMs)
-    return { kind: 'none-free' }
-  })
+  try {
+    return await onBudget(async (db) => {
+      if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
+      const slots = await budget.takeSlots(db, permits, leaseMs, randomUUID())
+      const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
+      if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
+        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true), windowMs)) }
+      await budget.giveBack(db, spent(false), windowMs)
+      return { kind: 'none-free' }
+    })
+  } catch {
+    return { kind: 'unknown' } // check's finding about the ledger says why
+  }
 }

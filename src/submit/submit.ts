@@ -5,7 +5,8 @@ import { decideSubmit, type SubmitLimits } from './decide.ts'
 export interface SubmitDeps {
   policy: UncertainPolicy
   limits: SubmitLimits
-  send(request: ServiceRequest, accessToken: string): Promise<Answer>
+  /** @returns null where it was not to leave any more */
+  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   read(answer: Answer, resource: Resource): { submittedId: string | null; pause: PauseCall | null; said: string }
   firstPollMs(resource: Resource): number
   newKey(): string
@@ -14,7 +15,8 @@ export interface SubmitDeps {
 /**
  * Sends one submission that is committed to the wire, and works out what its answer means. Writes nothing.
  *
- * @param isGood whether its slot may still be used: a process that was stopped in between must not send
+ * @param isGood whether its slot may still be used: a process that was stopped in between, or a connection that took too
+ * long to come about, must not send
  */
 export async function submit(
   deps: SubmitDeps,
@@ -22,15 +24,13 @@ export async function submit(
   accessToken: string,
   isGood: () => boolean,
 ): Promise<Worked> {
-  if (!isGood()) return { step: neverSent('the process was stopped for too long'), answer: null, breach: null }
-  const answer = await deps.send(
-    {
-      endpoint: submission.resource === 'orders' ? 'order' : 'submit',
-      body: submission.body,
-      idempotencyKey: submission.idempotencyKey,
-    },
-    accessToken,
-  )
+  const request: ServiceRequest = {
+    endpoint: submission.resource === 'orders' ? 'order' : 'submit',
+    body: submission.body,
+    idempotencyKey: submission.idempotencyKey,
+  }
+  const answer = isGood() ? await deps.send(request, accessToken, isGood) : null
+  if (answer === null) return { step: neverSent('its slot’s time had run out'), answer, breach: null }
   return judge(deps, submission, answer)
 }
 

@@ -4,7 +4,8 @@ import { decideTrack, type TrackLimits, type TrackReading } from './decide.ts'
 
 export interface TrackDeps {
   limits: TrackLimits
-  send(request: ServiceRequest, accessToken: string): Promise<Answer>
+  /** @returns null where it was not to leave any more */
+  send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   read(answer: Answer, resource: Resource): TrackReading
   /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
@@ -18,17 +19,14 @@ export async function track(
   accessToken: string,
   isGood: () => boolean,
 ): Promise<Worked> {
-  if (!isGood())
-    return { step: neverAsked(submission, 'the process was stopped for too long'), answer: null, breach: null }
   const transactionId = submission.transactionId ?? submission.id
-  const answer = await deps.send(
-    {
-      endpoint: submission.resource === 'orders' ? 'order_status' : 'status',
-      body: transactionId,
-      idempotencyKey: null,
-    },
-    accessToken,
-  )
+  const request: ServiceRequest = {
+    endpoint: submission.resource === 'orders' ? 'order_status' : 'status',
+    body: transactionId,
+    idempotencyKey: null,
+  }
+  const answer = isGood() ? await deps.send(request, accessToken, isGood) : null
+  if (answer === null) return { step: neverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
     history: {

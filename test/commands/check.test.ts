@@ -18,7 +18,7 @@ afterAll(async () => {
 })
 beforeEach(() => scene.reset())
 
-async function run(env: Record<string, string> = {}, json = false) {
+async function run(env: Record<string, string> = {}, json = false, askAnyway = false) {
   const context = scene.context(null, {
     SERVICE_BASE_URL: service.sandbox.url,
     SERVICE_AUTH_URL: service.sandbox.url,
@@ -27,7 +27,7 @@ async function run(env: Record<string, string> = {}, json = false) {
     RATE_LIMIT_REQUESTS: '500',
     ...env,
   })
-  const code = await check(context, { json })
+  const code = await check(context, { json, askAnyway })
   return { code, printed: context.printed(), said: context.said() }
 }
 
@@ -51,6 +51,24 @@ test('where all is well each line says ok, and the two requests were paid for', 
 test('before a budget is set up it asks all the same', async () => {
   await scene.ledger.pool.query('truncate outboxd.slot')
   expect((await run()).code).toBe(0)
+})
+
+const requestsMade = async () => {
+  const ledger = await fetch(`${service.sandbox.url}/_sandbox/ledger?limit=1000`)
+  return ((await ledger.json()) as { rows: unknown[] }).rows.length
+}
+
+test('where the ledger cannot be read nobody knows what a daemon has spent: nothing is asked, which is not ok', async () => {
+  const away = { STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' }
+  const before = await requestsMade()
+  const { code, printed } = await run(away)
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}service: not asked: the ledger cannot be read.* --ask-anyway/)
+  expect(printed).not.toContain('ok       token')
+  expect(await requestsMade()).toBe(before)
+  const anyway = await run(away, false, true)
+  expect(anyway.printed).toContain('ok       service')
+  expect(await requestsMade()).toBe(before + 2)
 })
 
 test('wrong credentials are the token’s problem', async () => {

@@ -12,6 +12,7 @@ import {
   clientFor,
   json,
   later,
+  permittedClientFor,
   responded,
   secret,
   startServer,
@@ -261,6 +262,26 @@ describe('whether it was sent', () => {
     const url = `https://localhost:${await listening(silent)}`
     const answer = await clientFor(url, { requestTimeoutMs: 200 }).send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: false, cause: 'timeout' })
+  })
+
+  test('a handshake that takes longer than the permit lasts sends nothing', async () => {
+    const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
+    let received = 0
+    server.on('request', (_request, response) => {
+      received++
+      response.end(JSON.stringify(accepted))
+    })
+    const proxy = await startFaultProxy({ target: { host: '127.0.0.1', port: await listening(server) } })
+    later(() => proxy.close())
+    const client = permittedClientFor(`https://localhost:${proxy.port}`, { ca: tls('cert.pem') })
+    let isGood = true
+    await proxy.setFault({ kind: 'hold' })
+    const answer = client.send(submitRequest, accessToken, () => isGood)
+    await proxy.struck()
+    isGood = false
+    await proxy.setFault(null)
+    expect(await answer).toBeNull()
+    expect(received).toBe(0)
   })
 
   test('a GET whose kept-alive connection was cut before it is asked on a new one', async () => {

@@ -157,7 +157,7 @@ function setup() {
     },
     async spendSlot(request) {
       if (budget.broken) throw new Error('the database is away')
-      return budget.slots-- > 0 ? request() : 'no-slot'
+      return (budget.slots-- > 0 ? await request(() => true) : null) ?? 'no-slot'
     },
   })
   const issuer = {

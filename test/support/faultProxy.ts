@@ -27,6 +27,10 @@ export type Fault =
   | { kind: 'hang-after-request' }
   /** Stays open; from now on nothing passes either way, not even a close. */
   | { kind: 'half-open' }
+  /** Everything waits, both ways, until the fault is switched off or another on. */
+  | { kind: 'hold' }
+  /** Every packet comes so much later, both ways. */
+  | { kind: 'delay'; ms: number }
   /** Both ways in pieces of so many bytes. */
   | { kind: 'slice'; bytes: number }
   /** The answer's headers at once, then its body byte by byte, one every so many milliseconds. */
@@ -106,6 +110,8 @@ interface Faults {
   set(fault: Fault | null, times: number): void
   strike(): void
   struck(times: number): Promise<void>
+  /** Resolves when another fault is set, or none. */
+  changed(): Promise<void>
 }
 
 function createFaults(): Faults {
@@ -113,12 +119,15 @@ function createFaults(): Faults {
   let left = 0
   let strikes = 0
   let waiting: { times: number; resolve: () => void }[] = []
+  let change = Promise.withResolvers<void>()
   return {
     current: () => (left > 0 ? fault : null),
     set(next, times) {
       fault = next
       left = times
       strikes = 0
+      change.resolve()
+      change = Promise.withResolvers<void>()
     },
     strike() {
       left--
@@ -130,6 +139,7 @@ function createFaults(): Faults {
       if (strikes >= times) return Promise.resolve()
       return new Promise((resolve) => waiting.push({ times, resolve }))
     },
+    changed: () => change.promise,
   }
 }
 
@@ -196,6 +206,13 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
         return
       case 'hang-after-request':
         return direction === 'request' ? send(chunk) : undefined
+      case 'hold':
+        await faults.changed()
+        stuck = null
+        return send(chunk)
+      case 'delay':
+        await after(fault.ms)
+        return send(chunk)
       case 'slice':
         return sendPieces(chunk, fault.bytes, send, nextTurn)
       case 'drip': {
@@ -241,7 +258,7 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
 
 /** A fault that concerns the answer alone leaves the request in peace, and the other way round. */
 function strikesOn({ kind }: Fault, direction: Direction): boolean {
-  if (kind === 'slice' || kind === 'half-open') return true
+  if (['slice', 'half-open', 'hold', 'delay'].includes(kind)) return true
   const onAnswer = ['cut-after-request', 'reset-after-request', 'cut-during-answer', 'hang-after-request', 'drip']
   return onAnswer.includes(kind) === (direction === 'answer')
 }

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import pg from 'pg'
 import { startApp } from '../../../src/app.ts'
-import { systemClock } from '../../../src/clock.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
 import { readConfig } from '../../../src/config.ts'
 import { loadMappings } from '../../../src/map/loadMappings.ts'
 import { createLog } from '../../../src/observe/log.ts'
@@ -41,7 +41,7 @@ export interface Rig extends AsyncDisposable {
   /** Environment of a daemon. */
   env: Record<string, string>
   /** Starts a daemon in this process. */
-  start(env?: Record<string, string>): Promise<Daemon>
+  start(env?: Record<string, string>, clock?: Clock): Promise<Daemon>
   /** Inserts a record of type data whose body holds `marker`. @returns its outbox id */
   insert(marker: string, more?: { key?: string; type?: string; field2?: string; customerId?: string }): Promise<string>
   fate(marker: string): Promise<Fate>
@@ -101,8 +101,8 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
     service,
     postgres,
     env,
-    async start(more = {}) {
-      const daemon = await startDaemon({ ...env, ...more })
+    async start(more = {}, clock = systemClock) {
+      const daemon = await startDaemon({ ...env, ...more }, clock)
       daemons.add(daemon)
       return daemon
     },
@@ -158,13 +158,13 @@ function daemonEnvironment(databaseUrl: string, serviceUrl: string): Record<stri
   }
 }
 
-async function startDaemon(env: Record<string, string>): Promise<Daemon> {
+async function startDaemon(env: Record<string, string>, clock: Clock): Promise<Daemon> {
   const config = readConfig(env)
   const mappings = loadMappings(config.mappingsDir)
   const app = await startApp({
     config,
     mappings: () => mappings,
-    clock: systemClock,
+    clock,
     log: createLog(config.logLevel),
     metrics: createMetrics({ version: 'test' }),
     version: 'test',
