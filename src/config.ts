@@ -38,6 +38,19 @@ const serviceUrl = z
   .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
   .transform((text) => text.replace(/\/+$/, ''))
 
+/** Ends of an address that we append ourselves: with them every request would go where nothing is. */
+const appended = {
+  base: /\/(?:api(?:\/v1(?:\/(?:data|orders))?)?|oauth\/token)$/i,
+  auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
+}
+
+/** An address as the service's interface writes it, without the paths that stand beside it there. */
+const addressWithout = (end: RegExp, path: string) =>
+  serviceUrl.refine((address) => !end.test(address), {
+    error: ({ input: address }) =>
+      `must not end in ${end.exec(String(address))?.[0]}: ${path} is appended to it, so set ${String(address).replace(end, '')}`,
+  })
+
 const file = z.string().min(1, 'must name a file')
 const name = z.string().min(1, 'must not be empty')
 
@@ -57,8 +70,14 @@ export const variables = {
       .default('outbox'),
     about: 'name, or schema.name',
   },
-  SERVICE_BASE_URL: { schema: serviceUrl, about: '{base_url} of the service; https, or http on loopback alone' },
-  SERVICE_AUTH_URL: { schema: serviceUrl, about: '{auth_url}, the token issuer; https, or http on loopback alone' },
+  SERVICE_BASE_URL: {
+    schema: addressWithout(appended.base, '/api/v1/…'),
+    about: '{base_url} of the service; https, or http on loopback alone',
+  },
+  SERVICE_AUTH_URL: {
+    schema: addressWithout(appended.auth, '/oauth/token'),
+    about: '{auth_url}, the token issuer; https, or http on loopback alone',
+  },
   SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
   SERVICE_CLIENT_SECRET: { schema: name, secret: true, about: 'OAuth client secret' },
   SERVICE_CA_FILE: { schema: file.optional(), about: 'own certificate authority, PEM' },

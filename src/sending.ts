@@ -10,7 +10,7 @@ import type { Metrics } from './observe/metrics.ts'
 import type { Witness } from './observe/witness.ts'
 import type { Resource } from './record.ts'
 import type { ServiceClient, TokenAnswer } from './service/client.ts'
-import { readAnswer } from './service/reading.ts'
+import { readAnswer, readSubmitAnswer } from './service/reading.ts'
 import { createTokens } from './service/tokens.ts'
 import { isRefusal } from './store/database.ts'
 import type { Store } from './store/store.ts'
@@ -86,7 +86,7 @@ export function createSending({ config, clock, log, metrics, store, client, witn
     policy: config.uncertainPolicy,
     limits: submitLimits,
     send: client.send,
-    read: readAnswer,
+    read: readSubmitAnswer,
     firstPollMs: (resource: Resource) => planner.nextPollMs(resource, 0),
     newKey: randomUUID,
   }

@@ -110,6 +110,31 @@ describe('mistakes', () => {
   })
 
   test.each([
+    ['SERVICE_BASE_URL', 'https://service.example/api/v1', '/api/v1', 'https://service.example'],
+    ['SERVICE_BASE_URL', 'https://service.example/partner/API/V1/', '/API/V1', 'https://service.example/partner'],
+    ['SERVICE_BASE_URL', 'https://service.example/api', '/api', 'https://service.example'],
+    ['SERVICE_BASE_URL', 'https://service.example/api/v1/data', '/api/v1/data', 'https://service.example'],
+    ['SERVICE_BASE_URL', 'https://service.example/api/v1/orders', '/api/v1/orders', 'https://service.example'],
+    ['SERVICE_BASE_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
+    ['SERVICE_AUTH_URL', 'https://auth.example/oauth/token', '/oauth/token', 'https://auth.example'],
+    ['SERVICE_AUTH_URL', 'https://auth.example/x/oauth/', '/oauth', 'https://auth.example/x'],
+  ])('%s=%s is refused with the right one: its paths are appended (every record was rejected by a 404)', (name, address, end, right) => {
+    const problems = problemsOf({ ...complete, [name]: address })
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(`${name} must not end in ${end}: `)
+    expect(problems[0]).toContain(`so set ${right}: `)
+  })
+
+  test.each([
+    'https://service.example/partner',
+    'https://service.example/api/v2',
+    'https://service.example/myapi',
+    'https://api.example',
+  ])('an address that only looks like that is taken: %s', (address) => {
+    expect(readConfig({ ...complete, SERVICE_BASE_URL: address }).service.baseUrl).toBe(address)
+  })
+
+  test.each([
     'https://service.example/?v=1',
     'https://service.example#x',
   ])('an address that a path cannot be appended to is refused: %s', (address) => {

@@ -133,7 +133,7 @@ function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: numbe
     json,
     // Redacted before it is cut, or half a token could stay at the end.
     excerpt: cleanText(shown, everySpelling(secrets)).slice(0, excerptMaxChars).toWellFormed(),
-    code: findErrorCode(json, status < 300 ? '' : text),
+    code: findErrorCode(status, json, text),
     retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
     tookMs,

@@ -2,31 +2,48 @@ const shape = /^E\d{3}$/
 const anywhere = /\bE\d{3}\b/
 
 /**
- * The error code of a body, wherever it is: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, a problem
- * document (RFC 9457), or an E00n in the text. A code of the interface's own shape wins over any other, because
- * frameworks like to put a `code` of theirs beside the service's.
+ * The error code of an answer, wherever it is: `code`, `errorCode`, `error_code`, `error.code`, `errors[].code`, or the
+ * `type` of a problem document (RFC 9457) that ends in one. A code of the interface's own shape wins over any other,
+ * because frameworks like to put a `code` of theirs beside the service's.
  *
- * @param text the body where an E00n in running text may count: empty for a success, whose ids may look like one
+ * Running text counts only where there is no JSON and the status is 5xx, as a gateway's page may quote E003: a refusal
+ * that mentions "article E003-17" speaks of the record, and would stop everybody.
+ *
+ * @param json undefined where the body is not JSON
  * @see interface.md, 7.2: the body's shape and the mapping to HTTP statuses are not shown
  */
-export function findErrorCode(json: unknown, text: string): string | null {
+export function findErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
-  return codes.find((code) => shape.test(code)) ?? anywhere.exec(text)?.[0] ?? codes[0] ?? null
+  const quoted = json === undefined && status >= 500 ? anywhere.exec(text)?.[0] : undefined
+  return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
+
+/** Whether a code is one of the service's own (interface.md, 7.2), and not its framework's or a gateway's. */
+export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']
 
 function codesIn(json: unknown, depth: number): string[] {
+  // A list may hold bare codes, and bare words of any kind: only the interface's own shape is a code there.
+  if (typeof json === 'string') return shape.test(json) ? [json] : []
   if (depth > 2 || typeof json !== 'object' || json === null) return []
   if (Array.isArray(json)) return json.slice(0, 100).flatMap((one) => codesIn(one, depth + 1))
-  return holders.flatMap((holder) => {
-    const value: unknown = (json as Record<string, unknown>)[holder]
+  const fields = json as Record<string, unknown>
+  const held = holders.flatMap((holder) => {
+    const value = fields[holder]
     return typeof value === 'string' ? plausible(value) : codesIn(value, depth + 1)
   })
+  return [...held, ...typeCode(fields.type)]
 }
 
 /** A code is one word; `"error": "something went wrong"` is not one. */
 function plausible(value: string): string[] {
   const code = value.trim()
   return /^[\w.:/-]{1,64}$/.test(code) ? [code] : []
+}
+
+/** RFC 9457, 3.1.1: the type of a problem is a URI, whose last part may be the code. */
+function typeCode(type: unknown): string[] {
+  const last = typeof type === 'string' ? (type.split(/[/#:]/).at(-1) ?? '') : ''
+  return shape.test(last) ? [last] : []
 }

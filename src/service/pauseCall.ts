@@ -1,4 +1,5 @@
 import type { Answer, PauseCall } from '../record.ts'
+import { isServiceCode } from './errorCode.ts'
 import { wordsIn } from './wire.ts'
 
 /** The longest that Retry-After may hold everyone back (design.md, section 6). */
@@ -19,6 +20,21 @@ export function pauseCall(answer: Answer): PauseCall | null {
   const hint = unauthorizedHint(answer.status)
   return hint === null ? null : { reason: 'unauthorized', askedMs: null, detail: `${said}; ${hint}` }
 }
+
+/**
+ * The pause that an answer to a POST calls for. 404, 405 and 410 say that nothing is served at that address, and so
+ * nothing about the record: it stays queued until the address or what stands there is mended. With E001 it is the
+ * service that speaks, of the record's customer.
+ */
+export function submitPauseCall(answer: Answer): PauseCall | null {
+  const shared = pauseCall(answer)
+  if (shared !== null || answer.kind === 'no-answer') return shared
+  if (!nothingThere.has(answer.status) || isServiceCode(answer.code)) return null
+  const detail = `${describeAnswer(answer)}; nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)`
+  return { reason: 'unreachable', askedMs: null, detail }
+}
+
+const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
 
 /** An answer in one line for the operator: status, code, and the service's words where it has any. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {

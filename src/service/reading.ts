@@ -1,5 +1,5 @@
 import type { Answer, PauseCall, Resource } from '../record.ts'
-import { describeAnswer, pauseCall } from './pauseCall.ts'
+import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
 import { submittedId, type TransactionStatus, transactionStatus } from './wire.ts'
 
 /** What an answer says, in the service's own terms. The stages' decisions take it beside the answer. */
@@ -12,6 +12,11 @@ export interface AnswerReading {
   pause: PauseCall | null
   /** One line for the operator. */
   said: string
+}
+
+/** Reads an answer to a POST. Pure, and never throws. */
+export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
+  return { ...readAnswer(answer, resource), pause: submitPauseCall(answer) }
 }
 
 /** Reads an answer from one of the service's halves. Pure, and never throws. */

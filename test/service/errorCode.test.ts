@@ -13,7 +13,13 @@ test.each([
   { body: [{ code: 'E001' }], code: 'E001' },
   { body: { type: 'https://errors.example/E002', title: 'Duplicate', status: 409 }, code: 'E002' },
   { body: { type: 'about:blank', status: 400, code: 'E001' }, code: 'E001' },
-  { body: { code: 'BAD_REQUEST', message: 'E001: Invalid customer' }, code: 'E001' },
+  { body: { type: 'urn:problem:E003', title: 'Service unavailable' }, code: 'E003' },
+  { body: { type: 'https://errors.example/not-found', title: 'Not found', status: 404 }, code: null },
+  { body: { code: 'BAD_REQUEST', type: 'https://errors.example/E001' }, code: 'E001' },
+  { body: { code: 'BAD_REQUEST', message: 'E001: Invalid customer' }, code: 'BAD_REQUEST' },
+  { body: { message: 'E003: article not for sale' }, code: null },
+  { body: { errors: ['E001', 'customerId is unknown'] }, code: 'E001' },
+  { body: { errors: ['required', 'article E003'] }, code: null },
   { body: { code: 'BAD_REQUEST', errors: [{ code: 'E001' }] }, code: 'E001' },
   { body: { code: 'BAD_REQUEST' }, code: 'BAD_REQUEST' },
   { body: { error: 'invalid_client' }, code: 'invalid_client' },
@@ -24,17 +30,24 @@ test.each([
   { body: {}, code: null },
   { body: null, code: null },
 ])('$body has the code $code', ({ body, code }) => {
-  expect(findErrorCode(body, JSON.stringify(body))).toBe(code)
+  expect(findErrorCode(400, body, JSON.stringify(body))).toBe(code)
+  expect(findErrorCode(500, body, JSON.stringify(body))).toBe(code)
 })
 
-test('it is found in text that is not JSON', () => {
-  expect(findErrorCode(undefined, '<h1>E003 Service unavailable</h1>')).toBe('E003')
+test('it is found in the text of a 5xx that is not JSON', () => {
+  expect(findErrorCode(502, undefined, '<h1>E003 Service unavailable</h1>')).toBe('E003')
+})
+
+test.each([
+  200, 301, 400, 403, 422,
+])('the text of a %i says nothing, not being JSON (a 400 about "article E003-17" stopped everybody)', (status) => {
+  expect(findErrorCode(status, undefined, 'article E003-17 is not for sale')).toBe(null)
 })
 
 test('whatever the body is, it finds one word or nothing', () => {
   fc.assert(
-    fc.property(fc.jsonValue(), fc.string(), (json, text) => {
-      expect(findErrorCode(json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)
+    fc.property(fc.jsonValue(), fc.string(), fc.integer({ min: 200, max: 599 }), (json, text, status) => {
+      expect(findErrorCode(status, json, text) ?? 'E001').toMatch(/^[\w.:/-]{1,64}$/)
     }),
   )
 })

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Change, PollJob, Submission } from '../../src/record.ts'
-import { readAnswer } from '../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../src/service/reading.ts'
 import { fitSlots } from '../../src/store/budget.ts'
 import { createUpkeep, type Upkeep } from '../../src/store/upkeep.ts'
 import { type Work, writeSteps } from '../../src/store/work.ts'
@@ -205,7 +205,7 @@ describe('a settlement', () => {
     const deps = {
       policy: 'hold',
       limits: submitLimits,
-      read: readAnswer,
+      read: readSubmitAnswer,
       firstPollMs: () => 0,
       newKey: randomUUID,
     } as const

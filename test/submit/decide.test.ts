@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Answer, Resource, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../src/record.ts'
-import { readAnswer } from '../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../src/service/reading.ts'
 import { decideSubmit, submitLimits } from '../../src/submit/decide.ts'
 import { anyAnswer, noAnswer, response } from '../support/answers.ts'
 
@@ -84,7 +84,13 @@ describe('400 other, any other 4xx', () => {
   test.each([
     [response(400, { code: 'E042', detail: 'no' }), 'E042', 'the service answered 400 E042: no'],
     [response(400), null, 'the service answered 400: without a body'],
-    [response(404, '<h1>Not  found</h1>'), null, 'the service answered 404: <h1>Not found</h1>'],
+    [
+      response(400, 'article E003-17 is not for sale'),
+      null,
+      'the service answered 400: article E003-17 is not for sale',
+    ],
+    [response(400, { message: 'article E003-17' }), null, 'the service answered 400: article E003-17'],
+    [response(404, { code: 'E001', detail: 'no' }), 'E001', 'the service answered 404 E001: no'],
     [response(408), null, 'the service answered 408: without a body'],
     [response(413), null, 'the service answered 413: without a body'],
     [response(422, { code: 'E001' }), 'E001', 'the service answered 422: {"code":"E001"}'],
@@ -99,6 +105,23 @@ describe('400 other, any other 4xx', () => {
     { answer: response(422, 'seen before'), is: 'uncertain' },
   ])('after an attempt in doubt $answer.status $answer.excerpt: $is', ({ answer, is }) => {
     expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe(is)
+  })
+})
+
+describe('404, 405 and 410', () => {
+  test.each([
+    response(404),
+    response(404, '<h1>not found</h1>'),
+    response(404, { code: 'NOT_FOUND', status: 404 }),
+    response(405),
+    response(410, 'gone'),
+  ])('%j says nothing about the record (each was rejected for good): a pause that says where to look', (answer) => {
+    const verdict = decide(answer, { history: { earlierInDoubt: true } })
+    expect(verdict).toMatchObject({
+      kind: 'pause',
+      pause: { reason: 'unreachable', detail: expect.stringMatching(/40[45]|410.*SERVICE_BASE_URL/) },
+    })
+    expect(decide(answer)).toEqual(verdict)
   })
 })
 
@@ -231,7 +254,8 @@ describe('whatever the answer and the history', () => {
     always((verdict, answer) => {
       if (verdict.kind !== 'pause') return
       if (answer.kind === 'no-answer') expect(answer.sent).toBe(false)
-      else if (answer.code !== 'E003') expect([401, 403, 429, 503]).toContain(answer.status < 400 ? 403 : answer.status)
+      else if (answer.code !== 'E003')
+        expect([401, 403, 404, 405, 410, 429, 503]).toContain(answer.status < 400 ? 403 : answer.status)
     })
   })
 
@@ -261,7 +285,7 @@ interface Circumstances {
 function decide(answer: Answer, { resource = 'data', history, policy = 'hold', attempt = 1 }: Circumstances = {}) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false }
   const now = { history: { ...clean, ...history }, policy, attempt, limits: submitLimits }
-  return decideSubmit(answer, readAnswer(answer, resource), now)
+  return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 
 function kind(verdict: SubmitVerdict) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../src/record.ts'
-import { readAnswer } from '../../src/service/reading.ts'
+import { readSubmitAnswer } from '../../src/service/reading.ts'
 import { submitLimits } from '../../src/submit/decide.ts'
 import { judge, submit } from '../../src/submit/submit.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -15,7 +15,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
       sent.push({ request, accessToken })
       return answer
     },
-    read: readAnswer,
+    read: readSubmitAnswer,
     firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
     newKey: () => 'fresh',
   }

@@ -12,7 +12,7 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
     status,
     json,
     excerpt: text.slice(0, 2048),
-    code: findErrorCode(json, status < 300 ? '' : text),
+    code: findErrorCode(status, json, text),
     retryAfterMs,
     rateRemaining: null,
     tookMs: 12,

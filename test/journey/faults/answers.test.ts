@@ -93,6 +93,11 @@ const rows: Row[] = [
     becomes: { state: 'rejected', posts: [400], effects: 0 },
   },
   {
+    says: '400 whose text mentions the article E003-17: rejected as any other (it stopped everybody, for ever again)',
+    fault: { kind: 'answer', status: 400, body: 'article E003-17 is not for sale', contentType: 'text/plain' },
+    becomes: { state: 'rejected', code: null, posts: [400], effects: 0 },
+  },
+  {
     says: '422 with words of its own: rejected',
     fault: { kind: 'answer', status: 422, body: { message: 'no' } },
     becomes: { state: 'rejected', posts: [422], effects: 0 },

@@ -112,6 +112,27 @@ test.each([
   expect(fates.every(({ effects }) => effects === 1)).toBe(true)
 })
 
+test.each([
+  {
+    name: '404',
+    fault: { kind: 'answer', status: 404, body: '<h1>default backend - 404</h1>', contentType: 'text/html' },
+  },
+  { name: '405', fault: { kind: 'answer', status: 405 } },
+  { name: '410', fault: { kind: 'answer', status: 410, body: '' } },
+])('$name to submissions while the partner deploys: pauses, nothing used up, all go on (all were rejected for good)', async ({
+  name,
+  fault,
+}) => {
+  await rig.fault({ ...fault, endpoint: 'submit' })
+  const markers = await insertMany(`deploys-${name}`, 20)
+  await until(rig.pauses, (reasons) => reasons.includes('unreachable'))
+  const { rows } = await rig.pool.query(`select detail from outboxd.pause where reason = 'unreachable'`)
+  expect(rows[0].detail).toContain('SERVICE_BASE_URL')
+  await rig.control('DELETE', 'faults')
+  const fates = await completed(markers)
+  expect(fates.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
+})
+
 test('a token issuer that fails: nothing is sent, nothing used up, all goes on', async () => {
   await rig.fault({ kind: 'answer', status: 500, endpoint: 'token' })
   await rig.control('POST', 'tokens/revoke')
