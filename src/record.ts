@@ -110,6 +110,7 @@ export const breaches = [
   'missing_id',
   'unknown_status',
   'other_transaction',
+  'duplicate_id',
   'unknown_code',
   'rate_limit_lower',
 ] as const
@@ -125,7 +126,6 @@ export const problemKinds = [
   'row_conflict',
   'foreign_outbox',
   'ledger_behind',
-  'duplicate_transaction',
   'stuck_transaction',
   'record_pauses',
   'mass_refusal',

@@ -18,8 +18,6 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   foreign_outbox: () => 'The ledger belongs to another outbox table, so nothing is captured: outboxd check says which.',
   ledger_behind: () =>
     'Rows of the outbox are marked as taken, but the ledger does not know them: see outboxd recover.',
-  duplicate_transaction: (ids) =>
-    `The service gave ${counted(ids.length, 'transaction id')} twice (${first(ids)}): outboxd list --state uncertain shows the records.`,
   stuck_transaction: (ids) =>
     `${counted(ids.length, 'transaction')} (${first(ids)}) do not come to an end: outboxd list --state accepted shows them.`,
   record_pauses: (ids) =>

@@ -1,4 +1,4 @@
-import type { Answer, Endpoint, Outcome, State, Submission, Worked } from '../record.ts'
+import type { Answer, Breach, Endpoint, Outcome, State, Submission, Worked } from '../record.ts'
 import { ended } from '../record.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics } from './metrics.ts'
@@ -8,6 +8,8 @@ interface Written {
   state: State
   lifetimeMs: number
   polls: number
+  /** What the writing of it found wrong with the answer. */
+  breach: Breach | null
 }
 
 /** Turns what happens to records into log lines and metrics. */
@@ -74,7 +76,11 @@ export function createWitness({ log, metrics, outcomeOf }: WitnessDeps): Witness
       })
     },
     settled({ written, heldBack }) {
-      for (const { state, lifetimeMs, polls } of written) {
+      for (const { submissionId, state, lifetimeMs, polls, breach } of written) {
+        if (breach) {
+          metrics.breach(breach)
+          log.warn('the service gave a transaction id that is another record’s', { submissionId, state })
+        }
         if (!finishes.has(state)) continue
         metrics.finished(state as Finish, lifetimeMs)
         if (polls > 0) {

@@ -3,15 +3,15 @@ import type { Submission, Transition } from '../record.ts'
 import { type Database, inTransaction } from './database.ts'
 import { type KeyOnFailure, lockLines, readWaitingKeys, releaseHeads } from './ledger/keyLine.ts'
 import { beat, forgetInstances, readAbandoned, renewLostJobs } from './ledger/takeover.ts'
-import type { WrittenTransition } from './ledger/writeTransitions.ts'
 import { type Queue, queueSchema } from './queue.ts'
+import type { WrittenStep } from './work.ts'
 
 /** Keeps the ledger, the queue and the instances in step with each other. */
 export interface Upkeep {
   beat(): Promise<void>
   /** Submissions that nobody is sending any more though the ledger says so. */
   readAbandoned(): Promise<Submission[]>
-  writeSteps(transitions: readonly Transition[]): Promise<WrittenTransition[]>
+  writeSteps(transitions: readonly Transition[]): Promise<WrittenStep[]>
   /** Gives tracked submissions without a live job a new one. @returns how many */
   renewLostJobs(): Promise<number>
   /**
@@ -30,7 +30,7 @@ export interface UpkeepDeps {
   /** Longer than any request can be in hand. */
   overdueMs: number
   keyOnFailure: KeyOnFailure
-  writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenTransition[]>
+  writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenStep[]>
 }
 
 const linesMost = 1_000

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { PollJob, Settlement, Slot, Submission, Transition } from '../record.ts'
+import type { Breach, PollJob, Settlement, Slot, Submission, Transition } from '../record.ts'
 import * as budget from './budget.ts'
 import { type Database, inTransaction } from './database.ts'
 import { type ClaimedSubmission, claimQueued, readPolled, unclaim } from './ledger/claimQueued.ts'
 import { type KeyOnFailure, lockLines, releaseHeads } from './ledger/keyLine.ts'
+import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './ledger/transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './ledger/writeTransitions.ts'
 import type { PollPlan, Queue } from './queue.ts'
 
@@ -32,8 +33,13 @@ export interface Claim {
   slots: Slot[]
 }
 
+/** A step that was written, and what was found wrong with its answer in doing so. */
+export interface WrittenStep extends WrittenTransition {
+  breach: Breach | null
+}
+
 export interface Settled {
-  written: WrittenTransition[]
+  written: WrittenStep[]
   heldBack: number
 }
 
@@ -113,18 +119,24 @@ async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Pro
   return { written, heldBack }
 }
 
-/** Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. */
+/**
+ * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. What
+ * was accepted under another's id is written as uncertain.
+ */
 export async function writeSteps(
   { queue, instance, keyOnFailure }: Pick<WorkDeps, 'queue' | 'instance' | 'keyOnFailure'>,
   db: Database,
   transitions: readonly Transition[],
-): Promise<WrittenTransition[]> {
+): Promise<WrittenStep[]> {
   if (transitions.length === 0) return []
   const jobs = transitions.flatMap(({ job }) => (job ? [job] : []))
   const settled = jobs.length > 0 ? await queue.complete(db, jobs) : new Set<string>()
-  const ours = transitions
-    .filter(({ job }) => job === null || settled.has(job.id))
-    .map((transition) => ({ ...transition, nextJobId: transition.change.pollInMs === undefined ? null : randomUUID() }))
+  const current = transitions.filter(({ job }) => job === null || settled.has(job.id))
+  const judged = await judgeIds(db, current)
+  const ours = judged.map((transition) => ({
+    ...transition,
+    nextJobId: transition.change.pollInMs === undefined ? null : randomUUID(),
+  }))
   const written = await writeTransitions(db, ours, instance.who)
 
   const stepped = new Set(written.map((each) => each.submissionId))
@@ -141,5 +153,14 @@ export async function writeSteps(
     await lockLines(db, keys)
     await releaseHeads(db, keys, keyOnFailure)
   }
-  return written
+  const changed = new Set(judged.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
+  return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
+}
+
+/** Compares the ids that the service has just given with those that the ledger has. */
+async function judgeIds(db: Database, transitions: readonly Transition[]): Promise<readonly Transition[]> {
+  const ids = transitions.flatMap((transition) => givenId(transition) ?? [])
+  if (ids.length === 0) return transitions
+  await lockTransactionIds(db, ids)
+  return withoutDuplicates(transitions, await readHolders(db, ids))
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { createWitness } from '../../src/observe/witness.ts'
-import type { Answer, Change, Submission, Worked } from '../../src/record.ts'
+import type { Answer, Breach, Change, Submission, Worked } from '../../src/record.ts'
 import { outcomeOf } from '../../src/service/outcome.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
@@ -138,7 +138,13 @@ describe('log lines', () => {
 })
 
 describe('what was written', () => {
-  const written = (state: Submission['state'], polls = 0) => ({ submissionId: 'a', state, lifetimeMs: 1_500, polls })
+  const written = (state: Submission['state'], polls = 0, breach: Breach | null = null) => ({
+    submissionId: 'a',
+    state,
+    lifetimeMs: 1_500,
+    polls,
+    breach,
+  })
 
   test('each end is counted with its duration, and its polls where it was tracked', () => {
     const { witness, counted } = setup()
@@ -167,6 +173,13 @@ describe('what was written', () => {
     expect(woken).toBe(0)
     witness.settled({ written: [written('accepted')], heldBack: 0 })
     expect(woken).toBe(1)
+  })
+
+  test('what the writing found wrong with an answer is a breach of contract that is told', () => {
+    const { witness, counted, lines } = setup()
+    witness.settled({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })
+    expect(counted).toContain('breach(duplicate_id)')
+    expect(lines[0]).toMatchObject({ level: 'warn', fields: { submissionId: 'a' } })
   })
 
   test('holding back is a breach of contract that is told', () => {

@@ -22,7 +22,7 @@ beforeEach(async () => {
   await plentyOfSlots(ledger)
 })
 
-const accepted = (pollInMs = 0): Change => ({ state: 'accepted', transactionId: 'tx', pollInMs })
+const accepted = (pollInMs = 0): Change => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
 
 async function sending(): Promise<Submission> {
   await ledger.capture([{}])

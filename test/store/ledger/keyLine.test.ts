@@ -29,7 +29,7 @@ async function send(work: Work, change: Change): Promise<Submission> {
   return sent
 }
 
-const accepted: Change = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
+const accepted = (): Change => ({ state: 'accepted', transactionId: randomUUID(), pollInMs: 1_000 })
 
 test('of records with one key, the first may be sent, and those without a key at any time', async () => {
   const [first, second] = await ledger.capture(line(2))
@@ -45,7 +45,7 @@ describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailur
 
   test.each(Object.entries(lets[keyOnFailure]))('a record that is %s lets the next one go: %s', async (state, goes) => {
     const [, second, third] = await ledger.capture(line(3), keyOnFailure)
-    await send(ledger.work({ keyOnFailure }), state === 'accepted' ? accepted : ({ state } as Change))
+    await send(ledger.work({ keyOnFailure }), state === 'accepted' ? accepted() : ({ state } as Change))
     expect(await isHeld(second)).toBe(!goes)
     expect(await isHeld(third)).toBe(true)
   })
@@ -59,7 +59,7 @@ describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailur
   test('records are sent in the order in which they came, one at a time', async () => {
     const ids = await ledger.capture(line(5), keyOnFailure)
     const work = ledger.work({ keyOnFailure })
-    for (const id of ids) expect((await send(work, accepted)).id).toBe(id)
+    for (const id of ids) expect((await send(work, accepted())).id).toBe(id)
   })
 
   test('a record that did not map counts as a rejected one', async () => {
@@ -70,7 +70,7 @@ describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailur
 
 test('a record that is captured behind an accepted one may be sent at once', async () => {
   await ledger.capture(line(1))
-  await send(ledger.work(), accepted)
+  await send(ledger.work(), accepted())
   const [next] = await ledger.capture(line(1))
   expect(await isHeld(next)).toBe(false)
 })
@@ -83,11 +83,11 @@ test('no release is lost when a record is captured while the one before it is be
     await ledger.capture(records())
     const { submissions } = await claim(work, { submissions: 10 })
     expect(submissions).toHaveLength(4)
-    const settle = submissions.map((each) => work.settle(settlement({ transitions: [transition(each, accepted)] })))
+    const settle = submissions.map((each) => work.settle(settlement({ transitions: [transition(each, accepted())] })))
     const [captured] = await Promise.all([ledger.capture(records()), ...settle])
     expect(await Promise.all(captured.map(isHeld))).toEqual([false, false, false, false])
     const { submissions: next } = await claim(work, { submissions: 10 })
-    await work.settle(settlement({ transitions: next.map((each) => transition(each, accepted)) }))
+    await work.settle(settlement({ transitions: next.map((each) => transition(each, accepted())) }))
   }
 })
 
@@ -130,7 +130,7 @@ describe('capture', () => {
     ['accepted', [], []],
   ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
     await ledger.capture(line(3), 'block')
-    await send(ledger.work({ keyOnFailure: 'block' }), state === 'accepted' ? accepted : ({ state } as Change))
+    await send(ledger.work({ keyOnFailure: 'block' }), state === 'accepted' ? accepted() : ({ state } as Change))
     expect(await room('continue')).toMatchObject({ crowdedKeys: go })
     expect(await room('block')).toMatchObject({ crowdedKeys: block })
   })

@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../support/database.ts'
+
+/** A ledger of an earlier version, with rows in it, comes through the migration that follows. */
+
+const folder = join(import.meta.dirname, '..', '..', 'migrations')
+
+/** A database as it was before the migration of that name, and that migration, to be applied to it. */
+async function before(name: string) {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query('create schema outboxd')
+  const apply = (file: string) => pool.query(readFileSync(join(folder, file), 'utf8'))
+  for (const file of readdirSync(folder).sort()) if (/^\d/.test(file) && file < name) await apply(file)
+  return { pool, migrate: () => apply(name) }
+}
+
+test('0007: rows in every state come through; what may have arrived, and ids of persons, are known', async () => {
+  const { pool, migrate } = await before('0007_arrivals.sql')
+  const add = async (state: string, columns: Record<string, unknown> = {}) => {
+    const id = randomUUID()
+    const given = { due_at: null, claim_id: null, instance_id: null, job_id: null, poll_at: null, ended_at: null }
+    const values: Record<string, unknown> = { ...given, ...columns }
+    const names = Object.keys(values)
+    await pool.query(
+      `insert into outboxd.submission (id, outbox_id, type, resource, payload, body, recorded_at, state, idempotency_key,
+         ${names.join(', ')})
+       values ($1::uuid, $1::text, 'data', 'data', '{}', '{}', now(), $2, $1::uuid,
+         ${names.map((_, i) => `$${i + 3}`).join(', ')})`,
+      [id, state, ...Object.values(values)],
+    )
+    return id
+  }
+  const now = new Date()
+  const some = randomUUID()
+  const polled = { job_id: some, poll_at: now, accepted_at: now }
+  const ids = {
+    queued: await add('queued', { due_at: now }),
+    sending: await add('sending', { claim_id: some, instance_id: some }),
+    accepted: await add('accepted', { ...polled, transaction_id: 'tx-1' }),
+    resolved: await add('accepted', { ...polled, transaction_id: 'tx-2' }),
+    completed: await add('completed', { ended_at: now, transaction_id: 'tx-3', done_ms: 5 }),
+    failed: await add('failed', { ended_at: now, transaction_id: 'tx-4', done_ms: 5 }),
+    unknown: await add('failed', { ended_at: now, transaction_id: 'tx-5' }),
+    servedBadly: await add('failed', { ended_at: now, in_doubt: true, server_errors: 3 }),
+    rejected: await add('rejected', { ended_at: now }),
+    refusedLate: await add('rejected', { ended_at: now, in_doubt: true }),
+    uncertain: await add('uncertain', { ended_at: now, in_doubt: true }),
+    discarded: await add('discarded', { ended_at: now }),
+  }
+  await pool.query(
+    `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+     values ($1, 'uncertain', 'accepted', 1, 'resolved: arrived as tx-2', 'operator')`,
+    [ids.resolved],
+  )
+  await migrate()
+  const named = async (column: string) => {
+    const { rows } = await pool.query<{ id: string }>(`select id from outboxd.submission where ${column}`)
+    return rows.map(({ id }) => Object.entries(ids).find(([, each]) => each === id)?.[0]).sort()
+  }
+  expect(await named('may_have_arrived')).toEqual(['refusedLate', 'servedBadly', 'unknown'])
+  expect(await named('id_by_person')).toEqual(['resolved'])
+  expect(await named('not polled_rarely')).toHaveLength(12)
+})
