@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { captureOnce } from './capture/capture.ts'
+import { captureProblems } from './capture/captureProblems.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { type Loop, startLoop } from './loop.ts'
@@ -145,6 +146,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
     })
     witness.ordered(await store.takeOperatorActs())
+    await store.problems.replace('change_capture', captureProblems(await store.readCaptureTrouble()))
     return observeMs
   })
 

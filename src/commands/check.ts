@@ -1,6 +1,7 @@
 import type { Command } from 'commander'
 import { type Config, ConfigInvalid, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
 import { loadMappings } from '../map/loadMappings.ts'
+import { checkCapture } from './checkCapture.ts'
 import { checkService } from './checkService.ts'
 import { checkLedger, checkOutbox } from './checkStore.ts'
 import type { CommandContext } from './context.ts'
@@ -53,6 +54,8 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   if (storeConfig !== null) {
     found(await orProblem('ledger', () => checkLedger(storeConfig)))
     found(await orProblem('outbox', () => checkOutbox(storeConfig)))
+    const capture = await checkCapture(storeConfig)
+    if (capture !== null) found(capture)
     found(await orProblem('mappings', async () => checkMappings(storeConfig)))
   }
   if (config !== null)

@@ -27,7 +27,8 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   claim_lost: () => 'The ledger’s database has not yet said whether a claim was committed; its records wait.',
   settings_differ: (settings) => `Daemons on this ledger differ in their settings (${first(settings)}).`,
   clock_off: () => 'A clock is off: compare the clocks of this host and of the databases.',
-  change_capture: (tables) => `Changes of ${first(tables)} could not be captured: see docs/outbox.md, change capture.`,
+  change_capture: (tables) =>
+    `Not all changes of ${counted(tables.length, 'table')} of the ERP were captured (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and when that is mended, select * from outboxd_capture.retry() captures what was noted.`,
   outbox_history: () => 'The outbox table had a history before outboxd first read it: outboxd check counts it.',
 }
 

@@ -9,6 +9,7 @@ import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
+import { type CaptureTrouble, readCaptureTrouble } from './outbox/captureTrouble.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { createReportDesk, type ReportDesk } from './reportDesk.ts'
@@ -32,6 +33,8 @@ export interface Store {
   upkeep: Upkeep
   problems: Problems
   queue: Pick<Queue, 'touch' | 'supervise'>
+  /** What the triggers on the ERP's tables could not do. */
+  readCaptureTrouble(): Promise<CaptureTrouble[]>
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
@@ -125,6 +128,7 @@ export async function openStore({
         clear: (kind, subjects) => clearProblems(pool, kind, subjects),
         replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
       },
+      readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readPlannedPolls: (limit) => readPlannedPolls(pool, limit),

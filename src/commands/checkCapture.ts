@@ -1,0 +1,17 @@
+import { captureProblems } from '../capture/captureProblems.ts'
+import type { StoreConfig } from '../config.ts'
+import { inspectDatabase } from '../store/operator.ts'
+import { readCaptureTrouble } from '../store/outbox/captureTrouble.ts'
+import type { Finding } from './check.ts'
+
+/** Says which changes of the ERP's tables are not captured (deploy/change-capture). @returns null where all are, or none is to be */
+export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding | null> {
+  const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readCaptureTrouble }).catch(() => null)
+  if (trouble === null || trouble.length === 0) return null // a database that is away is told as the outbox
+  const words = captureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`)
+  return {
+    what: 'change capture',
+    isOk: false,
+    words: [...words, 'When that is mended: select * from outboxd_capture.retry() in the ERP’s database.'].join('\n'),
+  }
+}
