@@ -88,11 +88,22 @@ export function startLoops(deps: LoopsDeps): Loops {
         witness.captured(count)
         dispatch.wake()
       },
+      async unmarked(outboxIds) {
+        await store.reportDesk.renew(outboxIds)
+        report.wake()
+      },
     })
     return more ? 0 : captureIdleMs
   })
 
-  const reportAll = () => reportOnce({ deliver: store.reportDesk.deliver, write: store.outbox.report })
+  const { reportDesk, outbox } = store
+  const reportAll = () =>
+    reportOnce({
+      stopwatch: clock.stopwatch,
+      readDue: reportDesk.readDue,
+      tell: (due) => outbox.report(() => reportDesk.read(due)),
+      write: reportDesk.write,
+    })
   const report = loop('report', async () => ((await reportAll()) ? 0 : reportIdleMs))
   let isGathering = false
   witness.onSettled(() => {
@@ -163,7 +174,12 @@ export function startLoops(deps: LoopsDeps): Loops {
     },
     live: () => ({ reasons: since(lastRoundMs, clock.nowMs() - stuckMs, 'is stuck') }),
     ready: () => ({
-      reasons: since(lastSuccessMs, clock.nowMs() - staleMs, 'has not succeeded', ['capture', 'dispatch', 'reconcile']),
+      reasons: since(lastSuccessMs, clock.nowMs() - staleMs, 'has not succeeded', [
+        'capture',
+        'dispatch',
+        'report',
+        'reconcile',
+      ]),
     }),
   }
 }

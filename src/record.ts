@@ -55,6 +55,23 @@ export interface RowStatus {
   error: string | null
 }
 
+/** What came of telling outbox rows their states. */
+export type Telling<R extends RowStatus> =
+  /** Another instance tells rows just now. */
+  | { kind: 'busy' }
+  | { kind: 'told'; rows: ToldRow<R>[] }
+  /** Nothing was written, and at least one of these rows is why: the table refuses it, or waited for a lock (`isLock`). */
+  | { kind: 'refused'; statuses: R[]; code: string; words: string; isLock: boolean }
+
+/** What came of telling one row. */
+export type ToldRow<R extends RowStatus> = { status: R } & (
+  | { kind: 'written' } /** also where the row is gone, or says already that it is completed or discarded */
+  /** By the process with this id, where that can be seen. */
+  | { kind: 'locked'; holder: number | null }
+  /** The table took the statement, and nothing changed. */
+  | { kind: 'ineffective'; why: string }
+)
+
 /** One request of a submission's journey, as it goes on the wire. */
 export interface ServiceRequest {
   endpoint: Exclude<Endpoint, 'token'>

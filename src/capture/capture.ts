@@ -25,7 +25,7 @@ interface Turn {
 
 interface ClaimedRows extends AsyncDisposable {
   readonly records: OutboxRecord[]
-  mark(statuses: readonly RowStatus[]): Promise<void>
+  mark(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
 export interface CaptureDeps {
@@ -40,6 +40,8 @@ export interface CaptureDeps {
   newKey(): string
   /** Records are in the ledger and may be sent; their rows are yet to be marked. */
   kept(count: number): void
+  /** Rows do not say that they are taken, and have to be told. */
+  unmarked(outboxIds: readonly string[]): Promise<void>
 }
 
 const batchMost = 500
@@ -66,7 +68,8 @@ export async function captureOnce(deps: CaptureDeps): Promise<boolean> {
   })
   if (kept === null) return false
   deps.kept(kept.records.length)
-  await kept.rows.mark(kept.records.map(rowStatus))
+  const unmarked = await kept.rows.mark(kept.records.map(rowStatus))
+  if (unmarked.length > 0) await deps.unmarked(unmarked)
   return kept.more
 }
 

@@ -8,11 +8,11 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   unknown_type: (types) =>
     `Rows of ${counted(types.length, 'type')} (${first(types)}) wait for an instance that has a mapping file for it.`,
   report_refused: (rows) =>
-    `The outbox table refuses the outcome of ${counted(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints.`,
+    `The outbox table refuses the outcome of ${counted(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints; it is tried again by itself.`,
   report_locked: (rows) =>
-    `The outcome of ${counted(rows.length, 'row')} (${first(rows)}) waits for a lock that a session of the ERP holds.`,
+    `The outcome of ${counted(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}; it is written when that lets go.`,
   mark_ineffective: (rows) =>
-    `The outbox table ignores what is written to ${counted(rows.length, 'row')} (${first(rows)}): outboxd check tries one.`,
+    `The outbox table ignores what is written to ${counted(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
   row_conflict: (rows) =>
     `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before: outboxd show outbox:${rows[0]?.subject} says what to do.`,
   foreign_outbox: () => 'The ledger belongs to another outbox table, so nothing is captured: outboxd check says which.',

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { OutboxRecord, RowStatus } from '../record.ts'
+import type { OutboxRecord, RowStatus, Telling } from '../record.ts'
 import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
 import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
@@ -9,8 +9,9 @@ import { openMemory } from './outbox/memory.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
+import { tellRows } from './outbox/tellRows.ts'
 import { openWalk, type Walk } from './outbox/walk.ts'
-import { type WriteStatement, writeStatement } from './outbox/writeBack.ts'
+import { type WriteStatements, writeStatements } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
 
 export type { OutboxTable } from './outbox/outboxTable.ts'
@@ -25,8 +26,12 @@ export interface OutboxBacklog {
 /** Rows in hand. Disposed of without being marked, or when the marking is lost, they are as new as before. */
 export interface ClaimedRows extends AsyncDisposable {
   readonly records: OutboxRecord[]
-  /** Says on the rows what has become of them, and lets them go. */
-  mark(statuses: readonly RowStatus[]): Promise<void>
+  /**
+   * Says on the rows what has become of them, and lets them go.
+   *
+   * @returns the ids of those that do not say so, and have to be told later: the table ignored it, or they are not in hand
+   */
+  mark(statuses: readonly RowStatus[]): Promise<string[]>
 }
 
 /** The client's outbox: read by the rows' own state or by the ledger's memory, written only in the columns that are ours. */
@@ -43,8 +48,13 @@ export interface Outbox {
   readNew(limit: number): Promise<OutboxRecord[]>
   /** Whether any row waits, or may; cheap. */
   hasNew(): Promise<boolean>
-  /** Writes states to rows that were claimed. Rows that are gone are passed over. */
-  report(statuses: readonly RowStatus[]): Promise<void>
+  /**
+   * Writes states to rows that were claimed, but for those that somebody has locked.
+   *
+   * @param read what to write, asked when nobody else writes any
+   * @throws Error where nothing could be written, whatever the rows
+   */
+  report<R extends RowStatus>(read: () => Promise<R[]>): Promise<Telling<R>>
   backlog(): Promise<OutboxBacklog>
   /** The channel that announces new rows; null where the table has no such trigger. */
   readonly channel: string | null
@@ -72,9 +82,14 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const { outboxId, type, key, createdAt } = row
     return { outboxId, type, key, createdAt, ...readPayloadText({ raw, bytes }, encoding, bytesMost) }
   }
-  const write = async (db: Database, { writing }: OpenTable, statuses: readonly RowStatus[]) => {
-    const told = statuses.filter(({ state }) => writing?.states.has(state))
-    if (writing && told.length > 0) await db.query(writing.sql, [JSON.stringify(told)])
+  const toWrite = ({ writing }: OpenTable, statuses: readonly RowStatus[]) =>
+    statuses.filter(({ state }) => writing?.states.has(state))
+  const mark = async (db: Database, from: OpenTable, statuses: readonly RowStatus[]) => {
+    const meant = toWrite(from, statuses)
+    if (from.writing === null || meant.length === 0) return []
+    const { rows } = await db.query<{ outboxId: string; written: boolean }>(from.writing.mark, [JSON.stringify(meant)])
+    const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
+    return idsOf(meant).filter((id) => !written.has(id))
   }
   const readRows = async (from: OpenTable, ids: readonly string[]) => {
     const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
@@ -88,7 +103,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       if (from.walk !== null) {
         const unknown = await from.walk.findUnknown(limit, exceptKeys)
         const records = await readRows(from, idsOf(unknown))
-        return { records, mark: (statuses) => write(pool, from, statuses), async [Symbol.asyncDispose]() {} }
+        // Nobody has these rows in hand: they may be told more by now than that they were taken.
+        const leave = async (statuses: readonly RowStatus[]) => idsOf(toWrite(from, statuses))
+        return { records, mark: leave, async [Symbol.asyncDispose]() {} }
       }
       const transaction = await begin(pool)
       try {
@@ -96,8 +113,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         return {
           records: rows.map(toRecord),
           async mark(statuses) {
-            await write(transaction.db, from, statuses)
+            const unmarked = await mark(transaction.db, from, statuses)
             await transaction.commit()
+            return unmarked
           },
           [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
         }
@@ -128,8 +146,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { rowCount } = await pool.query(sql.any)
       return (rowCount ?? 0) > 0
     },
-    async report(statuses) {
-      await write(pool, await open(), statuses)
+    async report(read) {
+      const { writing, table } = await open()
+      if (writing !== null) return tellRows({ pool, table, writing }, read)
+      return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
     },
     async backlog() {
       const { walk, sql } = await open()
@@ -146,7 +166,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 
 interface OpenTable {
   readonly sql: ClaimStatements & Record<'byId' | 'byIds' | 'waiting' | 'any' | 'backlog', string>
-  readonly writing: WriteStatement | null
+  readonly writing: WriteStatements | null
+  /** Quoted, with its schema where it is described so. */
+  readonly table: string
   /** Null where the rows themselves say whether they wait. */
   readonly walk: Walk | null
 }
@@ -158,7 +180,8 @@ async function openTable(pool: pg.Pool, table: OutboxTable, ledger: Database): P
   const byTransaction = table.sequence === null
   return {
     sql: { ...claimStatements(from, rows), ...readStatements(from, rows) },
-    writing: writeStatement(table, shape, states),
+    writing: writeStatements(table, shape, states, rows.waits),
+    table: shape.qualified,
     walk: saysTaken(table)
       ? null
       : openWalk({

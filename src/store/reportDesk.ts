@@ -1,44 +1,47 @@
 import type pg from 'pg'
 import { inTransaction } from './database.ts'
+import { clearProblems, raiseProblems } from './ledger/problems.ts'
 import {
-  acknowledgeReports,
-  hasReports,
+  type DueReport,
   type Report,
+  readDueReports,
   readReports,
   renewReports,
-  takeReportTurn,
+  type ToldReport,
+  writeTold,
 } from './ledger/reports.ts'
 
 /** Where the states that the outbox has yet to be told are kept. */
 export interface ReportDesk {
-  /**
-   * Hands the oldest due reports to `deliver` and marks them as delivered when it resolves. One instance at a time.
-   *
-   * @returns how many were delivered
-   */
-  deliver(limit: number, deliver: (reports: Report[]) => Promise<void>): Promise<number>
+  readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
+  /** What these have to be told now; to be asked while no other instance tells any. */
+  read(due: readonly DueReport[]): Promise<Report[]>
+  /** Makes reports due of rows that do not say what they were meant to. */
+  renew(outboxIds: readonly string[]): Promise<void>
+  /** Writes what came of it, and the problems that stand, or stand no longer. */
+  write(told: readonly ToldReport[]): Promise<void>
 }
+
+/** The kinds that a row which is told again may have had. */
+const kinds = ['report_refused', 'report_locked', 'mark_ineffective'] as const
 
 export function createReportDesk(pool: pg.Pool): ReportDesk {
   return {
-    async deliver(limit, deliver) {
-      if (!(await hasReports(pool))) return 0
-      let begun: Report[] = []
-      try {
-        return await inTransaction(pool, async (db) => {
-          if (!(await takeReportTurn(db))) return 0
-          const reports = await readReports(db, limit)
-          if (reports.length === 0) return 0
-          begun = reports
-          await deliver(reports)
-          await acknowledgeReports(db, reports)
-          return reports.length
-        })
-      } catch (error) {
-        // The turn may have been lost in between and a later state reported: the truth is told once more.
-        if (begun.length > 0) await renewReports(pool, begun)
-        throw error
-      }
-    },
+    readDue: (limits) => readDueReports(pool, limits),
+    read: (due) => readReports(pool, due),
+    renew: (outboxIds) => renewReports(pool, outboxIds),
+    write: (told) =>
+      inTransaction(pool, async (db) => {
+        const written = await writeTold(db, told)
+        const before = written.filter(({ report }) => report.failures > 0)
+        for (const kind of kinds) {
+          const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
+          if (cleared.length > 0) await clearProblems(db, kind, cleared)
+        }
+        await raiseProblems(
+          db,
+          written.flatMap(({ problem }) => problem ?? []),
+        )
+      }),
   }
 }

@@ -27,6 +27,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     newId: randomUUID,
     newKey: randomUUID,
     kept() {},
+    async unmarked() {},
     ...changes,
   }
 }

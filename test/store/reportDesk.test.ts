@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { Change, State, Submission } from '../../src/record.ts'
-import type { Report } from '../../src/store/ledger/reports.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Change, Submission } from '../../src/record.ts'
+import { inTransaction } from '../../src/store/database.ts'
+import type { Report, ToldReport } from '../../src/store/ledger/reports.ts'
 import { createReportDesk, type ReportDesk } from '../../src/store/reportDesk.ts'
 import { claim, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
 
@@ -21,88 +22,111 @@ async function step(submission: Submission, change: Change): Promise<Submission>
   return ledger.read(submission.id)
 }
 
-async function sending(): Promise<Submission> {
+async function uncertain(): Promise<Submission> {
   await ledger.capture([{}])
-  return (await claim(ledger.work(), { submissions: 1 })).submissions[0] as Submission
+  const [sending] = (await claim(ledger.work(), { submissions: 1 })).submissions
+  return step(sending as Submission, { state: 'uncertain', error: 'lost', errorCode: 'E' })
 }
 
-const uncertain = async () => step(await sending(), { state: 'uncertain', error: 'lost', errorCode: 'E' })
-
-/** An outbox that holds what was last reported. */
-function outbox() {
-  const rows = new Map<string, State>()
-  return {
-    rows,
-    write: async (reports: readonly Report[]) => {
-      for (const { outboxId, state } of reports) rows.set(outboxId, state)
-    },
-  }
+async function read(): Promise<Report[]> {
+  const { fresh, again } = await desk.readDue({ freshMax: 10, againMax: 10 })
+  return desk.read([...fresh, ...again])
+}
+const knows = (report: Report): ToldReport => ({ report, againInMs: null, problem: null })
+const refused = (report: Report, againInMs = 0): ToldReport => ({
+  report,
+  againInMs,
+  problem: { kind: 'report_refused', subject: report.outboxId, detail: 'SQLSTATE 23514', retryInMs: againInMs },
+})
+const problems = async () => {
+  const { rows } = await ledger.pool.query('select kind, subject from outboxd.problem order by kind, subject')
+  return rows
+}
+const only = async () => {
+  const [report, ...others] = await read()
+  expect(others).toEqual([])
+  return report as Report
 }
 
-test('what became of a record is delivered once', async () => {
+test('what became of a record is told once', async () => {
   const submission = await uncertain()
-  const delivered: Report[] = []
-  expect(await desk.deliver(10, async (reports) => void delivered.push(...reports))).toBe(1)
-  expect(delivered).toMatchObject([
-    { submissionId: submission.id, outboxId: submission.outboxId, state: 'uncertain', errorCode: 'E', error: 'lost' },
-  ])
-  expect(await desk.deliver(10, () => Promise.reject(new Error('nothing is due')))).toBe(0)
+  const report = await only()
+  expect(report).toMatchObject({ submissionId: submission.id, state: 'uncertain', errorCode: 'E', error: 'lost' })
+  await desk.write([knows(report)])
+  expect(await read()).toEqual([])
 })
 
 test('the oldest come first, no more than asked for', async () => {
   const submissions = [await uncertain(), await uncertain(), await uncertain()]
-  const { rows, write } = outbox()
-  expect(await desk.deliver(2, write)).toBe(2)
-  expect([...rows.keys()]).toEqual(submissions.slice(0, 2).map(({ outboxId }) => outboxId))
+  const { fresh } = await desk.readDue({ freshMax: 2, againMax: 2 })
+  expect(fresh.map(({ submissionId }) => submissionId)).toEqual(submissions.slice(0, 2).map(({ id }) => id))
 })
 
-test('while the outbox is away the reports stay due, and the newest state is told when it is back', async () => {
+test('a state that came while another was being told has its own report', async () => {
   const submission = await uncertain()
-  await expect(desk.deliver(10, () => Promise.reject(new Error('the ERP is away')))).rejects.toThrow('away')
+  const report = await only()
   await step(submission, { state: 'discarded' })
-  const { rows, write } = outbox()
-  expect(await desk.deliver(10, write)).toBe(1)
-  expect(rows.get(submission.outboxId)).toBe('discarded')
+  await desk.write([knows(report)])
+  expect((await only()).state).toBe('discarded')
 })
 
-test('two instances never report at a time', async () => {
+test('rows that do not say what they were meant to are told again', async () => {
   await uncertain()
-  let second = -1
-  await desk.deliver(10, async () => {
-    second = await createReportDesk(ledger.pool).deliver(10, () => Promise.reject(new Error('the turn is taken')))
+  const report = await only()
+  await desk.write([knows(report)])
+  await desk.renew([report.outboxId])
+  expect((await only()).submissionId).toBe(report.submissionId)
+})
+
+describe('what is put off', () => {
+  test('waits for its time behind all others, and counts its failures', async () => {
+    await uncertain()
+    await desk.write([refused(await only(), 60_000)])
+    expect(await read()).toEqual([])
+    await ledger.pool.query(`update outboxd.submission set report_not_before = now() - interval '1 s'`)
+    await uncertain()
+    const { fresh, again } = await desk.readDue({ freshMax: 10, againMax: 10 })
+    expect([fresh.map(({ failures }) => failures), again.map(({ failures }) => failures)]).toEqual([[0], [1]])
   })
-  expect(second).toBe(0)
-})
 
-test('a state that came while another was being delivered has its own report', async () => {
-  const submission = await uncertain()
-  await desk.deliver(10, async () => void (await step(submission, { state: 'discarded' })))
-  const { rows, write } = outbox()
-  expect(await desk.deliver(10, write)).toBe(1)
-  expect(rows.get(submission.outboxId)).toBe('discarded')
-})
-
-test('a step of a submission never waits for the outbox', async () => {
-  const submission = await uncertain()
-  await desk.deliver(10, async () => {
-    expect((await step(submission, { state: 'discarded' })).state).toBe('discarded')
-  })
-})
-
-test('a reporter that lost its turn while it wrote makes the truth be told again', async () => {
-  const submission = await uncertain()
-  const { rows, write } = outbox()
-  const stale = desk.deliver(10, async (reports) => {
-    await ledger.pool.query(
-      `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and objid = 7163
-         and database = (select oid from pg_database where datname = current_database())`,
-    )
+  test('is told at once when it has become something else', async () => {
+    const submission = await uncertain()
+    await desk.write([refused(await only(), 60_000)])
     await step(submission, { state: 'discarded' })
-    await expect.poll(() => desk.deliver(10, write)).toBe(1) // another instance has the turn by now
-    await write(reports) // and this one comes too late
+    expect(await only()).toMatchObject({ state: 'discarded', failures: 1 })
   })
-  await expect(stale).rejects.toThrow()
-  expect(rows.get(submission.outboxId)).toBe('uncertain')
-  await desk.deliver(10, write)
-  expect(rows.get(submission.outboxId)).toBe('discarded')
+
+  test('is a problem until its row knows', async () => {
+    const { outboxId } = await uncertain()
+    await desk.write([refused(await only())])
+    expect(await problems()).toEqual([{ kind: 'report_refused', subject: outboxId }])
+    const again = await only()
+    await desk.write([{ ...refused(again), problem: null }])
+    expect(await problems()).toEqual([])
+    await desk.write([refused(await only())])
+    await desk.write([knows(await only())])
+    expect(await problems()).toEqual([])
+    expect(await read()).toEqual([])
+  })
+
+  test('is no problem where another instance has told the row in between', async () => {
+    await uncertain()
+    const report = await only()
+    await desk.write([knows(report)])
+    await desk.write([refused(report)])
+    expect([await problems(), await read()]).toEqual([[], []])
+  })
+
+  test('does not lie in the way of the others: each kind is read by its own index', async () => {
+    const plan = await inTransaction(ledger.pool, async (db) => {
+      await db.query('set local enable_seqscan = off; set local enable_bitmapscan = off')
+      const { rows } = await db.query<{ 'QUERY PLAN': string }>(
+        `explain (costs off) select id from outboxd.submission
+         where report_due and report_put_off is distinct from revision order by seq limit 500`,
+      )
+      return rows.map((row) => row['QUERY PLAN']).join()
+    })
+    expect(plan).toContain('using submission_report on')
+    expect(plan).not.toContain('Sort')
+  })
 })

@@ -20,6 +20,8 @@ export interface TableShape {
   /** Quoted, with its schema where the description names one. */
   readonly qualified: string
   readonly columns: ReadonlyMap<string, Column>
+  /** A table, so that its rows have xmin and xmax; a view or a foreign table need not. */
+  readonly hasSystemColumns: boolean
 }
 
 /** The outbox table is not as it was described. Says everything that does not fit. */
@@ -60,7 +62,8 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
     problems.push(...(await findIdProblems(db, qualified, table)))
     problems.push(...(await findFilterProblems(db, qualified, table)))
   }
-  if (problems.length === 0) return { qualified, columns }
+  if (problems.length === 0)
+    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)) }
   throw new OutboxTableUnusable(problems.map((problem) => `${described}: the table ${qualified} ${problem}`).join('\n'))
 }
 

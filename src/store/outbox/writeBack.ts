@@ -6,27 +6,64 @@ import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
 import { column, columnOf, literal, literals } from './statements.ts'
 
 /** How states are written to rows; null where the description has nothing to write. */
-export interface WriteStatement {
-  /** $1: the statuses as JSON. */
-  readonly sql: string
+export interface WriteStatements {
+  /**
+   * Marks rows that were claimed. $1: the statuses as JSON. Gives the ids of those that were changed, so that they no
+   * longer wait.
+   */
+  readonly mark: string
+  /**
+   * Tells rows, but for those that somebody has locked. $1 as above. Gives each id with what became of it: `held`, we
+   * had its lock, and `written`, it was changed.
+   */
+  readonly report: string
+  /**
+   * Says why rows could not be held. $1: ids. Gives those that are there: whether they are to be told at all (`open`),
+   * the session that has each locked, where that can be seen, and whether row-level security holds for us.
+   */
+  readonly unheld: string
   /** The states that change something in the table. */
   readonly states: ReadonlySet<State>
 }
 
-export function writeStatement(table: OutboxTable, shape: TableShape, states: readonly State[]): WriteStatement | null {
+export function writeStatements(
+  table: OutboxTable,
+  shape: TableShape,
+  states: readonly State[],
+  waits: string,
+): WriteStatements | null {
   const { state, write } = table
   const assignments = [
     ...(state === null ? [] : [assign(shape, state.column, stateValue(state, shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
   ]
   if (assignments.length === 0) return null
+  const id = column(table.id)
+  const type = columnOf(shape, table.id).type
+  const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
+  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text)`
+  const open = notFinal(state)
   return {
-    sql: `update ${shape.qualified} o set ${assignments.join(', ')}
-      from json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text)
-      where ${column(table.id)} = r."outboxId"::${columnOf(shape, table.id).type}${notFinal(state)}`,
+    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open}
+      returning r."outboxId", (${waits}) is not true as written`,
+    report: `with r as materialized (select * from ${statuses}),
+      held as materialized (
+        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open}
+        for no key update of o skip locked
+      ), written as (
+        ${set} from held r where ${id} = r."outboxId"::${type} returning r."outboxId"
+      )
+      select "outboxId", "outboxId" in (select "outboxId" from held) as held,
+        "outboxId" in (select "outboxId" from written) as written from r`,
+    unheld: `select r.id as "outboxId", ${open} as open, row_security_active(${literal(shape.qualified)}::regclass) as secured,
+        ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
+      from unnest($1::text[]) r(id) join ${shape.qualified} o on ${id} = r.id::${type}`,
     states: new Set(states.filter((each) => matters(table, each))),
   }
 }
+
+/** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
+const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)
@@ -69,11 +106,11 @@ function present(shape: TableShape, name: string): string {
 
 /** What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back. */
 function notFinal(state: StateColumn | null): string {
-  if (state?.kind !== 'value') return ''
+  if (state?.kind !== 'value') return 'true'
   const others = new Set([...state.values].flatMap(([at, value]) => (isFinal(at) ? [] : [value])))
   const finals = [...state.values].flatMap(([at, value]) => (isFinal(at) && !others.has(value) ? [value] : []))
-  if (finals.length === 0) return ''
-  return ` and (${column(state.column)} is null or ${column(state.column)} not in (${literals(finals)}))`
+  if (finals.length === 0) return 'true'
+  return `(${column(state.column)} is null or ${column(state.column)} not in (${literals(finals)}))`
 }
 
 const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueued } from '../../../src/store/ledger/claimQueued.ts'
 import { keepRecords } from '../../../src/store/ledger/keepRecords.ts'
-import { readReports } from '../../../src/store/ledger/reports.ts'
+import { readDueReports, readReports } from '../../../src/store/ledger/reports.ts'
 import { type Ledger, openLedger, record } from '../../support/ledger.ts'
 
 let ledger: Ledger
@@ -38,7 +38,8 @@ test('keeping a record twice changes nothing, but its outbox row is told its sta
   expect(await ledger.row(kept.id)).toEqual({ ...before, report_due: true })
   expect(await ledger.countStates()).toEqual({ sending: 1 })
   expect(await ledger.events(kept.id)).toEqual(['new -> queued: captured', 'queued -> sending: slot'])
-  expect(await readReports(ledger.pool, 10)).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])
+  const { fresh } = await readDueReports(ledger.pool, { freshMax: 10, againMax: 0 })
+  expect(await readReports(ledger.pool, fresh)).toMatchObject([{ outboxId: kept.outboxId, state: 'sending' }])
 })
 
 test('records are kept in the order in which they came', async () => {

@@ -42,7 +42,7 @@ const told = (outboxId: string, transactionId: string): RowStatus => ({
 })
 
 test.each(types)('a key of type %s is compared to the last character', async (type, first, second, ddl = '') => {
-  const { pool, outbox, capture } = await setup({
+  const { pool, outbox, report, capture } = await setup({
     ddl: `${ddl}; create table message (id ${type} primary key, state text not null default 'N', tx text, body text);
       insert into message (id, body) values ('${first}', '1'), ('${second}', '2')`,
     yaml: `
@@ -65,12 +65,12 @@ write: { tx: transaction_id }`,
     { outboxId: one, payload: '1' },
     { outboxId: two, payload: '2' },
   ])
-  await outbox.report([told(one, 'TX-1')])
+  await report(told(one, 'TX-1'))
   expect(await rows()).toEqual([
     { body: '1', state: 'C', tx: 'TX-1' },
     { body: '2', state: 'Q', tx: null },
   ])
-  await outbox.report([told(two, 'TX-2')])
+  await report(told(two, 'TX-2'))
   expect(await rows()).toMatchObject([{ tx: 'TX-1' }, { tx: 'TX-2' }])
 })
 

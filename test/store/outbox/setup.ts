@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { readOutboxFile } from '../../../src/map/readOutboxFile.ts'
-import type { OutboxRecord } from '../../../src/record.ts'
+import type { OutboxRecord, RowStatus, Telling } from '../../../src/record.ts'
 import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
 import { type Outbox, openOutbox } from '../../../src/store/outbox.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -14,6 +14,8 @@ export interface Setup {
   capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
   /** The same, with the records. */
   captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
+  /** Tells rows these states. */
+  report(...statuses: RowStatus[]): Promise<Telling<RowStatus>>
   /** A connection of its own, for a transaction. */
   connect(): Promise<pg.Client>
 }
@@ -31,22 +33,27 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
     await using claimed = await outbox.claim(limit, exceptKeys)
     const { records } = claimed
     await turns.take((turn) => turn.keep(records.map(kept)))
-    await claimed.mark(
-      records.map(({ outboxId, unreadable }) => ({
+    const statuses = records.map(
+      ({ outboxId, unreadable }): RowStatus => ({
         outboxId,
         state: unreadable === null ? 'queued' : 'rejected',
         transactionId: null,
         errorCode: null,
         error: unreadable,
-      })),
+      }),
     )
+    const unmarked = await claimed.mark(statuses)
+    await report(...statuses.filter(({ outboxId }) => unmarked.includes(outboxId)))
     return records
   }
+
+  const report = (...statuses: RowStatus[]) => outbox.report(async () => statuses)
 
   return {
     url,
     pool,
     outbox,
+    report,
     captureRecords,
     capture: async (limit, exceptKeys) => (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
     async connect() {

@@ -12,7 +12,7 @@ const status = (state: State, more: { error?: string; transactionId?: string; er
 })
 
 test('a status column gets its own values; what the file does not map is not written', async () => {
-  const { pool, outbox, capture } = await setup({
+  const { pool, report, capture } = await setup({
     ddl: `create type progress as enum ('PENDING', 'BUSY', 'SENT', 'ERROR');
       create table message (id int primary key, status progress not null default 'PENDING', note varchar(5), tx text, code text,
         at timestamp)`,
@@ -28,12 +28,12 @@ write: { note: error, tx: transaction_id, code: error_code, at: now }`,
   const row = async () => (await pool.query('select status, note, tx, code, at is not null as at from message')).rows[0]
   expect(await capture()).toEqual(['1'])
   expect(await row()).toEqual({ status: 'BUSY', note: null, tx: null, code: null, at: true })
-  await outbox.report([status('uncertain', { error: 'too long a text' })])
+  await report(status('uncertain', { error: 'too long a text' }))
   expect(await row()).toMatchObject({ status: 'BUSY', note: 'too l' })
-  await outbox.report([status('failed', { errorCode: 'E001' })])
+  await report(status('failed', { errorCode: 'E001' }))
   expect(await row()).toMatchObject({ status: 'ERROR', code: 'E001', note: null })
-  await outbox.report([status('completed', { transactionId: 'TX-1' })])
-  await outbox.report([status('failed')])
+  await report(status('completed', { transactionId: 'TX-1' }))
+  await report(status('failed'))
   expect(await row()).toMatchObject({ status: 'SENT', tx: 'TX-1' })
 })
 
@@ -61,7 +61,7 @@ test.each([
   ['boolean', 'true', 'false', ''],
   ['smallint', '2', '0', ', new: 0, done: 2'],
 ])('a flag of type %s is set at the states that the file names', async (type, done, open, more) => {
-  const { pool, outbox, capture } = await setup({
+  const { pool, report, capture } = await setup({
     ddl: `create table message (id int primary key, sent ${type} default '${open}')`,
     yaml: `
 table: message
@@ -74,14 +74,14 @@ state: { flag: sent, set: [completed, discarded]${more} }`,
   const sent = async () => (await pool.query('select sent::text from message')).rows[0].sent
   expect(await capture()).toEqual(['1'])
   expect(await capture()).toEqual([])
-  await outbox.report([status('failed')])
+  await report(status('failed'))
   expect(await sent()).toBe(open)
-  await outbox.report([status('completed')])
+  await report(status('completed'))
   expect(await sent()).toBe(done)
 })
 
 test('a time is set once, and emptied when the record ends otherwise; rows that fail do not keep new ones waiting', async () => {
-  const { pool, outbox, capture } = await setup({
+  const { pool, report, capture } = await setup({
     ddl: 'create table message (id int primary key, done_at timestamptz, given_up date)',
     yaml: `
 table: message
@@ -94,14 +94,14 @@ write: { given_up: { what: now, on: [failed, rejected] } }`,
   await pool.query('insert into message select generate_series(1, 3000)')
   const row = async () => (await pool.query('select done_at, given_up from message where id = 1')).rows[0]
   for (let i = 0; i < 30; i++) await capture()
-  await outbox.report([status('failed')])
+  await report(status('failed'))
   expect(await row()).toMatchObject({ done_at: null, given_up: expect.any(Date) })
   await pool.query('insert into message values (3001)')
   expect(await capture()).toEqual(['3001'])
-  await outbox.report([status('completed')])
+  await report(status('completed'))
   const first = await row()
   expect(first).toMatchObject({ done_at: expect.any(Date), given_up: null })
-  await outbox.report([status('completed')])
+  await report(status('completed'))
   expect(await row()).toEqual(first)
 })
 

@@ -1,0 +1,109 @@
+import type pg from 'pg'
+import type { RowStatus, Telling, ToldRow } from '../../record.ts'
+import { begin, type Database, isPassing } from '../database.ts'
+import type { WriteStatements } from './writeBack.ts'
+
+export interface TellDeps {
+  pool: pg.Pool
+  /** Quoted. */
+  table: string
+  writing: WriteStatements
+}
+
+/**
+ * Tells rows their states in one transaction, while no other instance tells any: what they are to be told is asked for
+ * when that is certain, so that nobody, however late, writes an earlier state over a later one. The lock lies in the
+ * outbox's own database and ends with the transaction that writes.
+ *
+ * @throws Error where nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
+ */
+export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => Promise<R[]>): Promise<Telling<R>> {
+  const attempt = await tryToTell(deps, read)
+  if (attempt.kind !== 'failed') return attempt
+  const { error, statuses } = attempt
+  // What fails without any row is no row's fault.
+  const empty = await tryToTell(deps, async () => [])
+  if (empty.kind === 'failed') throw empty.error
+  const code = String((error as { code?: unknown }).code)
+  const isLock = waitedForLock.has(code)
+  if (isPassing(error) && !isLock) throw error
+  return { kind: 'refused', statuses, code, words: error.message.slice(0, wordsMaxChars), isLock }
+}
+
+/** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
+const waitedForLock: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
+const wordsMaxChars = 200
+
+type Attempt<R extends RowStatus> =
+  | Exclude<Telling<R>, { kind: 'refused' }>
+  | { kind: 'failed'; statuses: R[]; error: Error }
+
+async function tryToTell<R extends RowStatus>(
+  { pool, table, writing }: TellDeps,
+  read: () => Promise<R[]>,
+): Promise<Attempt<R>> {
+  await using transaction = await begin(pool)
+  const { db } = transaction
+  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '10s'`)
+  if (!(await takeTurn(db, table))) return { kind: 'busy' }
+  const statuses = await read()
+  try {
+    const rows = await write(db, writing, statuses)
+    await transaction.commit()
+    return { kind: 'told', rows }
+  } catch (error) {
+    return { kind: 'failed', statuses, error: error as Error }
+  }
+}
+
+async function takeTurn(db: Database, table: string): Promise<boolean> {
+  const { rows } = await db.query<{ turn: boolean }>(
+    'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as turn',
+    [table],
+  )
+  return rows[0]?.turn ?? false
+}
+
+async function write<R extends RowStatus>(db: Database, writing: WriteStatements, all: R[]): Promise<ToldRow<R>[]> {
+  const statuses = all.filter(({ state }) => writing.states.has(state))
+  const { rows } = await db.query<{ outboxId: string; held: boolean; written: boolean }>(writing.report, [
+    JSON.stringify(statuses),
+  ])
+  const byId = new Map(rows.map((row) => [row.outboxId, row]))
+  const unheld = await findHolders(
+    db,
+    writing,
+    rows.flatMap(({ outboxId, held }) => (held ? [] : [outboxId])),
+  )
+  return all.map((status) => {
+    const row = byId.get(status.outboxId)
+    if (row === undefined || row.written) return { status, kind: 'written' }
+    return { status, ...(row.held ? ignored : (unheld.get(status.outboxId) ?? gone)) }
+  })
+}
+
+type Fate = { kind: 'written' } | { kind: 'ineffective'; why: string } | { kind: 'locked'; holder: number | null }
+
+const gone: Fate = { kind: 'written' }
+const ignored: Fate = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
+const hidden: Fate = {
+  kind: 'ineffective',
+  why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
+}
+
+/** Why rows could not be held: those that are not there, or are to be told nothing any more, are missing. */
+async function findHolders(db: Database, writing: WriteStatements, ids: string[]): Promise<Map<string, Fate>> {
+  if (ids.length === 0) return new Map()
+  const { rows } = await db.query<{ outboxId: string; open: boolean; secured: boolean; holder: number | null }>(
+    writing.unheld,
+    [ids],
+  )
+  return new Map(
+    rows
+      .filter(({ open }) => open)
+      .map(({ outboxId, secured, holder }) => [
+        outboxId,
+        holder === null && secured ? hidden : { kind: 'locked', holder },
+      ]),
+  )
+}
