@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { slotLeaseMs } from './dispatch/purse.ts'
+import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
 import { type Loops, startLoops } from './loops.ts'
 import type { Mappings } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
@@ -148,6 +148,7 @@ function storeDeps({ config, outboxTable, log, version }: AppDeps): StoreDeps {
     config,
     outboxTable: outboxTable ?? config.outboxTable,
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+    reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
     leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
     overdueMs: 2 * requestTimeoutMs + 60_000,
     onError: (error) => log.warn('a database connection broke', { error }),

@@ -147,7 +147,14 @@ export function startLoops(deps: LoopsDeps): Loops {
     return Math.min(learnMostMs, config.rateLimit.windowMs / 60)
   })
 
+  let differences = 0
   const observe = loop('observe', async () => {
+    const agreed = await store.agreeOnSettings()
+    if (agreed.before !== null)
+      log.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
+    if (agreed.differences.length !== differences)
+      log.warn(agreed.differences[0]?.detail ?? 'the settings of the instances no longer differ')
+    differences = agreed.differences.length
     const [ledger, outbox] = await Promise.all([store.readSnapshot(), store.outbox.backlog()])
     const unsent = [ledger.oldestUnsentMs, outbox.oldestMs].filter((ms) => ms !== null)
     metrics.setSnapshot({

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { slotLeaseMs, slotReachMs } from '../dispatch/purse.ts'
+import { slotReachMs } from '../dispatch/purse.ts'
 import type { Answer, ServiceRequest } from '../record.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
@@ -47,11 +47,11 @@ const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, word
 async function waitForSlots(config: Config, signal: AbortSignal): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
   const permits = Math.min(requests, config.rateLimit.requests)
-  const leaseMs = slotLeaseMs(windowMs, requests * config.service.requestTimeoutMs)
+  const reachMs = slotReachMs(windowMs, requests * config.service.requestTimeoutMs)
   const elapsedMs = systemClock.stopwatch()
   for (;;) {
     const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, leaseMs, windowMs })
+    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs })
     if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
     await wait(slotsAgainMs)
   }

@@ -25,7 +25,8 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   mass_refusal: () => 'The service refuses record after record in the same words: outboxd check, then outboxd resume.',
   loop_failing: (loops) => `A part of the daemon fails again and again (${first(loops)}): its log says why.`,
   claim_lost: () => 'The ledger’s database has not yet said whether a claim was committed; its records wait.',
-  settings_differ: (settings) => `Daemons on this ledger differ in their settings (${first(settings)}).`,
+  settings_differ: (settings) =>
+    `Daemons on this ledger differ in their settings (${first(settings)}): give all the same, or wait until the last old one has left.`,
   clock_off: () => 'A clock is off: compare the clocks of this host and of the databases.',
   change_capture: (tables) =>
     `Not all changes of ${counted(tables.length, 'table')} of the ERP were captured (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and when that is mended, select * from outboxd_capture.retry() captures what was noted.`,

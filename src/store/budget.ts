@@ -1,28 +1,76 @@
 import type { PauseCall, Slot, SpentSlot } from '../record.ts'
 import type { Database } from './database.ts'
+import { refitSlots, type SlotRow } from './refitSlots.ts'
 import { standingPause } from './standingPause.ts'
 
-/** At most this many rows stand for the limit; above it a row is worth several requests. */
-const rowsMost = 500
+/** What holds for all instances. */
+export interface Budget {
+  requests: number
+  windowMs: number
+}
 
 /**
- * Makes the table of slots fit the limit. Rows are never deleted and keep what was spent: lowering the limit and raising
- * it again does not buy requests.
+ * Makes the table of slots fit the limit and the window, within the caller's transaction. What was spent stays spent;
+ * whoever has a slot in hand may use it and cannot give it back any more, so that it counts until its lease runs out.
  *
  * @see docs/budget.md for the proof that no window ever holds more than the limit
+ * @returns what held before; null at first
  */
-export async function fitSlots(db: Database, limit: number): Promise<void> {
-  const permits = Math.ceil(limit / rowsMost)
+export async function fitSlots(db: Database, budget: Budget): Promise<Budget | null> {
+  const seen = await readBudget(db)
+  if (fits(seen, budget)) return seen.budget
+  // Nobody takes or gives back a slot meanwhile.
+  await db.query('lock table outboxd.budget, outboxd.slot in share row exclusive mode')
+  const { budget: before, permits } = await readBudget(db)
+  const lengthenedByMs = Math.max(0, budget.windowMs - (before ?? budget).windowMs)
+  if (permits !== budget.requests || lengthenedByMs > 0)
+    await writeSlots(db, refitSlots(await readSlots(db), { requests: budget.requests, lengthenedByMs }))
   await db.query(
-    `with wanted as (
-       select n as id, least($2::int, $1::int - (n - 1) * $2::int) as permits
-       from generate_series(1, ceil($1::numeric / $2::int)::int) n
-     ), retired as (
-       update outboxd.slot set permits = 0 where permits > 0 and id not in (select id from wanted)
-     )
-     insert into outboxd.slot as s (id, permits) select id, permits from wanted order by id
-     on conflict (id) do update set permits = excluded.permits where s.permits <> excluded.permits`,
-    [limit, permits],
+    `insert into outboxd.budget (requests, window_ms) values ($1, $2)
+     on conflict (id) do update set requests = excluded.requests, window_ms = excluded.window_ms`,
+    [budget.requests, budget.windowMs],
+  )
+  return before
+}
+
+interface SeenBudget {
+  /** What holds; null at first. */
+  budget: Budget | null
+  /** What the slots sum to. */
+  permits: number
+}
+
+const fits = ({ budget, permits }: SeenBudget, wanted: Budget) =>
+  permits === wanted.requests && budget?.requests === wanted.requests && budget.windowMs === wanted.windowMs
+
+async function readBudget(db: Database): Promise<SeenBudget> {
+  const { rows } = await db.query<SeenBudget>(
+    `select (select json_build_object('requests', requests, 'windowMs', window_ms) from outboxd.budget) as budget,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot) as permits`,
+  )
+  return rows[0] as SeenBudget
+}
+
+async function readSlots(db: Database): Promise<SlotRow[]> {
+  const { rows } = await db.query<SlotRow>(
+    `select id, permits, retired_permits as "retiredPermits",
+       case when free_at > clock_timestamp() then extract(epoch from free_at - clock_timestamp())::float8 * 1000 else 0 end
+         as "freeInMs"
+     from outboxd.slot order by id`,
+  )
+  return rows
+}
+
+async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void> {
+  await db.query(
+    `insert into outboxd.slot as s (id, permits, retired_permits, free_at, set_at)
+     select id, permits, "retiredPermits", case when "freeInMs" > 0
+       then clock_timestamp() + "freeInMs" * interval '1 ms' else '-infinity' end, clock_timestamp()
+     from json_to_recordset($1) as r(id int, permits int, "retiredPermits" int, "freeInMs" float8)
+     on conflict (id) do update set permits = excluded.permits, retired_permits = excluded.retired_permits,
+       free_at = excluded.free_at, set_at = excluded.set_at, lease = s.lease + 1, taken_by = null,
+       spent_on_submissions = 0`,
+    [JSON.stringify(rows)],
   )
 }
 
@@ -35,19 +83,20 @@ export async function hasSlots(db: Database): Promise<boolean> {
 }
 
 /**
- * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `leaseMs`: longer than
- * the request can last, plus the window, for the case that nobody lives to give it back.
+ * Takes free slots for at least `permits` requests, or as many as there are. Each is taken for `reachMs`, by which the
+ * last of its requests has arrived, and one window, for the case that nobody lives to give it back.
  */
-export async function takeSlots(db: Database, permits: number, leaseMs: number, instanceId: string): Promise<Slot[]> {
+export async function takeSlots(db: Database, permits: number, reachMs: number, instanceId: string): Promise<Slot[]> {
   const { rows } = await db.query<Slot>(
     `with free as (
        select id from outboxd.slot where permits > 0 and free_at <= clock_timestamp()
        order by free_at, id
        limit ceil($1::numeric / (select greatest(max(permits), 1) from outboxd.slot)) for update skip locked
      )
-     update outboxd.slot s set lease = lease + 1, taken_by = $3, free_at = clock_timestamp() + $2 * interval '1 ms'
+     update outboxd.slot s set lease = lease + 1, taken_by = $3, set_at = clock_timestamp(),
+       free_at = clock_timestamp() + ($2 + (select window_ms from outboxd.budget)) * interval '1 ms'
      from free where s.id = free.id returning s.id, s.lease, s.permits`,
-    [permits, leaseMs, instanceId],
+    [permits, reachMs, instanceId],
   )
   return rows
 }
@@ -56,13 +105,14 @@ export async function takeSlots(db: Database, permits: number, leaseMs: number, 
  * Gives slots back: used ones are free again one window from now, which is after the answer; unused ones at once.
  * A lease that ran out and was taken by another changes nothing.
  */
-export async function giveBack(db: Database, slots: readonly SpentSlot[], windowMs: number): Promise<void> {
+export async function giveBack(db: Database, slots: readonly SpentSlot[]): Promise<void> {
   await db.query(
-    `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions,
-       free_at = clock_timestamp() + case when r.used then $2 * interval '1 ms' else interval '0' end
+    `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions, set_at = clock_timestamp(),
+       free_at = clock_timestamp()
+         + case when r.used then (select window_ms from outboxd.budget) else 0 end * interval '1 ms'
      from json_to_recordset($1) as r(id int, lease bigint, used boolean, submissions int)
      where s.id = r.id and s.lease = r.lease`,
-    [JSON.stringify(slots), windowMs],
+    [JSON.stringify(slots)],
   )
 }
 
@@ -72,7 +122,7 @@ export async function giveBack(db: Database, slots: readonly SpentSlot[], window
  *
  * @returns how many requests were held back
  */
-export async function holdBack(db: Database, remaining: number, windowMs: number): Promise<number> {
+export async function holdBack(db: Database, remaining: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot
@@ -81,9 +131,10 @@ export async function holdBack(db: Database, remaining: number, windowMs: number
        select id from free where so_far > $1 and (select max(so_far) from free) - $1
          > (select greatest(2, sum(permits) * 0.05) from outboxd.slot)
      )
-     update outboxd.slot s set free_at = clock_timestamp() + $2 * interval '1 ms', spent_on_submissions = 0
+     update outboxd.slot s set spent_on_submissions = 0, set_at = clock_timestamp(),
+       free_at = clock_timestamp() + (select window_ms from outboxd.budget) * interval '1 ms'
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
-    [remaining, windowMs],
+    [remaining],
   )
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }

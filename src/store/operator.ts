@@ -158,18 +158,18 @@ export type SlotLoan =
 /** Takes slots for requests that are no submission's. */
 export async function borrowSlots(
   url: string,
-  { permits, leaseMs, windowMs }: { permits: number; leaseMs: number; windowMs: number },
+  { permits, reachMs }: { permits: number; reachMs: number },
 ): Promise<SlotLoan> {
   const onBudget = <T>(look: (db: Database) => Promise<T>) =>
     inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
   try {
     return await onBudget(async (db) => {
       if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
-      const slots = await budget.takeSlots(db, permits, leaseMs, randomUUID())
+      const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
       const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
       if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true), windowMs)) }
-      await budget.giveBack(db, spent(false), windowMs)
+        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true))) }
+      await budget.giveBack(db, spent(false))
       return { kind: 'none-free' }
     })
   } catch {

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
-import { fitSlots, type PauseLadders } from './budget.ts'
+import { type Agreed, agreeOnBudget, withdrawSettings } from './agreeOnBudget.ts'
+import type { PauseLadders } from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
@@ -43,6 +44,8 @@ export interface Store {
   compactCounts(): Promise<void>
   /** What operators have ordered since this was last asked. */
   takeOperatorActs(): Promise<OperatorActs>
+  /** Says again what this instance was given, and finds out what holds among all. */
+  agreeOnSettings(): Promise<Agreed>
   /** Announces new outbox rows until the store is closed. */
   listen(onNotice: () => void): void
   close(): Promise<void>
@@ -62,6 +65,9 @@ export interface StoreDeps {
   /** As described, or its name. */
   outboxTable: OutboxTable | string
   instance: { id: string; who: string; version: string; host: string }
+  /** How long after a slot was taken its last request may arrive. */
+  reachMs: number
+  /** For how long one instance feels the way for all. */
   leaseMs: number
   /** Longer than any request can be in hand. */
   overdueMs: number
@@ -77,6 +83,7 @@ export async function openStore({
   config,
   outboxTable,
   instance,
+  reachMs,
   leaseMs,
   overdueMs,
   onError,
@@ -95,10 +102,18 @@ export async function openStore({
     onIdleError: onError,
   })
   const listeners: Listener[] = []
+  const agreeOnSettings = () =>
+    agreeOnBudget(pool, {
+      instanceId: instance.id,
+      host: instance.host,
+      ...config.rateLimit,
+      requestTimeoutMs: config.service.requestTimeoutMs,
+      keyOnFailure: config.keyOnFailure,
+    })
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertMigrated(pool, config.stateDatabaseUrl)
-      await fitSlots(pool, config.rateLimit.requests)
+      await agreeOnSettings()
       return openQueue(config.stateDatabaseUrl, onError)
     })
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
@@ -113,7 +128,7 @@ export async function openStore({
       outbox,
       queue,
       captureTurns: createCaptureTurns({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
-      work: createWork({ ...shared, leaseMs, windowMs: config.rateLimit.windowMs, ladders: pauseLadders(config) }),
+      work: createWork({ ...shared, leaseMs, reachMs, ladders: pauseLadders(config) }),
       reportDesk: createReportDesk(pool),
       upkeep: createUpkeep({
         pool,
@@ -140,7 +155,12 @@ export async function openStore({
         const { channel } = outbox
         if (channel !== null) listeners.push(openListener({ url: config.databaseUrl, channel, onNotice, onError }))
       },
+      agreeOnSettings,
       async close() {
+        await Promise.race([
+          withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent
+          setTimeout(goodbyeMs, undefined, { ref: false }),
+        ])
         const ends = [...listeners.map((listener) => listener.close()), queue.close(), pool.end(), outboxPool.end()]
         await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
       },

@@ -58,8 +58,10 @@ export interface WorkDeps {
   pool: pg.Pool
   queue: Queue
   instance: Instance
+  /** How long after a slot was taken its last request may arrive. */
+  reachMs: number
+  /** For how long one instance feels the way for all. */
   leaseMs: number
-  windowMs: number
   ladders: budget.PauseLadders
   keyOnFailure: KeyOnFailure
 }
@@ -68,7 +70,7 @@ export function createWork(deps: WorkDeps): Work {
   return {
     claim: (request) => inTransaction(deps.pool, (client) => claim(deps, client, request)),
     unclaim: (claimId) => unclaim(deps.pool, claimId, deps.instance.who),
-    takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.leaseMs, deps.instance.id),
+    takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.reachMs, deps.instance.id),
     settle: (settlement) => inTransaction(deps.pool, (client) => settle(deps, client, settlement)),
   }
 }
@@ -79,7 +81,7 @@ async function claim(deps: WorkDeps, db: Database, request: ClaimRequest): Promi
   if (request.probe) {
     if (!(await budget.claimProbe(db, deps.leaseMs))) return nothing
   } else if (await budget.isPaused(db)) return nothing
-  const slots = request.permits > 0 ? await budget.takeSlots(db, request.permits, deps.leaseMs, deps.instance.id) : []
+  const slots = request.permits > 0 ? await budget.takeSlots(db, request.permits, deps.reachMs, deps.instance.id) : []
   const claimed = await claimUpTo(deps, db, request, slots)
   if (request.probe && claimed.submissions.length + claimed.polls.length === 0) await budget.giveBackProbe(db)
   return { ...claimed, slots }
@@ -111,11 +113,11 @@ async function claimPolls({ queue }: WorkDeps, db: Database, limit: number): Pro
 
 async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Promise<Settled> {
   const written = await writeSteps(deps, db, settlement.transitions)
-  if (settlement.slots.length > 0) await budget.giveBack(db, settlement.slots, deps.windowMs)
+  if (settlement.slots.length > 0) await budget.giveBack(db, settlement.slots)
   if (settlement.wayIsClear) await budget.endPauses(db)
   else if (settlement.probeOver) await budget.giveBackProbe(db)
   for (const pause of settlement.pauses) await budget.raisePause(db, pause, deps.ladders)
-  const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining, deps.windowMs)
+  const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining)
   return { written, heldBack }
 }
 

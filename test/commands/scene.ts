@@ -2,10 +2,9 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Change } from '../../src/record.ts'
-import { fitSlots } from '../../src/store/budget.ts'
 import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
 import { type TestContext, testContext } from '../support/context.ts'
-import { claim, type Ledger, openLedger, settlement, transition } from '../support/ledger.ts'
+import { claim, fitSlots, type Ledger, openLedger, settlement, transition } from '../support/ledger.ts'
 
 /** A ledger with submissions in any state, and contexts for the commands that work on it. */
 export interface Scene extends AsyncDisposable {

@@ -6,7 +6,6 @@ import type { Slot } from '../../src/record.ts'
 import {
   claimProbe,
   endPauses,
-  fitSlots,
   giveBack,
   giveBackProbe,
   holdBack,
@@ -14,7 +13,7 @@ import {
   raisePause,
   takeSlots,
 } from '../../src/store/budget.ts'
-import { type Ledger, ladders, openLedger } from '../support/ledger.ts'
+import { fitSlots, type Ledger, ladders, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -27,12 +26,11 @@ const windowMs = 60_000
 const leaseMs = 96_000
 const instanceId = randomUUID()
 
-const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs, instanceId)
+const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs - windowMs, instanceId)
 const back = (slots: readonly Slot[], used: boolean) =>
   giveBack(
     ledger.pool,
     slots.map((slot) => ({ ...slot, used, submissions: 0 })),
-    windowMs,
   )
 
 /** Lets time go by: everything in the tables that lies in time moves into the past. */
@@ -61,7 +59,10 @@ describe('slots', () => {
     const step = fc.oneof(
       {
         weight: 4,
-        arbitrary: fc.record({ kind: fc.constant('take' as const), permits: fc.integer({ min: 1, max: 6 }) }),
+        arbitrary: fc.record({
+          kind: fc.constant('take' as const),
+          permits: fc.constantFrom(1, 2, 5, 6, 249, 500, 1_000),
+        }),
       },
       {
         weight: 4,
@@ -72,7 +73,13 @@ describe('slots', () => {
         arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 40_000 }) }),
       },
       { weight: 1, arbitrary: fc.record({ kind: fc.constant('die' as const), which: fc.nat() }) },
-      { weight: 1, arbitrary: fc.record({ kind: fc.constant('fit' as const) }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          kind: fc.constant('fit' as const),
+          limit: fc.constantFrom(1, 3, 8, 12, 499, 500, 501, 999, 1_001, 1_600),
+        }),
+      },
     )
     const arbitrary = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 40 }))
     await fc.assert(
@@ -83,6 +90,8 @@ describe('slots', () => {
         let passedMs = 0
         const now = () => passedMs + performance.now() - beganMs
         const sentMs: number[] = []
+        // What was sent under a limit has been sent when it is changed, and no more than that.
+        const allowed = [limit]
         const inHand: { slot: Slot; takenMs: number }[] = []
         for (const each of steps) {
           switch (each.kind) {
@@ -95,14 +104,15 @@ describe('slots', () => {
               // It leaves at the last moment at which its permit is good, or now; the answer comes now.
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
               if (!held) break
-              if (each.used) sentMs.push(Math.min(now(), held.takenMs + 30_000))
+              const left = { at: Math.min(now(), held.takenMs + 30_000), times: held.slot.permits }
+              if (each.used) for (let n = 0; n < left.times; n++) sentMs.push(left.at)
               await back([held.slot], each.used)
               break
             }
             case 'die': {
               // Sent, and arrived after 36 s at the latest; nobody lives to say so.
               const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
-              if (held) sentMs.push(held.takenMs + 36_000)
+              for (let n = 0; n < (held?.slot.permits ?? 0); n++) sentMs.push((held?.takenMs ?? 0) + 36_000)
               break
             }
             case 'pass':
@@ -110,13 +120,14 @@ describe('slots', () => {
               await pass(each.ms)
               break
             case 'fit':
-              await fitSlots(ledger.pool, limit)
+              await fitSlots(ledger.pool, each.limit)
+              allowed.push(each.limit)
           }
         }
-        for (const { takenMs } of inHand) sentMs.push(takenMs + 36_000)
-        expect(fullestWindow(sentMs, windowMs)).toBeLessThanOrEqual(limit)
+        for (const { slot, takenMs } of inHand) for (let n = 0; n < slot.permits; n++) sentMs.push(takenMs + 36_000)
+        expect(fullestWindow(sentMs, windowMs)).toBeLessThanOrEqual(Math.max(...allowed))
       }),
-      { numRuns: 40 },
+      { numRuns: 25 },
     )
   })
 
@@ -134,7 +145,7 @@ describe('slots', () => {
 
   test('the 101st request waits until the first has left the window', async () => {
     const shortMs = 300
-    await fitSlots(ledger.pool, 100)
+    await fitSlots(ledger.pool, 100, shortMs)
     const sentAtMs: number[] = []
     const takers = Array.from({ length: 4 }, async () => {
       while (sentAtMs.length < 150) {
@@ -143,7 +154,6 @@ describe('slots', () => {
         await giveBack(
           ledger.pool,
           slots.map((slot) => ({ ...slot, used: true, submissions: 1 })),
-          shortMs,
         )
       }
     })
@@ -209,6 +219,56 @@ describe('slots', () => {
   })
 
   test.each([
+    [500, 249, 501],
+    [1_000, 998, 1_001],
+    [501, 501, 500],
+  ])('a limit of %i, of which %i were spent, is changed to %i: the rest of the new one is free, and no more', async (...[
+    before,
+    spent,
+    after,
+  ]) => {
+    await fitSlots(ledger.pool, before)
+    const taken = sum(await take(spent))
+    await fitSlots(ledger.pool, after)
+    const left = sum(await take(10_000))
+    expect(left).toBeLessThanOrEqual(Math.max(0, after - taken))
+    // Less by a part of a slot, where each is worth several.
+    expect(left).toBeGreaterThanOrEqual(after - taken - 2)
+  })
+
+  test('a slot that is in hand while the limit changes counts until its lease runs out, whoever gives it back', async () => {
+    await fitSlots(ledger.pool, 2)
+    const inHand = await take(2)
+    await fitSlots(ledger.pool, 3)
+    await back(inHand, false)
+    expect(await free()).toBe(1)
+    await pass(leaseMs)
+    expect(await free()).toBe(3)
+  })
+
+  test('a longer window holds for what was sent before it: each slot waits as much longer, a free one too', async () => {
+    await fitSlots(ledger.pool, 2)
+    await back(await take(1), true)
+    await fitSlots(ledger.pool, 2, windowMs + 30_000)
+    expect(await free()).toBe(0)
+    await pass(29_000)
+    expect(await free()).toBe(0)
+    await pass(1_000)
+    expect(await free()).toBe(1)
+    await pass(windowMs)
+    expect(await free()).toBe(2)
+  })
+
+  test('a slot is given back for the window that holds, not for the one that its holder was given', async () => {
+    await fitSlots(ledger.pool, 1, 2 * windowMs)
+    await back(await take(1), true)
+    await pass(windowMs + 1_000)
+    expect(await free()).toBe(0)
+    await pass(windowMs)
+    expect(await free()).toBe(1)
+  })
+
+  test.each([
     1, 100, 500, 501, 999, 1_000, 1_001, 6_000, 12_345,
   ])('a limit of %i is cut into at most 500 slots that sum exactly to it', async (limit) => {
     await fitSlots(ledger.pool, limit)
@@ -230,7 +290,7 @@ describe('slots', () => {
     await fitSlots(ledger.pool, 500)
     await back(await take(400), true)
     await fitSlots(ledger.pool, 1_000)
-    expect(await free()).toBe(200)
+    expect(await free()).toBe(600)
     await fitSlots(ledger.pool, 500)
     expect(await free()).toBe(100)
   })
@@ -240,7 +300,7 @@ describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
     await fitSlots(ledger.pool, 100)
     await back(await take(10), true)
-    expect(await holdBack(ledger.pool, 20, windowMs)).toBe(70)
+    expect(await holdBack(ledger.pool, 20)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
@@ -248,22 +308,22 @@ describe('someone else spends from the same budget', () => {
 
   test('a small difference means nothing: the service counted a moment ago', async () => {
     await fitSlots(ledger.pool, 100)
-    expect(await holdBack(ledger.pool, 95, windowMs)).toBe(0)
+    expect(await holdBack(ledger.pool, 95)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBack(ledger.pool, 94, windowMs)).toBe(6)
+    expect(await holdBack(ledger.pool, 94)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
     await fitSlots(ledger.pool, 10)
     await back(await take(8), true)
-    expect(await holdBack(ledger.pool, 90, windowMs)).toBe(0)
+    expect(await holdBack(ledger.pool, 90)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
     await fitSlots(ledger.pool, 10)
     const inHand = await take(1)
-    expect(await holdBack(ledger.pool, 0, windowMs)).toBe(9)
+    expect(await holdBack(ledger.pool, 0)).toBe(9)
     await back(inHand, false)
     expect(await free()).toBe(1)
   })
@@ -273,10 +333,9 @@ describe('someone else spends from the same budget', () => {
     await giveBack(
       ledger.pool,
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1 })),
-      windowMs,
     )
     await pass(windowMs)
-    await holdBack(ledger.pool, 0, windowMs)
+    await holdBack(ledger.pool, 0)
     const { rows } = await ledger.pool.query<{ spent: number }>(
       'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
     )

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { fitSlots, takeSlots } from '../../src/store/budget.ts'
+import { takeSlots } from '../../src/store/budget.ts'
 import { unclaim } from '../../src/store/ledger/claimQueued.ts'
 import { compactCounts, readSnapshot } from '../../src/store/snapshot.ts'
-import { claim, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
+import { claim, fitSlots, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {

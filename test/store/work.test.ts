@@ -2,13 +2,12 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Change, PollJob, Submission } from '../../src/record.ts'
 import { readSubmitAnswer } from '../../src/service/reading.ts'
-import { fitSlots } from '../../src/store/budget.ts'
 import { createUpkeep, type Upkeep } from '../../src/store/upkeep.ts'
 import { type Work, writeSteps } from '../../src/store/work.ts'
 import { submitLimits } from '../../src/submit/decide.ts'
 import { judge } from '../../src/submit/submit.ts'
 import { response } from '../support/answers.ts'
-import { claim, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
+import { claim, fitSlots, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 let work: Work

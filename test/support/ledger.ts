@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Change, PollJob, Settlement, Submission, Transition } from '../../src/record.ts'
-import { fitSlots, type PauseLadders } from '../../src/store/budget.ts'
+import { fitSlots as fitSlotsIn, type PauseLadders } from '../../src/store/budget.ts'
+import { inTransaction } from '../../src/store/database.ts'
 import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
 import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
 import type { KeyOnFailure } from '../../src/store/ledger/keyLine.ts'
@@ -49,7 +50,7 @@ export async function openLedger(): Promise<Ledger> {
     queue,
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.pause, outboxd.instance, outboxd.problem, outbox`)
+        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {
@@ -65,7 +66,7 @@ export async function openLedger(): Promise<Ledger> {
         queue,
         instance: { id: randomUUID(), who: 'test' },
         leaseMs: 60_000,
-        windowMs: 60_000,
+        reachMs: 36_000,
         ladders,
         keyOnFailure: 'continue',
         ...deps,
@@ -140,6 +141,11 @@ export function transition(submission: Submission, change: Change, job: PollJob 
 /** A settlement of nothing but what is given. */
 export function settlement(given: Partial<Settlement>): Settlement {
   return { transitions: [], slots: [], pauses: [], wayIsClear: false, probeOver: false, remaining: null, ...given }
+}
+
+/** Sets up the budget as a daemon does at its start. */
+export async function fitSlots(pool: pg.Pool, requests: number, windowMs = 60_000): Promise<void> {
+  await inTransaction(pool, (db) => fitSlotsIn(db, { requests, windowMs }))
 }
 
 /** Enough slots for whatever a test sends: 500, each for 1,000 requests. */
