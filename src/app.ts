@@ -5,6 +5,7 @@ import cron from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
+import { createHeartbeat } from './heartbeat.ts'
 import { type Loops, startLoops } from './loops.ts'
 import type { Mappings } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
@@ -62,10 +63,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
   opened.defer(() => client.close())
   const witness = createWitness({ log, metrics, outcomeOf })
-  const sending = createSending({ config, clock, log, metrics, store, client, witness })
-  await store.upkeep.beat()
+  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
+  const { mayClaim } = heartbeat
+  const sending = createSending({ config, clock, log, metrics, store, client, witness, mayClaim })
+  await heartbeat.runOnce()
 
-  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending })
+  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending, heartbeat })
   opened.defer(() => endWork(deps, sending, loops))
   const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
@@ -102,13 +105,28 @@ function startingHealth() {
 /** Stops claiming, lets what is on the wire end and be written, and ends the loops. */
 async function endWork({ config, log }: AppDeps, sending: Sending, loops: Loops): Promise<void> {
   await loops.stopTaking()
-  const written = await Promise.race([
-    sending.drained().then(() => true),
-    later(config.service.requestTimeoutMs + drainMs),
-  ])
+  const outOfTime = later(config.service.requestTimeoutMs + drainMs)
+  const written = await Promise.race([sending.drained().then(() => true), outOfTime])
   if (!written)
     log.error('outcomes could not be written in time: the next instance takes over', { count: sending.inFlight() })
+  if (!(await Promise.race([claimsRecovered(sending, outOfTime), outOfTime])))
+    log.error('what became of claims could not be found out in time: the next instance takes over', {
+      count: sending.lostClaims().length,
+    })
   await loops.stop()
+}
+
+/** Looks for the claims that were lost until nothing is known of none. */
+async function claimsRecovered(sending: Sending, outOfTime: Promise<false>): Promise<boolean> {
+  let late = false
+  void outOfTime.then(() => {
+    late = true
+  })
+  while (sending.lostClaims().length > 0 && !late) {
+    await sending.recoverClaims().catch(() => {}) // it is tried again, or somebody is told that it was not
+    if (sending.lostClaims().length > 0) await setTimeout(tryAgainMs)
+  }
+  return !late
 }
 
 /** What is on the wire has its own deadline; this is for writing it. */

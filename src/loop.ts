@@ -14,12 +14,13 @@ export interface LoopDeps {
   succeeded(name: string): void
   /** A round threw; the next comes after a while. */
   failed(name: string, error: unknown): void
+  /** How long that while may become. */
+  backoffMaxMs: number
 }
 
 const backoffMinMs = 250
-const backoffMaxMs = 10_000
 
-export function startLoop({ name, runOnce, succeeded, failed }: LoopDeps): Loop {
+export function startLoop({ name, runOnce, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
   let woken = false
   let failures = 0
@@ -71,4 +72,11 @@ export function startLoop({ name, runOnce, succeeded, failed }: LoopDeps): Loop 
       return running
     },
   }
+}
+
+/** Takes every step, also after one that failed. @throws Error of the first that did */
+export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
+  const failures: unknown[] = []
+  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
+  if (failures.length > 0) throw failures[0]
 }

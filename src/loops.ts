@@ -4,7 +4,10 @@ import { captureOnce } from './capture/capture.ts'
 import { captureProblems } from './capture/captureProblems.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { type Loop, startLoop } from './loop.ts'
+import type { Heartbeat } from './heartbeat.ts'
+import { instanceProblems } from './instanceProblems.ts'
+import { type Loop, startLoop, takeEach } from './loop.ts'
+import { createLoopHealth } from './loopHealth.ts'
 import type { Mappings } from './map/loadMappings.ts'
 import { mapOutboxRecord } from './mapOutboxRecord.ts'
 import type { Readiness } from './observe/httpServer.ts'
@@ -24,6 +27,7 @@ export interface LoopsDeps {
   store: Store
   witness: Witness
   sending: Sending
+  heartbeat: Heartbeat
 }
 
 export interface Loops {
@@ -40,33 +44,36 @@ const captureIdleMs = 60_000 // the sweep and the NOTIFY wake it before
 const reportIdleMs = 2_000
 const reportGatherMs = 50
 const suspiciousMs = 5_000
-const heartbeatMs = 3_000
-const upkeepEveryBeats = 10
+const lookAfterMs = 3_000
+const upkeepEveryRounds = 10
+/** An instance that was away is to be heard again well before others may judge. */
+const heartbeatBackoffMaxMs = 1_000
+const backoffMaxMs = 10_000
 const learnMostMs = 1_000
 const replanMost = 200
 const learnFromMost = 600
 const observeMs = 5_000
-const stuckMs = 120_000
-const staleMs = 30_000
+
+/** Without these no record gets on. */
+const neededLoops: LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 /** Starts what the daemon does again and again. */
 export function startLoops(deps: LoopsDeps): Loops {
   const { config, clock, log, metrics, store, witness, sending } = deps
-  const lastRoundMs = new Map<string, number>()
-  const lastSuccessMs = new Map<string, number>()
+  const health = createLoopHealth(clock)
 
-  const loop = (name: LoopName, runOnce: () => Promise<number>): Loop => {
-    lastRoundMs.set(name, clock.nowMs())
+  const loop = (name: LoopName, runOnce: () => Promise<number>, backoff = backoffMaxMs): Loop => {
+    health.started(name)
     return startLoop({
       name,
       runOnce,
+      backoffMaxMs: backoff,
       succeeded() {
-        lastRoundMs.set(name, clock.nowMs())
-        lastSuccessMs.set(name, clock.nowMs())
+        health.succeeded(name)
         metrics.loopSucceeded(name, clock.nowMs())
       },
       failed(_, error) {
-        lastRoundMs.set(name, clock.nowMs())
+        health.failed(name, error)
         log.error('a loop failed; it is tried again', { loop: name, error })
       },
     })
@@ -115,22 +122,48 @@ export function startLoops(deps: LoopsDeps): Loops {
     }, reportGatherMs).unref()
   })
 
-  let beats = 0
-  const reconcile = loop('reconcile', async () => {
-    await store.upkeep.beat()
+  const tell = (problems = instanceProblems(health.failing(), sending.lostClaims(), clock.nowMs())) =>
+    store.pulse
+      .tell(problems)
+      .catch((error: unknown) => log.warn('what is wrong could not be written; it is tried again', { error }))
+  const heartbeat = loop(
+    'heartbeat',
+    async () => {
+      try {
+        return await deps.heartbeat.runOnce()
+      } finally {
+        void tell() // the next beat does not wait for it
+      }
+    },
+    heartbeatBackoffMaxMs,
+  )
+
+  const orphans = loop('orphans', async () => {
+    witness.takenOver(await sending.takeOver())
+    return lookAfterMs
+  })
+
+  const touch = loop('touch', async () => {
     const jobs = sending.pollsInHand()
     if (jobs.length > 0) await store.queue.touch(jobs)
-    witness.takenOver(await sending.takeOver())
-    const isUpkeep = beats++ % upkeepEveryBeats === 0
+    return lookAfterMs
+  })
+
+  let rounds = 0
+  const reconcile = loop('reconcile', async () => {
+    const isUpkeep = rounds++ % upkeepEveryRounds === 0
     // A poll that is long due may be in the hand of a dead instance.
-    if (isUpkeep || sending.pollOverdueMs() > suspiciousMs) await store.queue.supervise()
-    if (isUpkeep) {
-      witness.jobsRenewed(await store.upkeep.renewLostJobs())
-      if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
-      await store.upkeep.forgetInstances()
-      await store.compactCounts()
-    }
-    return heartbeatMs
+    const supervise = isUpkeep || sending.pollOverdueMs() > suspiciousMs ? [store.queue.supervise] : []
+    const upkeep = [
+      async () => witness.jobsRenewed(await store.upkeep.renewLostJobs()),
+      async () => {
+        if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
+      },
+      store.upkeep.forgetInstances,
+      store.compactCounts,
+    ]
+    await takeEach([...supervise, ...(isUpkeep ? upkeep : [])])
+    return lookAfterMs
   })
 
   let hasLearned = false
@@ -174,29 +207,14 @@ export function startLoops(deps: LoopsDeps): Loops {
       await Promise.all([capture.stop(), dispatch.stop()])
     },
     async stop() {
-      await Promise.all([observe, learn, reconcile, report].map((each) => each.stop()))
+      await Promise.all([observe, learn, reconcile, touch, orphans, report].map((each) => each.stop()))
       await reportAll().catch((error: unknown) =>
         log.warn('the last reports to the outbox will be made at the next start', { error }),
       )
+      await heartbeat.stop()
+      await tell([])
     },
-    live: () => ({ reasons: since(lastRoundMs, clock.nowMs() - stuckMs, 'is stuck') }),
-    ready: () => ({
-      reasons: since(lastSuccessMs, clock.nowMs() - staleMs, 'has not succeeded', [
-        'capture',
-        'dispatch',
-        'report',
-        'reconcile',
-      ]),
-    }),
+    live: health.live,
+    ready: () => health.ready(neededLoops),
   }
-}
-
-/** The loops whose last time lies before `limitMs`, in words. */
-function since(last: ReadonlyMap<string, number>, limitMs: number, what: string, names = [...last.keys()]): string[] {
-  return names
-    .filter((name) => (last.get(name) ?? 0) < limitMs)
-    .map(
-      (name) =>
-        `the loop ${name} ${what} since ${last.has(name) ? new Date(last.get(name) ?? 0).toISOString() : 'the start'}`,
-    )
 }

@@ -28,19 +28,22 @@ export interface SendingDeps {
   store: Store
   client: ServiceClient
   witness: Witness
+  /** Whether others still believe that this instance lives. */
+  mayClaim(): boolean
 }
 
 /** Everything between a slot and a written outcome, put together. */
 export interface Sending extends Dispatcher {
   planner: PollPlanner
-  /** Settles what dead instances were sending. */
+  /** Settles what nobody has in hand any more. @returns how many */
   takeOver(): Promise<number>
 }
 
 const nothing = { transition: null, pauses: [], wayIsClear: false, probeOver: false, remaining: null }
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
-export function createSending({ config, clock, log, metrics, store, client, witness }: SendingDeps): Sending {
+export function createSending(deps: SendingDeps): Sending {
+  const { config, clock, log, metrics, store, client, witness, mayClaim } = deps
   const { windowMs, requests: capacity } = config.rateLimit
   const purse = createPurse(windowMs)
   const tokenPurse = createPurse(windowMs)
@@ -110,6 +113,7 @@ export function createSending({ config, clock, log, metrics, store, client, witn
       planner.press({ capacity, slotsOnSubmissions, submissionsReady, accepted })
       return demand
     },
+    mayClaim,
     claim: store.work.claim,
     unclaim: store.work.unclaim,
     async token() {
@@ -133,6 +137,8 @@ export function createSending({ config, clock, log, metrics, store, client, witn
     takeOver: () =>
       takeOver({
         readAbandoned: store.upkeep.readAbandoned,
+        readOverdue: store.upkeep.readOverdue,
+        holds: dispatcher.holds,
         judge: (submission, answer) => judge(submitDeps, submission, answer),
         async writeSteps(transitions) {
           const written = await store.upkeep.writeSteps(transitions)

@@ -1,5 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { type Loop, startLoop } from '../src/loop.ts'
+import { type Loop, startLoop, takeEach } from '../src/loop.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -18,6 +18,7 @@ function setup() {
       }),
     succeeded: () => told.push('succeeded'),
     failed: (_, error) => told.push((error as Error).message),
+    backoffMaxMs: 10_000,
   })
   /** Lets everything that is ready happen. */
   const settle = async () => {
@@ -138,4 +139,15 @@ test('stopping ends the waiting, after a failure too', async () => {
   await second.fail('broken')
   await second.loop.stop()
   expect([first.rounds.length, second.rounds.length]).toEqual([1, 1])
+})
+
+test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
+  const taken: number[] = []
+  const step = (n: number, error?: Error) => async () => {
+    taken.push(n)
+    if (error) throw error
+  }
+  const first = new Error('first')
+  await expect(takeEach([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
+  expect(taken).toEqual([1, 2, 3, 4])
 })

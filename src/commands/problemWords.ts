@@ -23,8 +23,10 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   record_pauses: (ids) =>
     `${counted(ids.length, 'record')} (${first(ids)}) caused pauses again and again: outboxd list.`,
   mass_refusal: () => 'The service refuses record after record in the same words: outboxd check, then outboxd resume.',
-  loop_failing: (loops) => `A part of the daemon fails again and again (${first(loops)}): its log says why.`,
-  claim_lost: () => 'The ledger’s database has not yet said whether a claim was committed; its records wait.',
+  loop_failing: (loops) =>
+    `A part of the daemon fails again and again (${first(loops)}): the lines below, and its log, say why.`,
+  claim_lost: () =>
+    'The ledger’s database does not answer a COMMIT, and the records of it wait: look at its disk and its synchronous standbys.',
   settings_differ: (settings) =>
     `Daemons on this ledger differ in their settings (${first(settings)}): give all the same, or wait until the last old one has left.`,
   clock_off: () => 'A clock is off: compare the clocks of this host and of the databases.',

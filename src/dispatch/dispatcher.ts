@@ -11,6 +11,7 @@ import type {
   Worked,
 } from '../record.ts'
 import { type Balance, decide, freshBalance } from './decide.ts'
+import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import type { Permit, Purse } from './purse.ts'
 
 /** What could be sent now and when there is more, over all instances. */
@@ -51,8 +52,10 @@ export interface DispatcherDeps {
   purse: Purse
   readDemand(most: number): Promise<Demand>
   claim(request: ClaimRequest): Promise<Claim>
-  /** Gives back what a claim took whose answer was lost. */
-  unclaim(claimId: string): Promise<void>
+  /** Whether others still believe that this instance lives: what is claimed must be on the wire before they do not. */
+  mayClaim(): boolean
+  /** Gives back what a claim took that was not sent. @returns whether it is over with it; else it is asked again */
+  unclaim(claimId: string): Promise<boolean>
   token(): Promise<TokenVerdict>
   /** The service refused the token. */
   refused(accessToken: string): void
@@ -88,8 +91,14 @@ export interface Dispatcher {
   /** The polls that are in hand, for their heartbeat. */
   pollsInHand(): PollJob[]
   inFlight(): number
+  /** Whether a submission that is being sent is in this process's hand, on the wire or by a claim that was lost. */
+  holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
+  /** The claims of which nobody knows yet whether they took place. */
+  lostClaims(): LostClaim[]
   /** How long the oldest poll was overdue at the last look, milliseconds. */
   pollOverdueMs(): number
+  /** Looks once for what became of the lost claims. */
+  recoverClaims(): Promise<void>
   /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
   /** Called whenever a piece of work is through. */
@@ -105,6 +114,9 @@ const silentMost = 5
 /** How far to count what waits: further changes no decision, and counting a whole window would cost more than sending. */
 const countMost = 1_000
 
+/** So many claims may be lost at once: more would only take records out of others' hands. */
+const lostClaimsMost = 4
+
 /** Other instances' work and an operator's commands are noticed at the latest after this. */
 const lookAgainMs = 1_000
 
@@ -112,17 +124,18 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const inFlight = new Set<Promise<void>>()
   const jobs = new Set<PollJob>()
   let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
-  let lostClaim: string | null = null
+  const sending = new Set<Submission>()
+  const lost = createLostClaims({ nowMs: deps.clock.nowMs, unclaim: deps.unclaim })
   let silentInARow = 0
   let permitsFree = 0
   let pollOverdueMs = 0
   let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
-    await recoverClaim()
+    await lost.recover()
     if (deps.purse.hasSpent()) void deps.settle(nothingBut([]))
     const room = deps.maxInFlight - inFlight.size
-    if (room <= 0) return lookAgainMs
+    if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
     permitsFree = demand.permitsFree
     pollOverdueMs = demand.pollOverdueMs
@@ -161,14 +174,17 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const id = deps.newId()
     const ageMs = deps.clock.stopwatch()
     const permits = Math.max(0, submissions + polls - deps.purse.available())
-    lostClaim = id
+    lost.remember(id)
     const claim = await deps.claim({ id, submissions, polls, permits, probe })
-    lostClaim = null
     deps.purse.add(claim.slots, ageMs)
-    for (const submission of claim.submissions) {
+    // What took too long to be claimed stays lost, and is given back with the next round.
+    const isTimely = deps.mayClaim()
+    if (isTimely) lost.forget(id)
+    for (const submission of isTimely ? claim.submissions : []) {
       deps.waited(submission.waitedMs)
       const permit = deps.purse.draw('submission')
-      const working = deps.submit(submission, accessToken, permit.isGood)
+      const mayLeave = () => permit.isGood() && deps.mayClaim()
+      const working = deps.submit(submission, accessToken, mayLeave)
       begin({ submission, job: null, permit, accessToken, probe, working })
     }
     for (const { submission, job } of claim.polls) {
@@ -185,9 +201,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const journey = finish(piece).catch(deps.failed)
     inFlight.add(journey)
     if (piece.job) jobs.add(piece.job)
+    else sending.add(piece.submission)
     void journey.then(() => {
       inFlight.delete(journey)
       if (piece.job) jobs.delete(piece.job)
+      else sending.delete(piece.submission)
       onRoom()
     })
   }
@@ -216,17 +234,15 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return remaining !== null && remaining < permitsFree ? remaining : null
   }
 
-  /** The answer to a claim was lost: it may have been committed, and nothing of it was sent. */
-  async function recoverClaim(): Promise<void> {
-    if (lostClaim === null) return
-    await deps.unclaim(lostClaim)
-    lostClaim = null
-  }
-
   return {
     runOnce,
     pollsInHand: () => [...jobs],
     inFlight: () => inFlight.size,
+    holds: ({ id, claimId }) =>
+      (claimId !== null && lost.has(claimId)) ||
+      [...sending].some((each) => each.id === id && each.claimId === claimId),
+    lostClaims: lost.list,
+    recoverClaims: lost.recover,
     pollOverdueMs: () => pollOverdueMs,
     async drained() {
       while (inFlight.size > 0) await Promise.all(inFlight)

@@ -8,7 +8,17 @@ export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 export const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const
 
 /** The daemon's loops, each with the time of its last success. */
-export const loops = ['capture', 'dispatch', 'report', 'reconcile', 'observe', 'schedule'] as const
+export const loops = [
+  'capture',
+  'dispatch',
+  'report',
+  'heartbeat',
+  'orphans',
+  'touch',
+  'reconcile',
+  'observe',
+  'schedule',
+] as const
 
 export type Instruments = ReturnType<typeof createInstruments>
 

@@ -14,21 +14,32 @@ export interface PoolOptions {
   onIdleError: (error: Error) => void
   /** Server settings of each session. */
   settings?: Record<string, string>
+  /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
+  limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
+
+const usualLimits = { connectMs: 5_000, statementMs: 20_000, answerMs: 25_000 }
 
 /**
  * Opens a pool on which nothing waits for ever: connecting, statements, transactions left open and dead sockets all
  * have an end, on the server's side too, so that a stopped process cannot hold locks that others wait for.
  */
-export function createPool({ url, name, connections, onIdleError, settings = {} }: PoolOptions): pg.Pool {
+export function createPool({
+  url,
+  name,
+  connections,
+  onIdleError,
+  settings = {},
+  limits = usualLimits,
+}: PoolOptions): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     application_name: name,
     max: connections,
     keepAlive: true,
-    connectionTimeoutMillis: 5_000,
-    query_timeout: 25_000,
-    statement_timeout: 20_000,
+    connectionTimeoutMillis: limits.connectMs,
+    query_timeout: limits.answerMs,
+    statement_timeout: limits.statementMs,
     idle_in_transaction_session_timeout: 10_000,
     options: Object.entries(settings)
       .map(([setting, value]) => `-c ${setting}=${value}`)

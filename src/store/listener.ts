@@ -39,6 +39,8 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
       application_name: 'outboxd listen',
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
+      statement_timeout: 5_000,
+      query_timeout: 6_000,
     })
     client = next
     next.on('error', again)

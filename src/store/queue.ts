@@ -1,6 +1,6 @@
 import { PgBoss } from 'pg-boss'
 import type { PollJob } from '../record.ts'
-import type { Database } from './database.ts'
+import { createPool, type Database } from './database.ts'
 
 /** A poll to come. */
 export interface PollPlan {
@@ -64,21 +64,31 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 
 /** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
 export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+  // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
+  const pool = createPool({
+    url,
+    name: 'outboxd queue',
+    connections: 2,
+    onIdleError: onError,
+    settings: { lock_timeout: '3000' },
+  })
   const boss = new PgBoss({
-    connectionString: url,
+    db: within(pool),
     schema: queueSchema,
-    application_name: 'outboxd queue',
-    max: 2,
     migrate: false,
     createSchema: false,
     schedule: false,
     supervise: false, // our reconciler calls it when there is reason to; by itself it asks five times a second
     monitorIntervalSeconds: 5,
     maintenanceIntervalSeconds: 60,
-    connectionTimeoutMillis: 5_000,
   })
   boss.on('error', onError)
-  await boss.start()
+  try {
+    await boss.start()
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
   return {
     async fetch(db, limit) {
       const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
@@ -113,6 +123,7 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     supervise: () => boss.supervise(queueName),
     async close() {
       await boss.stop({ graceful: false })
+      await pool.end()
     },
   }
 }

@@ -4,6 +4,7 @@ import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from './agreeOnBudget.ts'
 import type { PauseLadders } from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
+import { openPulse, type Pulse } from './heartbeat.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
@@ -32,6 +33,7 @@ export interface Store {
   work: Work
   reportDesk: ReportDesk
   upkeep: Upkeep
+  pulse: Pulse
   problems: Problems
   queue: Pick<Queue, 'touch' | 'supervise'>
   /** What the triggers on the ERP's tables could not do. */
@@ -101,6 +103,7 @@ export async function openStore({
     connections: 4,
     onIdleError: onError,
   })
+  const pulse = openPulse(config.stateDatabaseUrl, instance, onError)
   const listeners: Listener[] = []
   const agreeOnSettings = () =>
     agreeOnBudget(pool, {
@@ -110,12 +113,14 @@ export async function openStore({
       requestTimeoutMs: config.service.requestTimeoutMs,
       keyOnFailure: config.keyOnFailure,
     })
+  let opened: Queue | undefined
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertMigrated(pool, config.stateDatabaseUrl)
       await agreeOnSettings()
       return openQueue(config.stateDatabaseUrl, onError)
     })
+    opened = queue
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     let lastEventId = await readLastEventId(pool)
@@ -127,6 +132,7 @@ export async function openStore({
     return {
       outbox,
       queue,
+      pulse,
       captureTurns: createCaptureTurns({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
       work: createWork({ ...shared, leaseMs, reachMs, ladders: pauseLadders(config) }),
       reportDesk: createReportDesk(pool),
@@ -161,12 +167,18 @@ export async function openStore({
           withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent
           setTimeout(goodbyeMs, undefined, { ref: false }),
         ])
-        const ends = [...listeners.map((listener) => listener.close()), queue.close(), pool.end(), outboxPool.end()]
+        const ends = [
+          ...listeners.map((listener) => listener.close()),
+          queue.close(),
+          pulse.close(),
+          pool.end(),
+          outboxPool.end(),
+        ]
         await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
       },
     }
   } catch (error) {
-    await Promise.allSettled([pool.end(), outboxPool.end()])
+    await Promise.allSettled([opened?.close(), pulse.close(), pool.end(), outboxPool.end()])
     throw error
   }
 }

@@ -1,16 +1,18 @@
 import type pg from 'pg'
 import type { Submission, Transition } from '../record.ts'
 import { type Database, inTransaction } from './database.ts'
+import { forgetProblems } from './ledger/instanceProblems.ts'
 import { type KeyOnFailure, lockLines, readWaitingKeys, releaseHeads } from './ledger/keyLine.ts'
-import { beat, forgetInstances, readAbandoned, renewLostJobs } from './ledger/takeover.ts'
+import { forgetInstances, readAbandoned, readOverdue, renewLostJobs } from './ledger/takeover.ts'
 import { type Queue, queueSchema } from './queue.ts'
 import type { WrittenStep } from './work.ts'
 
 /** Keeps the ledger, the queue and the instances in step with each other. */
 export interface Upkeep {
-  beat(): Promise<void>
-  /** Submissions that nobody is sending any more though the ledger says so. */
+  /** What dead instances were sending. */
   readAbandoned(): Promise<Submission[]>
+  /** What the ledger says this instance is sending, for longer than any request lasts. */
+  readOverdue(): Promise<Submission[]>
   writeSteps(transitions: readonly Transition[]): Promise<WrittenStep[]>
   /** Gives tracked submissions without a live job a new one. @returns how many */
   renewLostJobs(): Promise<number>
@@ -20,13 +22,14 @@ export interface Upkeep {
    * @returns how many
    */
   releaseLines(): Promise<number>
+  /** Forgets instances that have long been silent, and the problems of those that are. */
   forgetInstances(): Promise<void>
 }
 
 export interface UpkeepDeps {
   pool: pg.Pool
   queue: Queue
-  instance: { id: string; version: string; host: string }
+  instance: { id: string }
   /** Longer than any request can be in hand. */
   overdueMs: number
   keyOnFailure: KeyOnFailure
@@ -38,10 +41,8 @@ const linesMost = 1_000
 export function createUpkeep(deps: UpkeepDeps): Upkeep {
   const { pool, queue, instance, overdueMs, keyOnFailure, writeSteps } = deps
   return {
-    async beat() {
-      await beat(pool, instance)
-    },
-    readAbandoned: () => readAbandoned(pool, instance.id, overdueMs),
+    readAbandoned: () => readAbandoned(pool, instance.id),
+    readOverdue: () => readOverdue(pool, instance.id, overdueMs),
     writeSteps: (transitions) => inTransaction(pool, (db) => writeSteps(db, transitions)),
     renewLostJobs: () =>
       inTransaction(pool, async (db) => {
@@ -60,6 +61,9 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
         await lockLines(db, keys)
         return releaseHeads(db, keys, keyOnFailure)
       }),
-    forgetInstances: () => forgetInstances(pool),
+    async forgetInstances() {
+      await forgetInstances(pool)
+      await forgetProblems(pool)
+    },
   }
 }

@@ -3,7 +3,7 @@ import type pg from 'pg'
 import type { Breach, PollJob, Settlement, Slot, Submission, Transition } from '../record.ts'
 import * as budget from './budget.ts'
 import { type Database, inTransaction } from './database.ts'
-import { type ClaimedSubmission, claimQueued, readPolled, unclaim } from './ledger/claimQueued.ts'
+import { type ClaimedSubmission, claimQueued, isOver, readPolled, unclaim } from './ledger/claimQueued.ts'
 import { type KeyOnFailure, lockLines, releaseHeads } from './ledger/keyLine.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './ledger/transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './ledger/writeTransitions.ts'
@@ -47,7 +47,8 @@ export interface Settled {
 export interface Work {
   /** @throws Error when the database is away; `unclaim` then gives back what may have been committed */
   claim(request: ClaimRequest): Promise<Claim>
-  unclaim(claimId: string): Promise<void>
+  /** @returns whether it is over with the claim: given back, or void. False while its COMMIT may still come true */
+  unclaim(claimId: string): Promise<boolean>
   /** Takes slots for requests that are no submission's. */
   takeSlots(permits: number): Promise<Slot[]>
   /** Writes what can be written under the fences; a settlement may be written twice without harm. */
@@ -67,9 +68,26 @@ export interface WorkDeps {
 }
 
 export function createWork(deps: WorkDeps): Work {
+  /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
+  const committing = new Map<string, string>()
   return {
-    claim: (request) => inTransaction(deps.pool, (client) => claim(deps, client, request)),
-    unclaim: (claimId) => unclaim(deps.pool, claimId, deps.instance.who),
+    async claim(request) {
+      const claimed = await inTransaction(deps.pool, async (client) => {
+        const taken = await claim(deps, client, request)
+        const xid = taken.submissions[0]?.xid
+        if (xid !== undefined) committing.set(request.id, xid)
+        return taken
+      })
+      committing.delete(request.id)
+      return claimed
+    },
+    async unclaim(claimId) {
+      const xid = committing.get(claimId)
+      if (xid !== undefined && !(await isOver(deps.pool, xid))) return false
+      await unclaim(deps.pool, claimId, deps.instance.who)
+      committing.delete(claimId)
+      return true
+    },
     takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.reachMs, deps.instance.id),
     settle: (settlement) => inTransaction(deps.pool, (client) => settle(deps, client, settlement)),
   }

@@ -37,6 +37,9 @@ function setup(
     token: { kind: 'token', accessToken: 'token' } as TokenVerdict,
     claimFails: null as Error | null,
     othersAreQuicker: false,
+    mayClaim: true,
+    becomesSilent: false,
+    knownWhatBecame: true,
   }
   let [ids, slots] = [0, 0]
   const purse = createPurse(windowMs)
@@ -81,6 +84,7 @@ function setup(
     async claim(request) {
       claims.push(request)
       if (state.claimFails) throw state.claimFails
+      if (state.becomesSilent) state.mayClaim = false
       if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
       const permits = Math.min(request.permits, ledger.free)
       ledger.free -= permits
@@ -100,7 +104,9 @@ function setup(
     },
     async unclaim(id) {
       unclaimed.push(id)
+      return state.knownWhatBecame
     },
+    mayClaim: () => state.mayClaim,
     token: async () => state.token,
     refused: (accessToken) => refused.push(accessToken),
     submit: send,
@@ -301,6 +307,68 @@ describe('a claim whose answer was lost', () => {
     await dispatcher.runOnce()
     expect(unclaimed).toHaveLength(1)
   })
+
+  test('is looked for until it is known what became of it, and is in hand all the while', async () => {
+    const { dispatcher, state, unclaimed, onWire } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    state.knownWhatBecame = false
+    await dispatcher.runOnce().catch(() => {})
+    state.claimFails = null
+    state.nowMs = 90_000
+    await dispatcher.runOnce()
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0', 'claim 0'])
+    expect(onWire).toHaveLength(1)
+    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(true)
+    expect(dispatcher.lostClaims()).toEqual([{ id: 'claim 0', sinceMs: 0 }])
+    state.knownWhatBecame = true
+    await dispatcher.recoverClaims()
+    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(false)
+    expect(dispatcher.lostClaims()).toEqual([])
+  })
+
+  test('does not keep others from being made, but four of them do', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    state.knownWhatBecame = false
+    for (let i = 0; i < 6; i++) await dispatcher.runOnce().catch(() => {})
+    expect(claims).toHaveLength(4)
+    expect(await dispatcher.runOnce()).toBe(1_000)
+  })
+})
+
+describe('an instance that others may soon take for dead', () => {
+  test('claims nothing', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.mayClaim = false
+    expect(await dispatcher.runOnce()).toBe(1_000)
+    expect(claims).toEqual([])
+  })
+
+  test('does not send what it had claimed, whether it is about to be sent or about to leave', async () => {
+    const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
+    state.becomesSilent = true
+    await dispatcher.runOnce()
+    expect([claims.length, onWire.length]).toEqual([1, 0])
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0'])
+
+    const other = setup({ ready: 1 })
+    await other.dispatcher.runOnce()
+    expect(other.onWire[0]?.isGood()).toBe(true)
+    other.state.mayClaim = false
+    expect(other.onWire[0]?.isGood()).toBe(false)
+  })
+})
+
+test('what is on the wire is in hand, by this claim and no other', async () => {
+  const { dispatcher, onWire, answer } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  const held = { id: onWire[0]?.id ?? '', claimId: submission().claimId }
+  expect(dispatcher.holds(held)).toBe(true)
+  expect(dispatcher.holds({ ...held, claimId: 'another' })).toBe(false)
+  await answer()
+  expect(dispatcher.holds(held)).toBe(false)
 })
 
 describe('the token', () => {

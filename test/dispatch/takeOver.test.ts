@@ -3,15 +3,17 @@ import { takeOver } from '../../src/dispatch/takeOver.ts'
 import type { Answer, Submission, Transition } from '../../src/record.ts'
 import { submission } from '../support/submission.ts'
 
-function setup(abandoned: Submission[]) {
+function setup(abandoned: Submission[], overdue: Submission[] = [], held: Submission[] = []) {
   const judged: Answer[] = []
   const written: Transition[][] = []
   return {
     judged,
     written,
-    run: (writes = abandoned.length) =>
+    run: (writes = abandoned.length + overdue.length) =>
       takeOver({
         readAbandoned: async () => abandoned,
+        readOverdue: async () => overdue,
+        holds: (each) => held.some(({ id }) => id === each.id),
         judge(_, answer) {
           judged.push(answer)
           return { step: { change: { state: 'uncertain' }, cause: 'in doubt', pause: null }, answer, breach: null }
@@ -47,4 +49,12 @@ test('where nothing was abandoned nothing is written', async () => {
   const { run, written } = setup([])
   expect(await run()).toBe(0)
   expect(written).toEqual([])
+})
+
+test('what is overdue is settled where this process has it not in hand any more, and else left to whoever has', async () => {
+  const [held, forgotten] = [submission({ id: 'held' }), submission({ id: 'forgotten' })]
+  const { run, judged, written } = setup([], [held, forgotten], [held])
+  expect(await run()).toBe(1)
+  expect(judged).toMatchObject([{ kind: 'no-answer', sent: true, detail: 'what came of it could not be written' }])
+  expect(written).toMatchObject([[{ submission: { id: 'forgotten' } }]])
 })

@@ -32,7 +32,7 @@ test('every metric of design.md is there from the start, with every label value 
     'outboxd_replays_total',
     ...problemKinds.map((kind) => `outboxd_problems{kind="${kind}"}`),
     ...breaches.map((kind) => `outboxd_contract_breaches_total{kind="${kind}"}`),
-    ...['capture', 'dispatch', 'report', 'reconcile', 'observe', 'schedule'].map(
+    ...['capture', 'dispatch', 'report', 'heartbeat', 'orphans', 'touch', 'reconcile', 'observe', 'schedule'].map(
       (loop) => `outboxd_loop_last_success_timestamp_seconds{loop="${loop}"}`,
     ),
   ]

@@ -2,8 +2,8 @@ import type { Submission } from '../../record.ts'
 import type { Database } from '../database.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
-/** How long an instance may be silent before its work is taken over. */
-const silentMs = 12_000
+/** How long an instance may be silent before it counts as dead, and its work is taken over (src/heartbeat.ts). */
+export const silentMs = 12_000
 
 /** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */
 export async function beat(db: Database, instance: { id: string; version: string; host: string }): Promise<number> {
@@ -18,27 +18,36 @@ export async function beat(db: Database, instance: { id: string; version: string
 }
 
 /**
- * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. And those that have been
- * on the wire for longer than any request lasts, whosever they are: nobody holds them in memory any more.
+ * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living one has
+ * on the wire is left to it, however old: only it can know.
  *
  * After an outage of the database every sign of life is old, and answers have waited to be written. So only an instance
  * that has itself been heard without a gap for as long, and until now, may judge: by then the others have been heard
  * again, too, and what they had in hand is written.
  */
-export async function readAbandoned(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
+export async function readAbandoned(db: Database, instanceId: string): Promise<Submission[]> {
   const { rows } = await db.query(
     `select ${submissionColumns} from outboxd.submission s
-     where s.state = 'sending' and not s.probing and exists (
+     where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
        where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
          and me.beat_at > clock_timestamp() - $2 * interval '1 ms'
-     ) and (
-       s.sent_at < clock_timestamp() - $3 * interval '1 ms' or not exists (
-         select from outboxd.instance i
-         where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
-       )
+     ) and not exists (
+       select from outboxd.instance i
+       where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
      ) limit 1000`,
-    [instanceId, silentMs, overdueMs],
+    [instanceId, silentMs],
+  )
+  return parseSubmissions(rows)
+}
+
+/** The submissions that the ledger says this instance is sending, for longer than any request lasts. */
+export async function readOverdue(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s
+     where s.state = 'sending' and not s.probing and s.instance_id = $1
+       and s.sent_at < clock_timestamp() - $2 * interval '1 ms' limit 1000`,
+    [instanceId, overdueMs],
   )
   return parseSubmissions(rows)
 }

@@ -55,13 +55,16 @@ export async function writeTransitions(
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
        returning s.id, s.state, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
+         t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
        -- it, and the log stays readable.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select id, "fromState", state, attempt, cause, $2,
-         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error)), '{}')
+         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
+           -- Its owner may come back and know that nothing of this claim was ever sent.
+           'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
        from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
      )
      select id as "submissionId", state, lifetime_ms as "lifetimeMs", polls from written`,

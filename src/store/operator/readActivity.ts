@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts'
+import { silentMs } from '../ledger/takeover.ts'
 
 /** What moves now. Times in epoch milliseconds. */
 export interface Activity {
@@ -13,8 +14,6 @@ export interface Activity {
   nowMs: number
 }
 
-/** As long as an instance may be silent before its work is taken over (ledger/takeover.ts). */
-const silentMs = 12_000
 const lastCompleted = 200
 
 export async function readActivity(db: Database): Promise<Activity> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, test } from 'vitest'
 import { until } from '../../support/until.ts'
 import { type Daemon, type Rig, setup } from './rig.ts'
 

@@ -99,7 +99,7 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
     createUpkeep({
       pool: ledger.pool,
       queue: ledger.queue,
-      instance: { id: randomUUID(), version: 'test', host: 'test' },
+      instance: { id: randomUUID() },
       overdueMs: 1,
       keyOnFailure,
       writeSteps: () => Promise.reject(new Error('not asked for')),

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueued } from '../../../src/store/ledger/claimQueued.ts'
-import { beat, forgetInstances, readAbandoned } from '../../../src/store/ledger/takeover.ts'
+import { beat, forgetInstances, readAbandoned, readOverdue } from '../../../src/store/ledger/takeover.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 
 let ledger: Ledger
@@ -39,8 +39,7 @@ async function sendingBy({ id }: { id: string }): Promise<string> {
   return claimed?.id ?? ''
 }
 
-const abandoned = async (judge: { id: string }) =>
-  (await readAbandoned(ledger.pool, judge.id, overdueMs)).map(({ id }) => id)
+const abandoned = async (judge: { id: string }) => (await readAbandoned(ledger.pool, judge.id)).map(({ id }) => id)
 
 test('what a silent instance was sending is abandoned, in the eyes of one that was heard all the while', async () => {
   const dead = instance()
@@ -101,27 +100,16 @@ test('an instance that was stopped and wakes up does not judge by its last sign 
   expect(await abandoned(judge)).toEqual([])
 })
 
-test('what is on the wire for longer than any request lasts is abandoned, whosever it is', async () => {
-  const judge = await steady()
-  const id = await sendingBy(judge)
+test('what is on the wire for longer than any request lasts is its owner’s to settle, and nobody else’s', async () => {
+  const [judge, owner] = [await steady(), await steady()]
+  const id = await sendingBy(owner)
+  const overdue = async (of: { id: string }) =>
+    (await readOverdue(ledger.pool, of.id, overdueMs)).map((each) => each.id)
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '119 s'`)
-  expect(await abandoned(judge)).toEqual([])
+  expect(await overdue(owner)).toEqual([])
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '2 s'`)
-  expect(await abandoned(judge)).toEqual([id])
-})
-
-test('an answer that waited for the database to come back is not thrown away as overdue', async () => {
-  const judge = await steady()
-  const id = await sendingBy(judge)
-  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '300 s'`)
-  await pass(300)
-  await beat(ledger.pool, judge)
-  expect(await abandoned(judge)).toEqual([])
-  for (let i = 0; i < 5; i++) {
-    await pass(3)
-    await beat(ledger.pool, judge)
-  }
-  expect(await abandoned(judge)).toEqual([id])
+  expect(await overdue(owner)).toEqual([id])
+  expect([await overdue(judge), await abandoned(judge), await abandoned(owner)]).toEqual([[], [], []])
 })
 
 test('only what is on the wire can be abandoned', async () => {

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Rig, setup } from './rig.ts'
+
+/** What an instance that lives has in hand is never put in doubt by another. */
+
+let rig: Rig
+beforeAll(async () => {
+  rig = await setup()
+})
+afterAll(() => rig[Symbol.asyncDispose]())
+
+async function start(env: Record<string, string> = {}): Promise<Daemon> {
+  const daemon = await rig.start(env)
+  onTestFinished(() => daemon.stop())
+  return daemon
+}
+
+/** A session of somebody else that keeps a lock until the test lets go. */
+async function lock(sql: string): Promise<() => Promise<void>> {
+  const client = await rig.pool.connect()
+  let held = true
+  await client.query(`begin; ${sql}`)
+  const letGo = async () => {
+    if (!held) return
+    held = false
+    await client.query('rollback')
+    client.release()
+  }
+  onTestFinished(letGo)
+  return letGo
+}
+
+test('one locked job row stops the queue’s maintenance, and nobody is taken for dead', async () => {
+  await rig.pool.query(
+    `insert into pgboss.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
+  )
+  const letGo = await lock(`select from pgboss.job where state = 'completed' for update`)
+  await rig.fault({ kind: 'delay', delayMs: 20_000, endpoint: 'submit', bodyContains: 'slow-' })
+  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await rig.insert('slow-')
+  await until(
+    () => rig.fate('slow-'),
+    ({ state, posts }) => state === 'sending' && posts.length === 1,
+  )
+  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await until(
+    () => rig.fate('slow-'),
+    ({ state }) => state !== 'sending',
+    60_000,
+  )
+  await letGo()
+  expect(await rig.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
+}, 120_000)
+
+test('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async () => {
+  const { port } = await start()
+  await rig.insert('heard-')
+  await rig.becomes('heard-', 'completed')
+  const letGo = await lock('select from outboxd.instance for update')
+  const heartbeatFails = (text: string) => /heartbeat of [0-9a-f]{8}/.test(text)
+  const says = await until(() => statusSays(), heartbeatFails, 30_000)
+  expect(says).toContain('the database took too long')
+  expect(says).not.toContain('All is well')
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
+  )
+  await rig.insert('unheard-')
+  // By now others might call it dead.
+  await until(
+    () => rig.pool.query(`select from outboxd.instance where beat_at > now() - interval '12 s'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+  expect(await rig.fate('unheard-')).toMatchObject({ state: 'queued', attempt: 0, posts: [] })
+  await letGo()
+  expect(await rig.becomes('unheard-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
+  await until(
+    () => statusSays(),
+    (text) => text.startsWith('All is well'),
+  )
+}, 90_000)
+
+test('a loop that fails is told by status and the metrics, until it succeeds', async () => {
+  const { port } = await start()
+  await rig.insert('captured-')
+  await rig.becomes('captured-', 'completed')
+  await rig.pool.query('alter table outbox rename to outbox_away')
+  let away = true
+  const bringBack = async () => {
+    if (away) await rig.pool.query('alter table outbox_away rename to outbox')
+    away = false
+  }
+  onTestFinished(bringBack)
+  const { rows } = await until(
+    () =>
+      rig.pool.query<{ subject: string; detail: string }>(
+        `select subject, detail from outboxd.problem where kind = 'loop_failing' and subject like 'capture of %'`,
+      ),
+    ({ rowCount }) => rowCount === 1,
+  )
+  expect(rows[0]?.detail).toBe('a table is missing: relation "outbox" does not exist (42P01)')
+  await bringBack()
+  await until(
+    () => rig.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 0'),
+  )
+}, 60_000)
+
+test('what an instance said of itself goes when it is dead', async () => {
+  await rig.pool.query(
+    `insert into outboxd.problem (kind, subject, detail) values ('loop_failing', 'capture of 0a1b2c3d', 'gone')`,
+  )
+  await start()
+  await until(
+    () => rig.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+})
+
+async function statusSays(): Promise<string> {
+  const context = testContext(rig.env)
+  await status(context, {})
+  return context.printed()
+}
+
+async function metricsOf(port: number): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+}
