@@ -74,7 +74,11 @@ test('an instance that cannot say that it lives claims nothing, says so, and goe
     () => rig.pool.query(`select from outboxd.instance where beat_at > now() - interval '12 s'`),
     ({ rowCount }) => rowCount === 0,
   )
-  expect(await rig.fate('unheard-')).toMatchObject({ state: 'queued', attempt: 0, posts: [] })
+  const fate = await until(
+    () => rig.fate('unheard-'),
+    ({ state }) => state !== null,
+  )
+  expect(fate).toMatchObject({ state: 'queued', attempt: 0, posts: [] })
   await letGo()
   expect(await rig.becomes('unheard-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
   await until(
