@@ -44,11 +44,15 @@ export interface OutboxRecord {
   unreadable: string | null
   /** ISO 8601 text with microseconds; null where the table does not say. */
   createdAt: string | null
+  /** Tells the row from another that has, or had, the same id; null where it was not read from the table. */
+  stamp: string | null
 }
 
 /** What a record has become, for its outbox row. */
 export interface RowStatus {
   outboxId: string
+  /** The row that is meant: another of the same id is told nothing. Left out or null: whichever has the id. */
+  stamp?: string | null
   state: State
   transactionId: string | null
   errorCode: string | null
@@ -70,6 +74,8 @@ export type ToldRow<R extends RowStatus> = { status: R } & (
   | { kind: 'locked'; holder: number | null }
   /** The table took the statement, and nothing changed. */
   | { kind: 'ineffective'; why: string }
+  /** The id is another row's now. */
+  | { kind: 'another' }
 )
 
 /** One request of a submission's journey, as it goes on the wire. */

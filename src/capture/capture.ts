@@ -20,7 +20,9 @@ export interface CapturedRecord extends Omit<OutboxRecord, 'unreadable'> {
 interface Turn {
   queued: number
   crowdedKeys: readonly string[]
-  keep(records: readonly CapturedRecord[]): Promise<void>
+  putAside: readonly string[]
+  /** @returns the ids of rows of which nothing became, since the ledger knows others by their ids */
+  keep(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
 }
 
 interface ClaimedRows extends AsyncDisposable {
@@ -32,7 +34,7 @@ export interface CaptureDeps {
   /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
   windowMost: number
   hasNew(): Promise<boolean>
-  claim(limit: number, exceptKeys: readonly string[]): Promise<ClaimedRows>
+  claim(limit: number, exceptKeys: readonly string[], exceptIds: readonly string[]): Promise<ClaimedRows>
   /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
   takeTurn<T>(work: (turn: Turn) => Promise<T>): Promise<T | null>
   map(record: OutboxRecord, submissionId: string): Mapped
@@ -60,11 +62,12 @@ export async function captureOnce(deps: CaptureDeps): Promise<boolean> {
   const kept = await deps.takeTurn(async (turn) => {
     const limit = Math.min(batchMost, deps.windowMost - turn.queued)
     if (limit <= 0) return null
-    const rows = claimed.use(await deps.claim(limit, turn.crowdedKeys))
+    const rows = claimed.use(await deps.claim(limit, turn.crowdedKeys, turn.putAside))
     if (rows.records.length === 0) return null
     const records = rows.records.map((record) => capture(deps, record))
-    await turn.keep(records)
-    return { rows, records, more: records.length === limit }
+    const inConflict = await turn.keep(records)
+    const inLedger = records.filter(({ outboxId }) => !inConflict.has(outboxId))
+    return { rows, records: inLedger, more: records.length === limit }
   })
   if (kept === null) return false
   deps.kept(kept.records.length)
@@ -85,6 +88,6 @@ function capture(deps: CaptureDeps, row: OutboxRecord): CapturedRecord {
   return { ...kept, resource: mapped.resource, tracked: true, sendsOwnId: false, body: null, error: mapped.reason }
 }
 
-function rowStatus({ outboxId, error }: CapturedRecord): RowStatus {
-  return { outboxId, state: error === null ? 'queued' : 'rejected', transactionId: null, errorCode: null, error }
+function rowStatus({ outboxId, stamp, error }: CapturedRecord): RowStatus {
+  return { outboxId, stamp, state: error === null ? 'queued' : 'rejected', transactionId: null, errorCode: null, error }
 }

@@ -2,6 +2,8 @@ import { ConfigInvalid } from '../config.ts'
 import { MappingFilesInvalid } from '../map/loadMappings.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
+import { ForeignOutbox } from '../store/ledger/servedOutbox.ts'
+import { OutboxTableUnusable } from '../store/outbox/inspectTable.ts'
 
 /** What an error means for the person who gave the command: words, and the exit code of design.md, section 10. */
 export function explain(error: unknown): { words: string; exitCode: 1 | 2 } {
@@ -10,5 +12,7 @@ export function explain(error: unknown): { words: string; exitCode: 1 | 2 } {
     return { words: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
   if (error instanceof AddressUnusable) return { words: error.message, exitCode: 2 }
+  if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable)
+    return { words: error.message, exitCode: 2 }
   return { words: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import { readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../map/loadMappings.ts'
 import { mapOutboxRecord } from '../mapOutboxRecord.ts'
-import type { State } from '../record.ts'
+import type { OutboxRecord, State } from '../record.ts'
 import type { Replay, ReplayableSubmission } from '../store/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
@@ -127,22 +127,31 @@ async function prepare(
       leftAlone.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
       const { resource, body, tracked, sendsOwnId } = mapped
-      replays.push({ id, revision, key, resource, payload: read.payload, body, tracked, sendsOwnId })
+      const { payload, stamp } = read
+      replays.push({ id, revision, key, resource, payload, body, tracked, sendsOwnId, stamp })
     }
   }
   return { replays, leftAlone }
 }
 
 async function readPayload(
-  { outboxId, payload }: ReplayableSubmission,
+  { outboxId, payload, stamp, isServed }: ReplayableSubmission,
   refresh: OperatorStore['outbox']['readRecord'] | null,
-): Promise<{ payload: string | null; unreadable: string | null }> {
-  if (refresh === null)
-    return { payload, unreadable: 'its payload could not be read when it was captured; --refresh reads it anew' }
-  const record = await refresh(outboxId)
-  if (record === null) return { payload: null, unreadable: `the row ${outboxId} is no longer in the outbox` }
-  return { payload: record.payload, unreadable: record.unreadable }
+): Promise<Pick<OutboxRecord, 'payload' | 'unreadable' | 'stamp'>> {
+  if (refresh === null) {
+    const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
+    return { payload, unreadable, stamp: null }
+  }
+  const none = (unreadable: string) => ({ payload: null, unreadable, stamp: null })
+  const record = isServed ? await refresh(outboxId) : null
+  if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
+  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
+  return { payload: record.payload, unreadable: record.unreadable, stamp: record.stamp }
 }
+
+/** By when it was recorded alone: that its content is another is what it is read anew for. */
+const isAnother = (known: string | null, read: string | null) =>
+  known !== read && known?.startsWith('at ') === true && read?.startsWith('at ') === true
 
 /** What took a step between being chosen and being read. */
 function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): LeftAlone[] {

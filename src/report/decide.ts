@@ -5,6 +5,7 @@ export type Outcome =
   | { kind: 'written' }
   | { kind: 'locked'; holder: number | null }
   | { kind: 'ineffective'; why: string }
+  | { kind: 'another' }
   | { kind: 'refused'; code: string; words: string; isLock: boolean }
 
 /** Whether the row is told again, and what an operator is told of it. */
@@ -34,6 +35,8 @@ export function judgeOutcome(outcome: Outcome, failures: number): Judgement {
       return waitsForLock(`${holderWords(outcome.holder)} has the row locked`, failures)
     case 'ineffective':
       return putOff('mark_ineffective', outcome.why, failures)
+    case 'another':
+      return putOff('row_conflict', anotherWords, failures)
     case 'refused': {
       const words = `SQLSTATE ${outcome.code}: ${outcome.words}`
       return outcome.isLock ? waitsForLock(words, failures) : putOff('report_refused', words, failures)
@@ -42,6 +45,8 @@ export function judgeOutcome(outcome: Outcome, failures: number): Judgement {
       return outcome satisfies never
   }
 }
+
+const anotherWords = 'the ledger knows another row of this id, whose outcome this one is not told'
 
 const holderWords = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 

@@ -2,10 +2,21 @@ import type pg from 'pg'
 import type { OutboxRecord, RowStatus, Telling } from '../record.ts'
 import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
+import { raiseProblems } from './ledger/problems.ts'
+import { conflictRetryMs, type RowConflict } from './ledger/sameRow.ts'
+import {
+  assertServed,
+  claimOutbox,
+  nameOutbox,
+  type OutboxIdentity,
+  readServedOutbox,
+  type ServedOutbox,
+} from './ledger/servedOutbox.ts'
 import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
 import { openHorizon } from './outbox/horizon.ts'
-import { inspectTable } from './outbox/inspectTable.ts'
+import { inspectTable, type TableShape } from './outbox/inspectTable.ts'
 import { openMemory } from './outbox/memory.ts'
+import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
@@ -40,8 +51,9 @@ export interface Outbox {
    * Claims up to `limit` rows that wait, in their order. Only one at a time may claim: order by key stands on it.
    *
    * @param exceptKeys rows of these keys stay where they are
+   * @param exceptIds these rows stay where they are
    */
-  claim(limit: number, exceptKeys: readonly string[]): Promise<ClaimedRows>
+  claim(limit: number, exceptKeys: readonly string[], exceptIds?: readonly string[]): Promise<ClaimedRows>
   /** The row as it is now, whatever its state; null where there is none of that id. */
   readRecord(outboxId: string): Promise<OutboxRecord | null>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
@@ -56,6 +68,14 @@ export interface Outbox {
    */
   report<R extends RowStatus>(read: () => Promise<R[]>): Promise<Telling<R>>
   backlog(): Promise<OutboxBacklog>
+  /** Which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */
+  identify(): Promise<OutboxIdentity>
+  /**
+   * Sees that the table can be used and is the ledger's; a ledger that knows none belongs to it from now on.
+   *
+   * @throws OutboxTableUnusable, ForeignOutbox
+   */
+  adopt(who: string): Promise<void>
   /** The channel that announces new rows; null where the table has no such trigger. */
   readonly channel: string | null
 }
@@ -69,18 +89,35 @@ export interface Outbox {
  */
 export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
   const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
-  let opened: Promise<OpenTable> | undefined
-  const open = () => {
-    opened ??= openTable(pool, described, ledger).catch((error: unknown) => {
-      opened = undefined // the table may be there, and right, the next time
+  let inspected: Promise<InspectedTable> | undefined
+  let opened: { from: OpenTable; served: string } | undefined
+  const inspect = () => {
+    inspected ??= inspectNamed(pool, described).catch((error: unknown) => {
+      inspected = undefined // the table may be there, and right, the next time
       throw error
     })
-    return opened
+    return inspected
+  }
+  /** Asked anew each time: another instance, or an operator, may have said that the ledger belongs elsewhere. */
+  const open = async (): Promise<OpenTable> => {
+    const table = await inspect()
+    const served = await readServedOutbox(ledger)
+    assertServed(served, table.identity)
+    const key = JSON.stringify([served.epoch, served.start])
+    if (opened?.served !== key) opened = { from: openTable(pool, described, table, served, ledger), served: key }
+    return opened.from
+  }
+  let isOurs = false
+  const adopt = async (who: string) => {
+    const { identity } = await inspect()
+    await claimOutbox(ledger, identity, who)
+    await open()
+    isOurs = true
   }
   const toRecord = ({ raw, bytes, ...row }: ReadRow): OutboxRecord => {
     const { encoding } = described.payload.kind === 'column' ? described.payload : { encoding: 'utf-8' }
-    const { outboxId, type, key, createdAt } = row
-    return { outboxId, type, key, createdAt, ...readPayloadText({ raw, bytes }, encoding, bytesMost) }
+    const { outboxId, type, key, createdAt, stamp } = row
+    return { outboxId, type, key, createdAt, stamp, ...readPayloadText({ raw, bytes }, encoding, bytesMost) }
   }
   const toWrite = ({ writing }: OpenTable, statuses: readonly RowStatus[]) =>
     statuses.filter(({ state }) => writing?.states.has(state))
@@ -91,6 +128,16 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
     return idsOf(meant).filter((id) => !written.has(id))
   }
+  const raise = (conflicts: readonly RowConflict[]) =>
+    raiseProblems(
+      ledger,
+      conflicts.map(({ outboxId, detail }) => ({
+        kind: 'row_conflict',
+        subject: outboxId,
+        detail,
+        retryInMs: conflictRetryMs,
+      })),
+    )
   const readRows = async (from: OpenTable, ids: readonly string[]) => {
     const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
     return rows.map(toRecord)
@@ -98,10 +145,16 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 
   return {
     channel: described.channel,
-    async claim(limit, exceptKeys) {
+    async identify() {
+      return (await inspect()).identity
+    },
+    adopt,
+    async claim(limit, exceptKeys, exceptIds = []) {
+      if (!isOurs) await adopt('daemon') // its database was away at the start
       const from = await open()
       if (from.walk !== null) {
         const unknown = await from.walk.findUnknown(limit, exceptKeys)
+        await raise(from.walk.takeConflicts())
         const records = await readRows(from, idsOf(unknown))
         // Nobody has these rows in hand: they may be told more by now than that they were taken.
         const leave = async (statuses: readonly RowStatus[]) => idsOf(toWrite(from, statuses))
@@ -109,7 +162,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       }
       const transaction = await begin(pool)
       try {
-        const rows = await lockRows(transaction.db, from.sql, { bytesMost, limit, exceptKeys })
+        const rows = await lockRows(transaction.db, from.sql, { bytesMost, limit, exceptKeys, exceptIds })
         return {
           records: rows.map(toRecord),
           async mark(statuses) {
@@ -173,14 +226,29 @@ interface OpenTable {
   readonly walk: Walk | null
 }
 
-async function openTable(pool: pg.Pool, table: OutboxTable, ledger: Database): Promise<OpenTable> {
+interface InspectedTable {
+  readonly shape: TableShape
+  readonly identity: OutboxIdentity
+}
+
+async function inspectNamed(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
   const shape = await inspectTable(pool, table)
-  const rows = rowExpressions(table, shape)
+  return { shape, identity: await readIdentity(pool, shape.qualified, table.id) }
+}
+
+function openTable(
+  pool: pg.Pool,
+  table: OutboxTable,
+  { shape, identity }: InspectedTable,
+  { epoch, start }: ServedOutbox,
+  ledger: Database,
+): OpenTable {
+  const rows = rowExpressions(table, shape, start)
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
     sql: { ...claimStatements(from, rows), ...readStatements(from, rows) },
-    writing: writeStatements(table, shape, states, rows.waits),
+    writing: writeStatements(table, shape, states, rows),
     table: shape.qualified,
     walk: saysTaken(table)
       ? null
@@ -189,7 +257,8 @@ async function openTable(pool: pg.Pool, table: OutboxTable, ledger: Database): P
           from,
           rows,
           horizon: openHorizon(pool, table, shape),
-          memory: openMemory(ledger),
+          memory: openMemory(ledger, epoch),
+          name: nameOutbox(identity),
           byTransaction,
         }),
   }

@@ -23,7 +23,7 @@ export interface ReportDesk {
 }
 
 /** The kinds that a row which is told again may have had. */
-const kinds = ['report_refused', 'report_locked', 'mark_ineffective'] as const
+const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_conflict'] as const
 
 export function createReportDesk(pool: pg.Pool): ReportDesk {
   return {

@@ -9,9 +9,11 @@ import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
+import { ForeignOutbox } from './ledger/servedOutbox.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
 import { type CaptureTrouble, readCaptureTrouble } from './outbox/captureTrouble.ts'
+import { OutboxTableUnusable } from './outbox/inspectTable.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { createReportDesk, type ReportDesk } from './reportDesk.ts'
@@ -80,7 +82,10 @@ export interface StoreDeps {
 /** A half-open connection never says goodbye: whoever closes the store waits for so long and no longer. */
 const goodbyeMs = 3_000
 
-/** @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated */
+/**
+ * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
+ * ForeignOutbox where the outbox is there and cannot be used as it is, or is not the ledger's
+ */
 export async function openStore({
   config,
   outboxTable,
@@ -122,6 +127,11 @@ export async function openStore({
     })
     opened = queue
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
+    const asOurs = <T>(work: () => Promise<T>) => tellForeign(pool, work)
+    await asOurs(() => outbox.adopt(instance.who)).catch((error: unknown) => {
+      // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
+      if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
+    })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
@@ -130,7 +140,11 @@ export async function openStore({
       return acts
     }
     return {
-      outbox,
+      outbox: {
+        ...outbox,
+        claim: (...asked) => asOurs(() => outbox.claim(...asked)),
+        report: (...told) => asOurs(() => outbox.report(...told)),
+      },
       queue,
       pulse,
       captureTurns: createCaptureTurns({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
@@ -179,6 +193,19 @@ export async function openStore({
     }
   } catch (error) {
     await Promise.allSettled([opened?.close(), pulse.close(), pool.end(), outboxPool.end()])
+    throw error
+  }
+}
+
+/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox. */
+async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (error instanceof ForeignOutbox) {
+      const { subject, message: detail } = error
+      await raiseProblems(ledger, [{ kind: 'foreign_outbox', subject, detail, retryInMs: null }])
+    }
     throw error
   }
 }

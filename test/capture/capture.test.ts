@@ -63,8 +63,8 @@ test('a crash after the ledger was written and before the rows were marked chang
   await insert(2)
   const { claim } = deps()
   const dies = deps({
-    async claim(limit, exceptKeys) {
-      const rows = await claim(limit, exceptKeys)
+    async claim(...asked) {
+      const rows = await claim(...asked)
       return { ...rows, mark: () => Promise.reject(new Error('killed')) }
     },
   })

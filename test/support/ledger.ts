@@ -123,6 +123,7 @@ export function record(given: Partial<KeptRecord> = {}): KeptRecord {
     sendsOwnId: false,
     idempotencyKey: randomUUID(),
     createdAt: null,
+    stamp: null,
     error: null,
     ...given,
   }

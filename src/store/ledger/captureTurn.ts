@@ -2,6 +2,8 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../database.ts'
 import { type KeptRecord, keepRecords } from './keepRecords.ts'
 import { blockingStates, type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
+import { clearProblems, raiseProblems } from './problems.ts'
+import { conflictRetryMs } from './sameRow.ts'
 
 /** What the ledger has room for, read under the turn. */
 export interface CaptureTurn {
@@ -9,8 +11,14 @@ export interface CaptureTurn {
   queued: number
   /** Keys whose line is long, or waits for a person: more of them would only fill the window. */
   crowdedKeys: string[]
-  /** Writes records into the ledger; committed when the turn's work resolves. */
-  keep(records: readonly KeptRecord[]): Promise<void>
+  /** Rows that were put aside for now: they are not to be claimed. */
+  putAside: string[]
+  /**
+   * Writes records into the ledger; committed when the turn's work resolves.
+   *
+   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
+   */
+  keep(records: readonly KeptRecord[]): Promise<ReadonlySet<string>>
 }
 
 export interface CaptureTurns {
@@ -40,18 +48,27 @@ async function keep(
   deps: { who: string; keyOnFailure: KeyOnFailure },
   client: Database,
   records: readonly KeptRecord[],
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
   if (keys.length > 0) await lockLines(client, keys)
-  await keepRecords(client, records, deps.who)
+  const conflicts = await keepRecords(client, records, deps.who)
   if (keys.length > 0) await releaseHeads(client, keys, deps.keyOnFailure)
+  const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const retryInMs = conflictRetryMs
+  const raised = conflicts.map(({ outboxId, detail }) => ({
+    kind: 'row_conflict' as const,
+    subject: outboxId,
+    detail,
+    retryInMs,
+  }))
+  await raiseProblems(client, raised)
+  const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
+  await clearProblems(client, 'row_conflict', good)
+  return inConflict
 }
 
-async function readRoom(
-  client: Database,
-  keyOnFailure: KeyOnFailure,
-): Promise<Pick<CaptureTurn, 'queued' | 'crowdedKeys'>> {
-  const { rows } = await client.query<{ queued: number; crowdedKeys: string[] }>(
+async function readRoom(client: Database, keyOnFailure: KeyOnFailure): Promise<Omit<CaptureTurn, 'keep'>> {
+  const { rows } = await client.query<Omit<CaptureTurn, 'keep'>>(
     `with line as (
        select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
      )
@@ -59,8 +76,10 @@ async function readRoom(
        (select coalesce(array_agg(key), '{}') from line where length >= $1 or (
           select s.state not in ('queued', 'sending') from outboxd.submission s
           where s.key = line.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
-        )) as "crowdedKeys"`,
+        )) as "crowdedKeys",
+       (select coalesce(array_agg(subject), '{}') from outboxd.problem
+         where kind = 'row_conflict' and retry_at > clock_timestamp()) as "putAside"`,
     [lineMost],
   )
-  return rows[0] ?? { queued: 0, crowdedKeys: [] }
+  return rows[0] ?? { queued: 0, crowdedKeys: [], putAside: [] }
 }

@@ -24,17 +24,17 @@ export interface ToldReport {
   problem: RaisedProblem | null
 }
 
-/** The reports that are due, those put off after all others: first those never tried, the oldest first. */
+/** The reports that are due to rows of the outbox that is served now, those put off after all others: first those never tried, the oldest first. */
 export async function readDueReports(
   db: Database,
   { freshMax, againMax }: { freshMax: number; againMax: number },
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where report_due and report_put_off is distinct from revision order by seq limit $1)
+      where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where report_due and report_put_off = revision and report_not_before <= clock_timestamp()
+      where report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )
@@ -45,9 +45,10 @@ export async function readDueReports(
 /** What these rows have to be told now. Locks nothing: a step of a submission never waits for the outbox's database. */
 export async function readReports(db: Database, due: readonly DueReport[]): Promise<Report[]> {
   const { rows } = await db.query<Report>(
-    `select id as "submissionId", outbox_id as "outboxId", revision, state, transaction_id as "transactionId",
+    `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
        error_code as "errorCode", error, report_failures as failures
-     from outboxd.submission where report_due and id = any($1::uuid[]) order by seq`,
+     from outboxd.submission
+     where report_due and id = any($1::uuid[]) and outbox = outboxd.current_outbox() order by seq`,
     [due.map(({ submissionId }) => submissionId)],
   )
   return rows
@@ -85,7 +86,7 @@ export async function writeTold(db: Database, told: readonly ToldReport[]): Prom
 /** Makes reports due of rows that were not told what they were meant to be. */
 export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
   await db.query(
-    'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and not report_due',
+    'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
     [outboxIds],
   )
 }

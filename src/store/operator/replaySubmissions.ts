@@ -12,6 +12,10 @@ export interface ReplayableSubmission {
   payload: string | null
   state: State
   revision: number
+  /** Tells its outbox row from another that has the id now; null: captured before stamps were kept. */
+  stamp: string | null
+  /** Its row is in the outbox that the ledger serves now. */
+  isServed: boolean
 }
 
 /** A submission to send again, with the request that it becomes. */
@@ -25,6 +29,8 @@ export interface Replay {
   body: string
   tracked: boolean
   sendsOwnId: boolean
+  /** Of the row, where it was read anew; null keeps the former. */
+  stamp: string | null
 }
 
 /** Reads what a replay needs of those submissions that may be replayed and are as they were seen. */
@@ -33,7 +39,8 @@ export async function readReplayable(
   seen: readonly { id: string; revision: number }[],
 ): Promise<ReplayableSubmission[]> {
   const { rows } = await db.query<ReplayableSubmission>(
-    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision
+    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
+       s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed"
      from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
      where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
     [seen.map((each) => each.id), seen.map((each) => each.revision)],
@@ -54,7 +61,7 @@ export async function writeReplays(db: Database, replays: readonly Replay[], who
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
        select * from json_to_recordset($1) as r(id uuid, revision int, resource text, payload text, body text,
-         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid)
+         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text)
      ), former as (
        -- Locked in one order, so that two operators never wait for each other in a circle.
        select s.* from outboxd.submission s join replay r using (id)
@@ -63,6 +70,7 @@ export async function writeReplays(db: Database, replays: readonly Replay[], who
        update outboxd.submission s set
          state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
+         row_stamp = coalesce(r.stamp, s.row_stamp),
          idempotency_key = r."idempotencyKey", in_doubt = false, server_errors = 0, renewed_keys = 0, resubmissions = 0,
          repeated_after_401 = false, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
          unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,

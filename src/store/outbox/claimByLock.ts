@@ -7,6 +7,7 @@ export interface ReadRow {
   type: string
   key: string | null
   createdAt: string | null
+  stamp: string
   raw: string | Buffer | null
   bytes: number | null
 }
@@ -35,11 +36,22 @@ export function claimStatements(from: string, { waits, key, record, sort, idType
   return {
     // Not "for update": that would wait for, and hold up, whoever inserts rows that refer to these.
     lock: `select ${record}, array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position
-      from ${from} where ${waits} and (${key} is null or ${key} <> all($3::text[]))
+      from ${from} where ${waits} and (${key} is null or ${key} <> all($3::text[])) and ${isNotAside(id, 4)}
       order by ${expressions.join(', ')} limit $2 for no key update of o skip locked`,
     passedOver: `select distinct ${key} as key from ${from}
       where ${waits} and ${key} = any($1::text[]) and ${id} <> all($2::${idType}[]) and ${upToLast}`,
   }
+}
+
+/** As text, since what was put aside may be of another outbox, and cut like the subjects of problems. */
+const isNotAside = (id: string | undefined, parameter: number) => `left(${id}::text, 500) <> all($${parameter}::text[])`
+
+export interface ClaimLimits {
+  bytesMost: number
+  limit: number
+  exceptKeys: readonly string[]
+  /** Rows that were put aside; those of their keys wait behind them. */
+  exceptIds: readonly string[]
 }
 
 /**
@@ -49,11 +61,11 @@ export function claimStatements(from: string, { waits, key, record, sort, idType
 export async function lockRows(
   db: Database,
   { lock, passedOver }: ClaimStatements,
-  { bytesMost, limit, exceptKeys }: { bytesMost: number; limit: number; exceptKeys: readonly string[] },
+  { bytesMost, limit, exceptKeys, exceptIds }: ClaimLimits,
 ): Promise<ReadRow[]> {
   const except = new Set(exceptKeys)
   for (let round = 1; ; round++) {
-    const { rows } = await db.query<LockedRow>(lock, [bytesMost, limit, [...except]])
+    const { rows } = await db.query<LockedRow>(lock, [bytesMost, limit, [...except], exceptIds])
     const keys = new Set(rows.flatMap(({ key }) => (key === null ? [] : [key])))
     const last = rows.at(-1)
     if (keys.size === 0 || last === undefined) return rows

@@ -16,6 +16,8 @@ export interface Settled {
   outbox: string
   /** Rows whose first sort value is at most this are settled; null where none is known to be. */
   upTo: string | null
+  /** The number that the sequence has drawn last; null where that is unknown, or there is none. */
+  drawn: string | null
 }
 
 export function openHorizon(db: Database, table: OutboxTable, shape: TableShape): Horizon {
@@ -31,7 +33,7 @@ const outboxKey = (qualified: string) =>
  */
 function byTransaction(db: Database, shape: TableShape): Horizon {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' as outbox,
-    (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo"`
+    (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn`
   return {
     async read() {
       const { rows } = await db.query<Settled>(sql)
@@ -52,6 +54,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
   // pg_locks is read after the statement's snapshot was taken: that order is what the argument needs. A standby does
   // not know the primary's locks.
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
+      pg_sequence_last_value(pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass)::text as drawn,
       (select max(${column(sequence)})::text from ${shape.qualified} o) as highest,
       array(select virtualtransaction from pg_locks
         where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
@@ -64,12 +67,16 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
   let outboxBefore: string | null = null
   return {
     async read() {
-      const { rows } = await db.query<{ outbox: string; standby: boolean; highest: string | null; writers: string[] }>(
-        sql,
-      )
-      const { outbox, standby, highest, writers } = rows[0] as (typeof rows)[0]
+      const { rows } = await db.query<{
+        outbox: string
+        standby: boolean
+        drawn: string | null
+        highest: string | null
+        writers: string[]
+      }>(sql)
+      const { outbox, standby, drawn, highest, writers } = rows[0] as (typeof rows)[0]
       if (outbox !== outboxBefore) [upTo, waiting, outboxBefore] = [null, null, outbox]
-      if (standby) return { outbox, upTo: null }
+      if (standby) return { outbox, upTo: null, drawn }
       if (waiting !== null && !writers.some((writer) => waiting?.writers.has(writer))) {
         upTo = waiting.highest
         waiting = null
@@ -78,7 +85,7 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
         upTo = highest
         waiting = null
       } else if (highest !== null && waiting === null) waiting = { highest, writers: new Set(writers), outbox }
-      return { outbox, upTo }
+      return { outbox, upTo, drawn }
     },
   }
 }

@@ -1,7 +1,10 @@
 import pg from 'pg'
 import { quoteIdentifier } from '../database.ts'
+import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { Column, TableShape } from './inspectTable.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { stampExpression } from './rowStamp.ts'
+import { startExpression } from './startPosition.ts'
 
 /** The expressions of which every statement on an outbox table is made. Its rows have the alias o. */
 export interface RowExpressions {
@@ -10,26 +13,32 @@ export interface RowExpressions {
   readonly key: string
   /** ISO 8601 text in UTC with microseconds. */
   readonly createdAt: string
-  /** Records by `outboxId, type, key, createdAt, raw, bytes`; $1 is the most bytes of payload to read. */
+  /** Tells a row from another of the same id; never NULL. */
+  readonly stamp: string
+  /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
   readonly record: string
   readonly idType: string
   /** What puts rows in order, and the type of each: the last one is always the id. */
   readonly sort: readonly { expression: string; type: string }[]
 }
 
-export function rowExpressions(table: OutboxTable, shape: TableShape): RowExpressions {
+/** @param start rows before it are none of ours */
+export function rowExpressions(table: OutboxTable, shape: TableShape, start: StartPosition): RowExpressions {
   const typeOf = (name: string) => columnOf(shape, name).type
   const payload = payloadExpression(table, shape)
   const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
-  const record = `${column(table.id)}::text as "outboxId", ${typeExpression(table)} as type, ${key} as key,
-      ${createdAt} as "createdAt", octet_length(${payload}) as bytes,
+  const type = typeExpression(table)
+  const stamp = stampExpression(table, shape, { type, key })
+  const record = `${column(table.id)}::text as "outboxId", ${type} as type, ${key} as key,
+      ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filter = table.filter === null ? '' : ` and (${table.filter}\n)`
   return {
-    waits: `${waitsExpression(table)}${filter}`,
+    waits: `${waitsExpression(table)}${filter}${startExpression(table, shape, start)}`,
     key,
     createdAt,
+    stamp,
     record,
     idType: typeOf(table.id),
     sort: sortExpressions(table, typeOf),
@@ -68,8 +77,8 @@ function typeExpression({ type }: OutboxTable): string {
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
-const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
+export const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 /** Years 1 to 9999: outside, to_timestamp throws and would take the whole batch with it. */
 const leastSecond = -62_135_596_800
 const mostSecond = 253_402_300_799

@@ -73,7 +73,7 @@ async function write<R extends RowStatus>(db: Database, writing: WriteStatements
   const unheld = await findHolders(
     db,
     writing,
-    rows.flatMap(({ outboxId, held }) => (held ? [] : [outboxId])),
+    statuses.filter(({ outboxId }) => byId.get(outboxId)?.held === false),
   )
   return all.map((status) => {
     const row = byId.get(status.outboxId)
@@ -82,7 +82,11 @@ async function write<R extends RowStatus>(db: Database, writing: WriteStatements
   })
 }
 
-type Fate = { kind: 'written' } | { kind: 'ineffective'; why: string } | { kind: 'locked'; holder: number | null }
+type Fate =
+  | { kind: 'written' }
+  | { kind: 'ineffective'; why: string }
+  | { kind: 'locked'; holder: number | null }
+  | { kind: 'another' }
 
 const gone: Fate = { kind: 'written' }
 const ignored: Fate = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
@@ -92,18 +96,27 @@ const hidden: Fate = {
 }
 
 /** Why rows could not be held: those that are not there, or are to be told nothing any more, are missing. */
-async function findHolders(db: Database, writing: WriteStatements, ids: string[]): Promise<Map<string, Fate>> {
-  if (ids.length === 0) return new Map()
-  const { rows } = await db.query<{ outboxId: string; open: boolean; secured: boolean; holder: number | null }>(
-    writing.unheld,
-    [ids],
-  )
+async function findHolders(
+  db: Database,
+  writing: WriteStatements,
+  statuses: readonly RowStatus[],
+): Promise<Map<string, Fate>> {
+  if (statuses.length === 0) return new Map()
+  const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
   return new Map(
     rows
-      .filter(({ open }) => open)
-      .map(({ outboxId, secured, holder }) => [
+      .filter(({ open, same }) => open || !same)
+      .map(({ outboxId, same, secured, holder }) => [
         outboxId,
-        holder === null && secured ? hidden : { kind: 'locked', holder },
+        !same ? { kind: 'another' } : holder === null && secured ? hidden : { kind: 'locked', holder },
       ]),
   )
+}
+
+interface UnheldRow {
+  outboxId: string
+  open: boolean
+  same: boolean
+  secured: boolean
+  holder: number | null
 }

@@ -1,6 +1,9 @@
 import type { Database } from '../database.ts'
-import type { Horizon } from './horizon.ts'
-import type { OutboxMemory, Position } from './memory.ts'
+import type { RowConflict } from '../ledger/sameRow.ts'
+import { findRepeated, twiceInBatch } from '../ledger/sameRow.ts'
+import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import type { Horizon, Settled } from './horizon.ts'
+import type { OutboxMemory, Position, SeenRow } from './memory.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
@@ -11,6 +14,8 @@ export interface Walk {
    * @param exceptKeys rows of these keys are passed over
    */
   findUnknown(limit: number, exceptKeys: readonly string[]): Promise<UnknownRow[]>
+  /** Rows met since this was last asked that are others than those that the ledger knows by their ids. */
+  takeConflicts(): RowConflict[]
   /** Whether a row may wait; one statement. */
   hasUnknown(): Promise<boolean>
   /** How many wait, and the first of them. */
@@ -22,7 +27,7 @@ export interface UnknownRow {
   key: string | null
 }
 
-interface PageRow extends UnknownRow {
+interface PageRow extends UnknownRow, SeenRow {
   position: string[]
   settled: boolean | null
 }
@@ -33,6 +38,8 @@ export interface WalkDeps {
   rows: RowExpressions
   horizon: Horizon
   memory: OutboxMemory
+  /** Which outbox it is, in words. */
+  name: string
   /** The cursor holds numbers of transactions, which a restored database begins anew. */
   byTransaction: boolean
 }
@@ -58,6 +65,20 @@ export function openWalk(deps: WalkDeps): Walk {
     return isOfAnother ? null : stored
   }
 
+  const conflicts = new Map<string, RowConflict>()
+  const told = new Set<string>()
+  /** A row that is in conflict is told of once: the position passes it, as it does what is known. */
+  function note(found: readonly RowConflict[]): void {
+    for (const conflict of found) if (!told.has(conflict.outboxId)) conflicts.set(conflict.outboxId, conflict)
+  }
+
+  /** Numbers that are drawn a second time stand before the position, where nobody looks. */
+  function assertAhead({ drawn }: Settled): void {
+    if (drawn === null || cursor?.[0] === undefined || BigInt(drawn) >= BigInt(cursor[0])) return
+    const why = `the table has been read up to number ${cursor[0]} and its sequence stands at ${drawn}: it was set back`
+    throw new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
+  }
+
   async function readPage(after: Position | null, upTo: string | null): Promise<PageRow[]> {
     const { rows } = after
       ? await db.query<PageRow>(sql.pageAfter, [pageMost, upTo, ...after])
@@ -67,8 +88,10 @@ export function openWalk(deps: WalkDeps): Walk {
 
   return {
     async findUnknown(limit, exceptKeys) {
-      const { outbox, upTo } = await horizon.read()
+      const settledUpTo = await horizon.read()
+      const { outbox, upTo } = settledUpTo
       cursor = await readCursor(outbox, upTo)
+      assertAhead(settledUpTo)
       const except = new Set(exceptKeys)
       const unknown: UnknownRow[] = []
       let passed: Position | null = null
@@ -77,9 +100,11 @@ export function openWalk(deps: WalkDeps): Walk {
       resumeAt = null
       for (let page = 1; unknown.length < limit; page++) {
         const rows = await readPage(at, upTo)
-        const known = await memory.findKnown(rows.map(({ outboxId }) => outboxId))
+        const { known, conflicts: others } = await memory.findKnown(rows)
+        const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
+        note([...others, ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))])
         for (const { outboxId, key, position, settled } of rows) {
-          const isKnown = known.has(outboxId)
+          const isKnown = known.has(outboxId) || repeated.has(outboxId)
           isPassing &&= isKnown && settled === true
           if (isPassing) passed = position
           if (isKnown || (key !== null && except.has(key))) continue
@@ -100,6 +125,13 @@ export function openWalk(deps: WalkDeps): Walk {
       return unknown
     },
 
+    takeConflicts() {
+      const found = [...conflicts.values()]
+      conflicts.clear()
+      for (const { outboxId } of found) told.add(outboxId)
+      return found
+    },
+
     async hasUnknown() {
       const { rowCount } = cursor ? await db.query(sql.anyAfter, [...cursor]) : await db.query(sql.any)
       return (rowCount ?? 0) > 0
@@ -112,7 +144,7 @@ export function openWalk(deps: WalkDeps): Walk {
         ? await db.query<{ n: number }>(sql.countAfter, [...from])
         : await db.query<{ n: number }>(sql.count)
       const first = await readPage(from, upTo)
-      const known = await memory.findKnown(first.map(({ outboxId }) => outboxId))
+      const { known } = await memory.findKnown(first)
       return {
         waiting: Math.max(0, (rows[0]?.n ?? 0) - known.size),
         firstId: first.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null,
@@ -121,14 +153,14 @@ export function openWalk(deps: WalkDeps): Walk {
   }
 }
 
-function walkStatements({ from, rows: { waits, key, sort } }: WalkDeps) {
+function walkStatements({ from, rows: { waits, key, stamp, createdAt, sort } }: WalkDeps) {
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
   const idOf = expressions.at(-1)
   const after = (firstParameter: number) =>
     ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
   const page = (and: string) => `
-    select ${idOf}::text as "outboxId", ${key} as key, array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
+    select ${idOf}::text as "outboxId", ${key} as key, ${stamp} as stamp, ${createdAt} as "createdAt", array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
       ${expressions[0]} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`

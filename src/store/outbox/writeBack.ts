@@ -3,7 +3,7 @@ import { ended } from '../../record.ts'
 import { quoteIdentifier } from '../database.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
-import { column, columnOf, literal, literals } from './statements.ts'
+import { column, columnOf, literal, literals, type RowExpressions } from './statements.ts'
 
 /** How states are written to rows; null where the description has nothing to write. */
 export interface WriteStatements {
@@ -18,7 +18,8 @@ export interface WriteStatements {
    */
   readonly report: string
   /**
-   * Says why rows could not be held. $1: ids. Gives those that are there: whether they are to be told at all (`open`),
+   * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
+   * all (`open`), and are the ones that are meant (`same`),
    * the session that has each locked, where that can be seen, and whether row-level security holds for us.
    */
   readonly unheld: string
@@ -26,11 +27,12 @@ export interface WriteStatements {
   readonly states: ReadonlySet<State>
 }
 
+/** @param rows `stamp` tells a row from another of the same id, to which nothing is written */
 export function writeStatements(
   table: OutboxTable,
   shape: TableShape,
   states: readonly State[],
-  waits: string,
+  { waits, stamp }: Pick<RowExpressions, 'waits' | 'stamp'>,
 ): WriteStatements | null {
   const { state, write } = table
   const assignments = [
@@ -41,29 +43,35 @@ export function writeStatements(
   const id = column(table.id)
   const type = columnOf(shape, table.id).type
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
-  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text)`
+  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = notFinal(state)
+  const same = isOfStamp(stamp)
   return {
-    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open}
+    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
     report: `with r as materialized (select * from ${statuses}),
       held as materialized (
-        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open}
+        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
         for no key update of o skip locked
       ), written as (
         ${set} from held r where ${id} = r."outboxId"::${type} returning r."outboxId"
       )
       select "outboxId", "outboxId" in (select "outboxId" from held) as held,
         "outboxId" in (select "outboxId" from written) as written from r`,
-    unheld: `select r.id as "outboxId", ${open} as open, row_security_active(${literal(shape.qualified)}::regclass) as secured,
+    unheld: `select r."outboxId", ${open} as open, ${same} as same, row_security_active(${literal(shape.qualified)}::regclass) as secured,
         ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
-      from unnest($1::text[]) r(id) join ${shape.qualified} o on ${id} = r.id::${type}`,
+      from json_to_recordset($1) as r("outboxId" text, stamp text)
+        join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
     states: new Set(states.filter((each) => matters(table, each))),
   }
 }
 
 /** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
 const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+
+/** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
+export const isOfStamp = (stamp: string): string =>
+  `(r.stamp is null or split_part(r.stamp, ' ', 1) <> split_part(${stamp}, ' ', 1) or r.stamp = ${stamp})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)

@@ -34,6 +34,7 @@ const replayOf = ({ id, revision, key }: { id: string; revision: number; key: st
   body: '{}',
   tracked: true,
   sendsOwnId: false,
+  stamp: null,
 })
 
 describe('what took a step since an operator saw it is left alone', () => {

@@ -32,8 +32,9 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await outbox.claim(limit, exceptKeys)
     const { records } = claimed
-    await turns.take((turn) => turn.keep(records.map(kept)))
-    const statuses = records.map(
+    const inConflict = await turns.take((turn) => turn.keep(records.map(kept)))
+    const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
+    const statuses = inLedger.map(
       ({ outboxId, unreadable }): RowStatus => ({
         outboxId,
         state: unreadable === null ? 'queued' : 'rejected',
@@ -44,7 +45,7 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
     )
     const unmarked = await claimed.mark(statuses)
     await report(...statuses.filter(({ outboxId }) => unmarked.includes(outboxId)))
-    return records
+    return inLedger
   }
 
   const report = (...statuses: RowStatus[]) => outbox.report(async () => statuses)
