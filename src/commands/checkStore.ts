@@ -2,21 +2,22 @@ import type { StoreConfig } from '../config.ts'
 import { loadOutboxFile } from '../map/outboxFile.ts'
 import { assertMigrated } from '../store/migrate.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
-import { readServerVersion } from '../store/operator/readServer.ts'
+import { readMissingLimits, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { Finding } from './check.ts'
 import { openStoreOf } from './operate.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
-  const version = await inspectDatabase({
+  const { version, limits } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
       await assertMigrated(db, url)
-      return readServerVersion(db)
+      return { version: await readServerVersion(db), limits: await readMissingLimits(db) }
     },
   })
+  if (limits.length > 0) return { what: 'ledger', isOk: false, words: limitWords(limits) }
   return { what: 'ledger', isOk: true, words: `PostgreSQL ${version}, all migrations are applied` }
 }
 
@@ -31,21 +32,29 @@ const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'upda
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding> {
   const described = loadOutboxFile(config.mappingsDir)
-  const { version, table } = await inspectDatabase({
+  const { version, limits, table } = await inspectDatabase({
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     look: async (db) => ({
       version: await readServerVersion(db),
+      limits: await readMissingLimits(db),
       table: described === null ? await inspectOutboxTable(db, config.outboxTable) : null,
     }),
   })
-  const problems = table === null ? [] : tableProblems(config.outboxTable, table)
+  const problems = [
+    ...(table === null ? [] : tableProblems(config.outboxTable, table)),
+    ...(limits.length > 0 ? [limitWords(limits)] : []),
+  ]
   if (problems.length > 0) return { what: 'outbox', isOk: false, words: problems.join('\n') }
   const wakes =
     table === null || table.wakes
       ? ''
       : '; without the trigger that wakes the daemon, rows wait for the next sweep (outboxd migrate --outbox creates it)'
   return { what: 'outbox', isOk: true, words: `PostgreSQL ${version}, ${await readOutbox(config)}${wakes}` }
+}
+
+function limitWords(statements: readonly string[]): string {
+  return `a pooler in between keeps our limits of time from the server, so that a statement could wait for ever; give them to the role: ${statements.join('; ')}`
 }
 
 function tableProblems(name: string, { exists, columns }: OutboxTableState): string[] {

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { SessionPool } from './sessionPool.ts'
 
 /** Statements with their values; a pool and a client both are one. */
 export interface Database {
@@ -32,19 +33,19 @@ export function createPool({
   settings = {},
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
-  const pool = new pg.Pool({
-    connectionString: url,
-    application_name: name,
-    max: connections,
-    keepAlive: true,
-    connectionTimeoutMillis: limits.connectMs,
-    query_timeout: limits.answerMs,
-    statement_timeout: limits.statementMs,
-    idle_in_transaction_session_timeout: 10_000,
-    options: Object.entries(settings)
-      .map(([setting, value]) => `-c ${setting}=${value}`)
-      .join(' '),
-  })
+  const pool = new SessionPool(
+    {
+      connectionString: url,
+      application_name: name,
+      max: connections,
+      keepAlive: true,
+      connectionTimeoutMillis: limits.connectMs,
+      query_timeout: limits.answerMs,
+      // Whoever only reads never hears that his server is no longer the one that is written to.
+      maxLifetimeSeconds: 300,
+    },
+    { timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 }, settings },
+  )
   pool.on('error', onIdleError)
   return pool
 }
@@ -56,7 +57,10 @@ export interface Transaction extends AsyncDisposable {
   commit(): Promise<void>
 }
 
-/** Begins a transaction. A connection that broke is not given back to the pool. */
+/**
+ * Begins a transaction. A connection that broke is not given back to the pool, nor one whose server says that it is no
+ * longer the one to write to: a new one may lead to another server.
+ */
 export async function begin(pool: pg.Pool): Promise<Transaction> {
   const client = await pool.connect()
   let open = true
@@ -74,8 +78,18 @@ export async function begin(pool: pg.Pool): Promise<Transaction> {
       throw error
     }
   }
+  const db: Database = {
+    async query(text, values) {
+      try {
+        return await client.query(text, values)
+      } catch (error) {
+        if (endsSession(error)) broken ??= error as Error
+        throw error
+      }
+    },
+  }
   const transaction: Transaction = {
-    db: client,
+    db,
     commit: () => end('commit'),
     async [Symbol.asyncDispose]() {
       if (open) await end('rollback').catch(() => {}) // the connection is thrown away, which rolls back too
@@ -84,7 +98,7 @@ export async function begin(pool: pg.Pool): Promise<Transaction> {
     },
   }
   try {
-    await client.query('begin')
+    await client.query(pool instanceof SessionPool ? pool.beginning : 'begin')
     return transaction
   } catch (error) {
     broken ??= error as Error
@@ -107,8 +121,15 @@ export function isPassing(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isPassing(error.cause)
   const code = (error as { code?: unknown }).code
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
-  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for idling
-  return /^(08|40|53|57|55P03|25P|E[A-Z]+$)/.test(code)
+  // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for
+  // idling, 25006 the server is read-only: a standby, or a primary that was one
+  return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
+}
+
+/** Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only. */
+function endsSession(error: unknown): boolean {
+  const code = (error as { code?: unknown }).code
+  return typeof code !== 'string' || /^(08|57P|25P|25006|E[A-Z]+$)/.test(code)
 }
 
 /**

@@ -13,19 +13,24 @@ export interface ListenerDeps {
 }
 
 const reconnectMs = 2_000
+const lookEveryMs = 10_000
+const answerMs = 5_000 // no statement_timeout beside it: a pooler refuses that as a session begins
 
 /**
- * Listens to a channel for as long as it is open, connecting again after every break. Notices can be missed, and a
- * half-open connection never tells: whoever listens must also look by itself now and then.
+ * Listens to a channel for as long as it is open, connecting again after every break, and where the server became
+ * read-only: what is written now is written, and announced, elsewhere. Notices can be missed: whoever listens must also
+ * look by itself now and then.
  */
 export function openListener({ url, channel, onNotice, onError }: ListenerDeps): Listener {
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
+  let looking: NodeJS.Timeout | undefined
 
   function again(error: Error) {
     if (closed || timer) return
     onError(error)
+    clearInterval(looking)
     hangUp(client)
     timer = setTimeout(() => {
       timer = undefined
@@ -39,8 +44,7 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
       application_name: 'outboxd listen',
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
-      statement_timeout: 5_000,
-      query_timeout: 6_000,
+      query_timeout: answerMs,
     })
     client = next
     next.on('error', again)
@@ -50,9 +54,16 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
       onNotice() // what came while nobody listened
+      const wasReadOnly = await isReadOnly(next)
+      looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
       again(error as Error)
     }
+  }
+
+  async function look(listening: pg.Client, wasReadOnly: boolean) {
+    if ((await isReadOnly(listening)) && !wasReadOnly)
+      throw new Error('the server that is listened to became read-only')
   }
 
   void connect()
@@ -60,9 +71,15 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
     async close() {
       closed = true
       clearTimeout(timer)
+      clearInterval(looking)
       hangUp(client)
     },
   }
+}
+
+async function isReadOnly(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ on: boolean }>(`select current_setting('transaction_read_only')::boolean as on`)
+  return rows[0]?.on ?? false
 }
 
 /** Ends the connection without waiting for the server's goodbye: half open, it would never come. */

@@ -54,6 +54,21 @@ test('a connection that broke is not given back to the pool', async () => {
   await pool.end()
 })
 
+test('a connection to a server that became read-only is not given back, and the work may succeed elsewhere', async () => {
+  const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
+  const pid = async () => (await pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  const before = await pid()
+  const refused = await thrownBy(() =>
+    inTransaction(pool, async (db) => {
+      await db.query('set transaction read only')
+      await db.query('insert into t values (1)')
+    }),
+  )
+  expect([(refused as { code: string }).code, isPassing(refused), isRefusal(refused)]).toEqual(['25006', true, false])
+  expect(await pid()).not.toBe(before)
+  await pool.end()
+})
+
 describe('an error', () => {
   test.each([
     ['data that cannot be stored', `select '\\ud800'::json ->> 0, '"\\u0000"'::json #>> '{}'`],

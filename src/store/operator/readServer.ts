@@ -5,3 +5,17 @@ export async function readServerVersion(db: Database): Promise<string> {
   const { rows } = await db.query<{ version: string }>(`select current_setting('server_version') as version`)
   return rows[0]?.version ?? 'unknown'
 }
+
+/**
+ * What bounds the time of our sessions, as far as it is missing: a pooler in between may not have let our own limits pass.
+ *
+ * @returns the statements that give the role such limits
+ */
+export async function readMissingLimits(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ statement: string }>(
+    `select format('alter role %I set %I = %L', current_user, name, wanted) as statement
+     from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
+     where current_setting(name) = '0'`,
+  )
+  return rows.map(({ statement }) => statement)
+}

@@ -1,0 +1,69 @@
+import pg from 'pg'
+
+/** What a session has from its start. */
+export interface SessionSettings {
+  /** Milliseconds, by the server's names. */
+  timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
+  /** Others, by the server's names. */
+  settings: Record<string, string>
+}
+
+/**
+ * A pool whose sessions have their settings from the start. A pooler in between that lends its sessions for one
+ * transaction each, as pgbouncer does, refuses such a start: then each transaction begins with them instead. Statements
+ * outside of transactions go without; `outboxd check` says how to give them to the role.
+ */
+export class SessionPool extends pg.Pool {
+  /** What begins a transaction. */
+  beginning = 'begin'
+  readonly #settings: SessionSettings
+
+  constructor(config: pg.PoolConfig, settings: SessionSettings) {
+    super({ ...config, ...settings.timeouts, options: startOptions(settings) })
+    this.#settings = settings
+  }
+
+  override connect(): Promise<pg.PoolClient>
+  override connect(callback: ConnectCallback): void
+  override connect(callback?: ConnectCallback): Promise<pg.PoolClient> | undefined {
+    const connecting = this.#connect()
+    if (callback === undefined) return connecting
+    connecting.then(
+      (client) => callback(undefined, client, client.release.bind(client)),
+      (error: Error) => callback(error, undefined, () => {}),
+    )
+    return undefined
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    try {
+      return await super.connect()
+    } catch (error) {
+      if (!isRefusedStart(error)) throw error
+      const { timeouts, settings } = this.#settings
+      const none = { options: undefined, statement_timeout: undefined, idle_in_transaction_session_timeout: undefined }
+      Object.assign(this.options, none)
+      this.beginning = ['begin', ...Object.entries({ ...timeouts, ...settings }).map(setLocal)].join('; ')
+      return super.connect()
+    }
+  }
+}
+
+type ConnectCallback = (
+  error: Error | undefined,
+  client: pg.PoolClient | undefined,
+  done: (release?: boolean | Error) => void,
+) => void
+
+const startOptions = ({ settings }: SessionSettings): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `-c ${name}=${value}`)
+    .join(' ')
+
+const setLocal = ([name, value]: [string, string | number]): string =>
+  `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
+
+/** pgbouncer does not know the parameter. One that was told to ignore it says nothing. */
+function isRefusedStart(error: unknown): boolean {
+  return error instanceof Error && /unsupported startup parameter/.test(error.message)
+}

@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, connect, createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { until } from './until.ts'
+
+/** Debian's package installs it; .ci/run does. */
+export const hasPgbouncer = spawnSync('pgbouncer', ['--version']).error === undefined
+
+export interface Pgbouncer extends AsyncDisposable {
+  /** The database as seen through it. */
+  through(databaseUrl: string): string
+}
+
+/**
+ * Starts a pgbouncer that lends sessions for one transaction each.
+ *
+ * @param ignored startup parameters that it lets pass unheeded, rather than to refuse the connection
+ */
+export async function startPgbouncer(serverUrl: string, ignored: readonly string[] = []): Promise<Pgbouncer> {
+  const server = new URL(serverUrl)
+  const dir = mkdtempSync(join(tmpdir(), 'pgbouncer-'))
+  const port = await freePort()
+  const file = join(dir, 'pgbouncer.ini')
+  writeFileSync(
+    file,
+    `[databases]
+* = host=${server.hostname} port=${server.port} user=${server.username} password=${decodeURIComponent(server.password)}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = 20
+ignore_startup_parameters = ${ignored.join(', ')}
+`,
+  )
+  const child = spawn('pgbouncer', ['-q', file], { ...unprivileged(dir, file), stdio: 'ignore' })
+  await until(() => answers(port), Boolean)
+  return {
+    through(databaseUrl) {
+      const url = new URL(databaseUrl)
+      url.port = String(port)
+      return url.href
+    },
+    [Symbol.asyncDispose]: () => end(child),
+  }
+}
+
+/** It refuses to run as root. */
+function unprivileged(...paths: string[]): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {}
+  spawnSync('chown', ['65534:65534', ...paths])
+  return { uid: 65534, gid: 65534 }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+function answers(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  const ended = once(child, 'exit')
+  child.kill('SIGKILL')
+  await ended
+}
