@@ -226,12 +226,16 @@ export interface TrackHistory {
   repeatedAfter401: boolean
   /** Whether an attempt before the one that was accepted may have arrived as well. */
   earlierInDoubt: boolean
+  /** Whether the id that is asked for is an operator's word, not the service's. */
+  idByPerson: boolean
 }
 
 /** What an answer to a GET means for its transaction. */
 export type TrackVerdict =
   | { kind: 'completed'; result: string | null }
   | { kind: 'failed'; code: string | null; reason: string }
+  /** The service has said for too long that it does not know the transaction: it never failed it. */
+  | { kind: 'lost'; idByPerson: boolean; reason: string }
   /** It failed as another's duplicate, and the other may be an earlier attempt of the same record. */
   | { kind: 'uncertain'; code: string; reason: string }
   /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
@@ -268,6 +272,8 @@ export interface Submission {
   resubmissions: number
   repeatedAfter401: boolean
   transactionId: string | null
+  /** The transaction id is an operator's word, not the service's. */
+  idByPerson: boolean
   probing: boolean
   jobId: string | null
   /** How long ago it was accepted (or its probing began), on the database's clock. */
@@ -327,6 +333,8 @@ export interface Change {
   doneMs?: number | null
   errorCode?: string | null
   error?: string | null
+  /** Failed or rejected, and yet the service may have it; left out, it has not. */
+  mayHaveArrived?: boolean
   /** JSON text. */
   result?: string | null
 }

@@ -1,38 +1,28 @@
 import { randomUUID } from 'node:crypto'
-import { setTimeout as wait } from 'node:timers/promises'
-import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { slotReachMs } from '../dispatch/purse.ts'
 import type { Answer, ServiceRequest } from '../record.ts'
-import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import type { ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { readAnswer } from '../service/reading.ts'
-import { borrowSlots, type SlotLoan } from '../store/operator.ts'
+import { slotsWithinMs, withBorrowedClient } from './borrowedClient.ts'
 import type { Finding } from './check.ts'
 import { showDuration } from './time.ts'
-
-/** The token request and the call. */
-const requests = 2
-/** How long to wait for slots while a daemon spends them. */
-const slotsWithinMs = 10_000
-const slotsAgainMs = 500
 
 /**
  * Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from;
  * where nobody can know what a daemon has spent it asks only if told so.
  */
 export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<Finding[]> {
-  const { loan, ageMs } = await waitForSlots(config, signal)
-  if (loan.kind === 'none-free') return [notAsked(noneFree)]
-  if (loan.kind === 'unknown' && !askAnyway) return [notAsked(unknown)]
-  const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
-  const { requestTimeoutMs } = config.service
-  const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
-  try {
-    return await ask(client, mayLeave)
-  } finally {
-    await client.close()
-    if (loan.kind === 'loan') await loan.giveBack()
+  const asked = await withBorrowedClient(config, { signal, askAnyway, onWait() {}, ask })
+  switch (asked.kind) {
+    case 'asked':
+      return asked.result
+    case 'none-free':
+      return [notAsked(noneFree)]
+    case 'unknown':
+      return [notAsked(unknown)]
+    default:
+      return asked satisfies never
   }
 }
 
@@ -43,19 +33,6 @@ const tooLate = 'the slot’s time had run out before the request could leave: r
 
 /** It is no problem of the service's, and yet nobody may take it for a success. */
 const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, words: `not asked: ${why}` })
-
-async function waitForSlots(config: Config, signal: AbortSignal): Promise<{ loan: SlotLoan; ageMs: () => number }> {
-  const { windowMs } = config.rateLimit
-  const permits = Math.min(requests, config.rateLimit.requests)
-  const reachMs = slotReachMs(windowMs, requests * config.service.requestTimeoutMs)
-  const elapsedMs = systemClock.stopwatch()
-  for (;;) {
-    const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs })
-    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
-    await wait(slotsAgainMs)
-  }
-}
 
 async function ask(client: ServiceClient, mayLeave: () => boolean): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)

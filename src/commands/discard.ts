@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
-import { waitingForPerson } from '../record.ts'
+import { type State, waitingForPerson } from '../record.ts'
+import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { CommandContext } from './context.ts'
 import { describeFilters, hasFilters } from './filters.ts'
 import { exit, misused, operate, printJson } from './operate.ts'
@@ -20,14 +21,29 @@ export interface DiscardOptions extends BulkOptions {
   reason?: string
 }
 
+const discardable: readonly State[] = [...waitingForPerson, 'accepted']
+
 const discardChange: BulkChange = {
   verb: 'discard',
-  allowedStates: waitingForPerson,
+  allowedStates: discardable,
+  defaultStates: waitingForPerson,
   whyNot(state) {
     if (state === 'completed') return 'it has arrived'
     if (state === 'discarded') return 'it was given up before'
-    return 'it is on its way; only failed, rejected and uncertain ones can be given up'
+    return 'it is on its way; only failed, rejected, uncertain and accepted ones can be given up'
   },
+  whySpared: null,
+  riskOf(submissions) {
+    const count = submissions.filter(isAccepted).length
+    return count === 0
+      ? ''
+      : `The service has accepted ${counted(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
+  },
+  asksAlways: isAccepted,
+}
+
+function isAccepted({ state }: ListedSubmission): boolean {
+  return state === 'accepted'
 }
 
 const batchSize = 500
@@ -36,7 +52,7 @@ const reasonMost = 1_000
 export function describeDiscard(command: Command): Command {
   return describeFilters(
     command
-      .description('give up failed, rejected or uncertain records, for good, with a reason')
+      .description('give up records that wait for a person, or accepted ones, for good, with a reason')
       .argument('[ids...]', referenceHelp),
     waitingForPerson,
     'at most so many, longest in their state first',
@@ -49,6 +65,8 @@ export function describeDiscard(command: Command): Command {
       'after',
       `
 A discarded record is never sent again; those that its key held back go on. Needs ids or at least one filter.
+An accepted record is the service's: it may still complete it, and nobody will know. Accepted ones are given up only by
+name or with --state accepted, and it asks.
 
 Examples:
   outboxd discard outbox:4711 --reason "entered twice, see ticket 231"

@@ -60,6 +60,7 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
     key: options.key ?? null,
     sinceMs: moment('since'),
     untilMs: moment('until'),
+    mayHaveArrived: null,
   }
   const limit = readLimit(options.limit, problems)
   const { sinceMs, untilMs } = filter

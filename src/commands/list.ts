@@ -65,20 +65,26 @@ const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
 /** The table of `list` and of previews. */
 export function submissionTable(submissions: readonly ListedSubmission[]): string {
   return table(
-    ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'ERROR'],
-    submissions.map(({ id, outboxId, type, key, state, code, sinceMs, error }) => [
-      id,
-      cut(outboxId, 36),
-      cut(type, 24),
-      cut(key ?? '-', 24),
-      state,
-      cut(code ?? '-', 16),
-      showTime(sinceMs),
-      cut(error ?? '', 80),
+    ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'NOTE', 'ERROR'],
+    submissions.map((submission) => [
+      submission.id,
+      cut(submission.outboxId, 36),
+      cut(submission.type, 24),
+      cut(submission.key ?? '-', 24),
+      submission.state,
+      cut(submission.code ?? '-', 16),
+      showTime(submission.sinceMs),
+      noteOn(submission),
+      cut(submission.error ?? '', 80),
     ]),
   )
 }
 
-function jsonOf({ id, outboxId, type, key, state, code, error, sinceMs }: ListedSubmission) {
-  return { id, outboxId, type, key, state, code, since: isoTime(sinceMs), error }
+/** What whoever is about to decide on it must know beside its state. */
+export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
+  return mayHaveArrived ? 'may have arrived' : '-'
+}
+
+function jsonOf({ id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs }: ListedSubmission) {
+  return { id, outboxId, type, key, state, code, since: isoTime(sinceMs), mayHaveArrived, error }
 }

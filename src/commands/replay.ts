@@ -24,13 +24,16 @@ import { counted } from './table.ts'
 
 export interface ReplayOptions extends BulkOptions {
   refresh?: boolean
+  evenIfArrived?: boolean
+  newKey?: boolean
 }
 
 const replayable: readonly State[] = ['failed', 'rejected']
 
-const replayChange: BulkChange = {
+const replayChange = (options: ReplayOptions): BulkChange => ({
   verb: 'replay',
   allowedStates: replayable,
+  defaultStates: replayable,
   whyNot(state) {
     if (state === 'uncertain')
       return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
@@ -38,7 +41,12 @@ const replayChange: BulkChange = {
     if (state === 'discarded') return 'it was given up for good'
     return 'it is on its way'
   },
-}
+  whySpared: options.evenIfArrived
+    ? null
+    : 'may have arrived: look at the service first. A replay by name, or --even-if-arrived, sends it again',
+  riskOf: (submissions) => riskWords(submissions, options),
+  asksAlways: () => false,
+})
 
 /** Payloads can be large: so many are in memory at once. */
 const batchSize = 100
@@ -52,6 +60,8 @@ export function describeReplay(command: Command): Command {
     'at most so many, longest in their state first',
   )
     .option('--refresh', 'read the payload from the outbox row anew, and nothing else of it')
+    .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
+    .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
     .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'what was replayed and what was not, as JSON')
@@ -60,6 +70,8 @@ export function describeReplay(command: Command): Command {
       `
 Without ids and filters: all failed and rejected ones. More than one are shown first, and it asks.
 Each gets a new idempotency key and its retries back; the log keeps what was sent and answered before.
+Those that may have arrived (outboxd list notes them) are left alone unless they are named, and keep their key: a service
+that recognises it then has the record once.
 What still does not map stays as it is, and the exit code is 1.
 
 Examples:
@@ -72,11 +84,12 @@ Examples:
 
 /** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */
 export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
-  const problems = selectionProblems(replayChange, ids, options)
+  const change = replayChange(options)
+  const problems = selectionProblems(change, ids, options)
   if (problems.length > 0) return misused(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
   return operate(context, async (store) => {
-    const chosen = await choose(context, store, replayChange, { ids, options })
+    const chosen = await choose(context, store, change, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
     const done: string[] = []
@@ -86,7 +99,7 @@ export async function replay(context: CommandContext, ids: readonly string[], op
       if (context.signal.aborted) break
       const prepared = await prepare(store, mappings, batch, refresh)
       const ready = new Set(prepared.replays.map(({ id }) => id))
-      const replayed = options.dryRun ? ready : new Set(await store.replay(prepared.replays))
+      const replayed = options.dryRun ? ready : new Set(await store.replay(prepared.replays, options.newKey ?? false))
       done.push(...replayed)
       leftAlone.push(...prepared.leftAlone, ...overtaken(batch, ready, replayed))
     }
@@ -94,7 +107,7 @@ export async function replay(context: CommandContext, ids: readonly string[], op
       const would = new Set(done)
       context.stdout.write(
         preview(
-          replayChange,
+          change,
           submissions.filter(({ id }) => would.has(id)),
           leftAlone,
         ),
@@ -102,6 +115,16 @@ export async function replay(context: CommandContext, ids: readonly string[], op
     } else if (!options.json) context.stderr.write(leftAloneWords(leftAlone))
     return conclude(context, { done, leftAlone, chosen: submissions.length }, options)
   })
+}
+
+/** What is risked by sending again what may have arrived; empty where none of them may. */
+function riskWords(submissions: readonly ListedSubmission[], { newKey }: ReplayOptions): string {
+  const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
+  if (count === 0) return ''
+  const key = newKey
+    ? 'under a new idempotency key, so that a service with the record has it twice'
+    : 'once where the service recognises the idempotency key that is kept, and twice where it does not'
+  return `${counted(count, 'record')} may have arrived before: the service then has it ${key}.\n`
 }
 
 interface Prepared {

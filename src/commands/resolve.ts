@@ -1,6 +1,10 @@
 import type { Command } from 'commander'
+import { readConfig } from '../config.ts'
+import type { Dossier } from '../store/operator/readDossier.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
+import { askForTransaction } from './askForTransaction.ts'
+import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { exit, misused, operate } from './operate.ts'
 import { findAll, referenceHelp } from './references.ts'
@@ -8,21 +12,29 @@ import { findAll, referenceHelp } from './references.ts'
 export interface ResolveOptions {
   arrived?: string
   notArrived?: boolean
+  unchecked?: boolean
+  newKey?: boolean
+  yes?: boolean
 }
-
-const transactionIdMost = 500
 
 export function describeResolve(command: Command): Command {
   return command
     .description('settle an uncertain record: say whether it arrived at the service')
     .argument('<id>', referenceHelp)
     .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): it is followed to its end')
-    .option('--not-arrived', 'it never arrived: it is sent again, under a new idempotency key')
+    .option('--not-arrived', 'it never arrived: it is sent again, under the same idempotency key')
+    .option('--unchecked', 'with --arrived: do not ask the service first')
+    .option('--new-key', 'with --not-arrived: under a new idempotency key')
+    .option('--yes', 'do not ask whether --unchecked is meant')
     .addHelpText(
       'after',
       `
-Exactly one of the two, and only when you know: if it did arrive and you say that it did not, it is sent twice.
-Those that its key held back go on.
+Exactly one of --arrived and --not-arrived, and only when you know: if it did arrive and you say that it did not, it is
+sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
+
+--arrived refuses an id that the ledger has for another record, and asks the service once (two requests of the budget):
+what it does not know is refused. Also settles failed and rejected records that may have arrived (outboxd list notes
+them), and corrects the id of an accepted one that the service never gave a usable answer for, or that a person gave.
 
 Examples:
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
@@ -30,53 +42,149 @@ Examples:
     )
 }
 
-/** Settles one uncertain submission. @returns 1 where it is not uncertain, 3 where there is none */
+/** Settles one submission. @returns 1 where that is not possible, 3 where there is none, 4 where it was not confirmed */
 export async function resolve(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const transactionId = options.arrived?.trim()
-  const problems = resolveProblems(transactionId, options.notArrived ?? false)
+  const problems = resolveProblems(transactionId, options)
   if (problems.length > 0) return misused(context, problems)
   return operate(context, async (store) => {
     const found = await findAll(store, [name])
     if (found.kind === 'wrong') return misused(context, found.problems)
     const submission = found.kind === 'found' ? found.submissions[0] : undefined
-    if (submission === undefined) {
+    const dossier = submission === undefined ? null : await store.readDossier(submission.id)
+    if (submission === undefined || dossier === null) {
       context.stderr.write(`outboxd: there is no submission ${name}\n`)
       return exit.nothing
     }
-    if (submission.state !== 'uncertain') {
-      context.stderr.write(`outboxd: ${name} is ${submission.state}, not uncertain: there is nothing to settle\n`)
+    const whyNot = whyNotSettled(dossier)
+    if (whyNot !== null) {
+      context.stderr.write(`outboxd: ${name} is ${dossier.state}${whyNot}\n`)
       return exit.failed
     }
-    const settled = await settle(store, submission, transactionId)
-    context.stderr.write(settled ?? `outboxd: ${name} changed meanwhile and was left alone: outboxd show ${name}\n`)
-    return settled === null ? exit.failed : exit.done
+    const settling: Settling = { context, store, submission, dossier, options }
+    return transactionId === undefined ? sayNotArrived(settling) : sayArrived(settling, transactionId)
   })
 }
 
-function resolveProblems(transactionId: string | undefined, notArrived: boolean): string[] {
+interface Settling {
+  context: CommandContext
+  store: OperatorStore
+  submission: ListedSubmission
+  dossier: Dossier
+  options: ResolveOptions
+}
+
+/** As long as an id of the service may be (service/wire.ts). */
+const transactionIdMaxChars = 255
+
+/** What a script or a spreadsheet writes where it has no id. */
+const noIds: ReadonlySet<string> = new Set([
+  'null',
+  'undefined',
+  'none',
+  'nil',
+  'nan',
+  'n/a',
+  'na',
+  'unknown',
+  'true',
+  'false',
+])
+
+function resolveProblems(transactionId: string | undefined, options: ResolveOptions): string[] {
+  const { notArrived, unchecked, newKey } = options
   if ((transactionId === undefined) === !notArrived)
     return ['give exactly one of --arrived TRANSACTION_ID and --not-arrived']
-  if (transactionId === undefined) return []
-  if (transactionId === '') return ['--arrived needs the transaction id that the service gave']
-  if (transactionId.length > transactionIdMost || /\s/.test(transactionId) || !transactionId.isWellFormed())
-    return [`--arrived takes one transaction id, without blanks, of at most ${transactionIdMost} characters`]
+  if (notArrived) return unchecked ? ['--unchecked belongs to --arrived'] : []
+  const problems = newKey ? ['--new-key belongs to --not-arrived'] : []
+  return transactionId
+    ? [...problems, ...idProblems(transactionId)]
+    : [...problems, '--arrived needs the transaction id that the service gave']
+}
+
+function idProblems(id: string): string[] {
+  if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
+    return [`--arrived takes one transaction id, without blanks, of at most ${transactionIdMaxChars} characters`]
+  if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))
+    return [`--arrived ${id}: that is no transaction id; give the one that the service gave`]
   return []
 }
 
-/** @returns what was done, in words; null where it was no longer as it was seen */
-async function settle(
-  store: OperatorStore,
-  submission: ListedSubmission,
-  transactionId: string | undefined,
-): Promise<string | null> {
-  const name = `outbox:${submission.outboxId}`
-  if (transactionId === undefined) {
-    const settled = await store.resolveNotArrived(submission)
-    return settled ? `${name} is queued again, under a new idempotency key.\n` : null
+/** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
+function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: Dossier): string | null {
+  if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (state === 'accepted')
+    return idByPerson || !answered
+      ? null
+      : ', not uncertain: the service gave its id and works on it. outboxd discard gives it up'
+  return ', not uncertain: there is nothing to settle'
+}
+
+async function sayArrived({ context, store, submission, dossier, options }: Settling, transactionId: string) {
+  const { stderr } = context
+  const transaction = { resource: dossier.resource ?? 'data', transactionId } as const
+  const [other] = (await store.readHolders(transaction)).filter(({ submissionId }) => submissionId !== submission.id)
+  if (other !== undefined) {
+    stderr.write(`outboxd: ${takenWords(transactionId, other.outboxId)}\n`)
+    return exit.failed
   }
-  const settled = await store.resolveArrived(submission, transactionId)
-  if (settled === null) return null
-  return settled.tracked
-    ? `${name} is accepted as ${transactionId} and will be asked for at once.\n`
-    : `${name} is completed as ${transactionId}: its mapping says that it is not tracked.\n`
+  if (!options.unchecked) {
+    const { kind, words } = await askForTransaction(context, readConfig(context.env), transaction)
+    stderr.write(`${kind === 'known' ? `${words}.` : `outboxd: ${words}\nNothing was changed. ${hints[kind]}`}\n`)
+    if (kind !== 'known') return exit.failed
+  } else if (!(await isMeant(context, submission, transactionId, options))) return exit.unconfirmed
+  const settled = await store.resolveArrived(submission, transaction)
+  if (settled.kind === 'taken') {
+    stderr.write(`outboxd: ${takenWords(transactionId, settled.by.outboxId)}\n`)
+    return exit.failed
+  }
+  const name = `outbox:${submission.outboxId}`
+  if (settled.kind === 'changed') return sayChanged(context, name)
+  stderr.write(
+    settled.tracked
+      ? `${name} is accepted as ${transactionId} and will be asked for at once.\n`
+      : `${name} is completed as ${transactionId}: its mapping says that it is not tracked.\n`,
+  )
+  return exit.done
+}
+
+const takenWords = (transactionId: string, outboxId: string) =>
+  `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}. One transaction is one record's; nothing was changed.`
+
+const hints = {
+  denied: 'Look the id up once more; if you are sure, --unchecked believes you.',
+  silent: 'Try again when the service answers (outboxd check); if you are sure of the id, --unchecked believes you.',
+}
+
+async function isMeant(
+  context: CommandContext,
+  { outboxId }: ListedSubmission,
+  transactionId: string,
+  { yes }: ResolveOptions,
+): Promise<boolean> {
+  if (yes) return true
+  const answer = await confirm(context, `Follow outbox:${outboxId} as ${transactionId}, without asking the service?`)
+  if (answer === 'no-terminal')
+    context.stderr.write('Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n')
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer === 'yes'
+}
+
+async function sayNotArrived({ context, store, submission, dossier, options }: Settling) {
+  const name = `outbox:${submission.outboxId}`
+  const settled = await store.resolveNotArrived(submission, options.newKey ?? false)
+  if (settled === null) return sayChanged(context, name)
+  const key = settled.keptKey ? 'the same idempotency key' : 'a new idempotency key'
+  context.stderr.write(`${name} is queued again, under ${key}.\n`)
+  if (settled.keptKey && dossier.code === 'E002')
+    context.stderr.write(
+      'The service has said that it has this key (E002): if it says so again the record is uncertain once more, and\n' +
+        'only --new-key sends it as another. Be sure, then, that it is not there.\n',
+    )
+  return exit.done
+}
+
+function sayChanged({ stderr }: CommandContext, name: string): number {
+  stderr.write(`outboxd: ${name} changed meanwhile and was left alone: outboxd show ${name}\n`)
+  return exit.failed
 }

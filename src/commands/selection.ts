@@ -5,7 +5,7 @@ import type { OperatorStore } from '../store/operator.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
-import { submissionTable } from './list.ts'
+import { noteOn, submissionTable } from './list.ts'
 import { exit, misused } from './operate.ts'
 import { findAll } from './references.ts'
 import { counted, cut, table } from './table.ts'
@@ -21,8 +21,16 @@ export interface BulkOptions extends FilterOptions {
 export interface BulkChange {
   verb: 'replay' | 'discard'
   allowedStates: readonly State[]
+  /** Without ids and --state. */
+  defaultStates: readonly State[]
   /** Why a submission in another state is left alone, and what to do instead. */
   whyNot: (state: State) => string
+  /** Why those that may have arrived are left alone unless they are named; null where they are not. */
+  whySpared: string | null
+  /** What is risked with these, one sentence a line; empty where nothing is. */
+  riskOf: (submissions: readonly ListedSubmission[]) => string
+  /** Whether it asks even where this is the only one. */
+  asksAlways: (submission: ListedSubmission) => boolean
 }
 
 /** A submission that is left as it is. */
@@ -47,8 +55,8 @@ export function selectionProblems(change: BulkChange, ids: readonly string[], op
   return read.kind === 'wrong' ? read.problems : []
 }
 
-const readSelection = ({ allowedStates, whyNot }: BulkChange, options: BulkOptions) =>
-  readFilters(options, { defaultStates: allowedStates, allowedStates, whyNot, nowMs: systemClock.nowMs() })
+const readSelection = ({ allowedStates, defaultStates, whyNot }: BulkChange, options: BulkOptions) =>
+  readFilters(options, { defaultStates, allowedStates, whyNot, nowMs: systemClock.nowMs() })
 
 /**
  * Chooses the submissions that a change is for, shows what it would do where it is more than one, and asks.
@@ -69,8 +77,12 @@ export async function choose(
     context.stderr.write(`There is nothing to ${change.verb}.\n`)
     return { kind: 'over', exitCode: exit.nothing }
   }
-  const isBulk = ids.length !== 1
-  if (submissions.length === 0 || options.dryRun || !isBulk) return named
+  if (submissions.length === 0 || options.dryRun) return named
+  const asks = ids.length !== 1 || submissions.some(change.asksAlways)
+  if (!asks) {
+    if (!options.json) context.stderr.write(change.riskOf(submissions))
+    return named
+  }
   if (!options.json) context.stderr.write(preview(change, submissions, leftAlone))
   if (options.yes) return named
   return (await asked(context, change, submissions.length)) ? named : { kind: 'over', exitCode: exit.unconfirmed }
@@ -102,7 +114,12 @@ async function chooseMatching(store: OperatorStore, change: BulkChange, options:
   const read = readSelection(change, options)
   if (read.kind === 'wrong') return { kind: 'over', exitCode: exit.usage }
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
-  return { kind: 'chosen', submissions: await store.select(read.filter, limit), leftAlone: [] }
+  const { whySpared } = change
+  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(read.filter, limit), leftAlone: [] }
+  const submissions = await store.select({ ...read.filter, mayHaveArrived: false }, limit)
+  const spared = await store.select({ ...read.filter, mayHaveArrived: true }, mostAtOnce)
+  const leftAlone = spared.map((submission) => ({ submission, reason: whySpared }))
+  return { kind: 'chosen', submissions, leftAlone }
 }
 
 async function asked(context: CommandContext, change: BulkChange, count: number): Promise<boolean> {
@@ -119,7 +136,12 @@ export function preview(
   submissions: readonly ListedSubmission[],
   leftAlone: readonly LeftAlone[],
 ): string {
-  const groups = Object.values(Object.groupBy(submissions, ({ state, type, code }) => `${state} ${type} ${code}`))
+  const groups = Object.values(
+    Object.groupBy(
+      submissions,
+      ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,
+    ),
+  )
   const rows = groups
     .flatMap((group) => (group?.[0] ? [{ count: group.length, ...group[0] }] : []))
     .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
@@ -129,12 +151,19 @@ export function preview(
   return [
     `This would ${change.verb} ${counted(submissions.length, 'record')}${cap}:\n\n`,
     table(
-      ['COUNT', 'STATE', 'TYPE', 'CODE'],
-      rows.map(({ count, state, type, code }) => [String(count), state, cut(type, 24), cut(code ?? '-', 16)]),
+      ['COUNT', 'STATE', 'TYPE', 'CODE', 'NOTE'],
+      rows.map(({ count, ...row }) => [
+        String(count),
+        row.state,
+        cut(row.type, 24),
+        cut(row.code ?? '-', 16),
+        noteOn(row),
+      ]),
     ),
     `\n${submissionTable(shown)}`,
     more > 0 ? `... and ${more} more\n` : '',
     '\n',
+    change.riskOf(submissions),
     leftAloneWords(leftAlone),
   ].join('')
 }

@@ -90,7 +90,11 @@ function facts(dossier: Dossier): [string, string][] {
     ['captured', moment(dossier.capturedMs)],
     ['attempts', String(dossier.attempt)],
     ['last sent', moment(dossier.sentMs)],
-    ['transaction', dossier.transactionId],
+    [
+      'transaction',
+      dossier.transactionId && `${dossier.transactionId}${dossier.idByPerson ? ' (a person said so)' : ''}`,
+    ],
+    ['may have arrived', dossier.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
     ['accepted', moment(dossier.acceptedMs)],
     ['polls', String(dossier.polls)],
     ['ended', moment(dossier.endedMs)],

@@ -115,12 +115,23 @@ function uncertainNext(dossier: Dossier): string {
 
 function replayOrDiscard(dossier: Dossier): string {
   const { id, state } = dossier
+  if (dossier.mayHaveArrived) return mayHaveArrivedNext(dossier)
   const first =
     state === 'rejected' ? 'mend the mapping file, or have the outbox row corrected, then' : 'when the cause is gone'
   return [
     `waits for you: ${first}`,
     `  outboxd replay ${id}                  maps and sends it again; --refresh reads the row anew`,
     `  outboxd discard ${id} --reason TEXT   it no longer matters${holdsBack(dossier)}`,
+  ].join('\n')
+}
+
+function mayHaveArrivedNext(dossier: Dossier): string {
+  const { id } = dossier
+  return [
+    `waits for you: it may have arrived all the same, so ask the operator of the service first, then`,
+    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: it is followed to its end`,
+    `  outboxd replay ${id}                             it did not: it is sent again`,
+    `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(dossier)}`,
   ].join('\n')
 }
 

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type { StoreConfig } from '../config.ts'
-import type { PauseReason, Problem } from '../record.ts'
+import type { PauseReason, Problem, State } from '../record.ts'
 import * as budget from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
-import { lockLines, releaseHeads } from './ledger/keyLine.ts'
+import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
+import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from './ledger/transactionIds.ts'
 import { assertMigrated } from './migrate.ts'
 import { discardSubmissions } from './operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from './operator/findSubmissions.ts'
@@ -15,10 +16,18 @@ import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } 
 import { resolveArrived, resolveNotArrived } from './operator/resolveSubmission.ts'
 import { type ListedSubmission, type SubmissionFilter, selectSubmissions } from './operator/selectSubmissions.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
-import { openQueue } from './queue.ts'
+import { openQueue, type Queue } from './queue.ts'
 import { type LedgerSnapshot, readSnapshot } from './snapshot.ts'
 
 type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
+
+/** What came of saying that a submission arrived. */
+export type ArrivalSettled =
+  | { kind: 'settled'; tracked: boolean }
+  /** The ledger has that transaction under another submission. */
+  | { kind: 'taken'; by: Holder }
+  /** It was no longer as it was seen, or there is nothing to settle. */
+  | { kind: 'changed' }
 
 /**
  * The databases, as an operator's commands use them. Whatever changes a submission is one transaction under the revision
@@ -31,14 +40,15 @@ export interface OperatorStore extends AsyncDisposable {
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readDossier(id: string): Promise<Dossier | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
-  /** @returns the ids of those that were queued again */
-  replay(replays: readonly Replay[]): Promise<string[]>
-  /** @returns null where it was no longer as it was seen */
-  resolveArrived(seen: Seen, transactionId: string): Promise<{ tracked: boolean } | null>
-  /** @returns whether it was still as it was seen */
-  resolveNotArrived(seen: Seen): Promise<boolean>
+  /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
+  replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
+  /** The submissions that the ledger has under a transaction's id. */
+  readHolders(transaction: TransactionRef): Promise<Holder[]>
+  resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
+  /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
+  resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
   /** @returns the ids of those that were discarded */
-  discard(seen: readonly Seen[], reason: string): Promise<string[]>
+  discard(seen: readonly (Seen & { state: State })[], reason: string): Promise<string[]>
   pause(detail: string, forMs: number | null): Promise<void>
   /** @returns what was said when the pause was raised; null where there was none */
   resume(): Promise<string | null>
@@ -73,15 +83,34 @@ export async function openOperatorStore(
       return work(outbox)
     })
 
-  /** Runs `work` with the lines of these records locked, and lets their heads go after it. */
-  const inLine = <T>(seen: readonly { key: string | null }[], work: (db: Database) => Promise<T>) =>
-    inTransaction(pool, async (db) => {
-      const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
-      if (keys.length > 0) await lockLines(db, keys)
-      const result = await work(db)
-      if (keys.length > 0) await releaseHeads(db, [...new Set(keys)], keyOnFailure)
-      return result
-    })
+  /**
+   * Runs `work` with these records and their lines locked, and lets the lines' heads go after it. The rows first, as the
+   * daemon does when it writes a step: otherwise each could wait for what the other holds.
+   */
+  const inLine = <T>(seen: readonly { id: string; key: string | null }[], work: (db: Database) => Promise<T>) =>
+    inTransaction(pool, (db) => workInLine(db, seen, work))
+
+  async function workInLine<T>(
+    db: Database,
+    seen: readonly { id: string; key: string | null }[],
+    work: (db: Database) => Promise<T>,
+  ): Promise<T> {
+    await lockSubmissions(db, seen)
+    const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
+    if (keys.length > 0) await lockLines(db, keys)
+    const result = await work(db)
+    if (keys.length > 0) await releaseHeads(db, [...new Set(keys)], keyOnFailure)
+    return result
+  }
+
+  async function withQueue<T>(work: (queue: Queue) => Promise<T>): Promise<T> {
+    const queue = await openQueue(stateDatabaseUrl, onIdleError)
+    try {
+      return await work(queue)
+    } finally {
+      await queue.close()
+    }
+  }
 
   try {
     await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(pool, stateDatabaseUrl))
@@ -99,26 +128,41 @@ export async function openOperatorStore(
     find: (reference, limit) => findSubmissions(pool, reference, limit),
     readDossier: (id) => readDossier(pool, id, keyOnFailure),
     readReplayable: (seen) => readReplayable(pool, seen),
-    replay: (replays) => inLine(replays, (db) => writeReplays(db, replays, who)),
-    async resolveArrived(seen, transactionId) {
-      const queue = await openQueue(stateDatabaseUrl, onIdleError)
-      try {
-        return await inLine([seen], async (db) => {
+    replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
+    readHolders: (transaction) => readHolders(pool, [transaction]),
+    resolveArrived: (seen, transaction) =>
+      withQueue((queue) =>
+        inTransaction(pool, async (db): Promise<ArrivalSettled> => {
+          await lockTransactionIds(db, [transaction])
+          const by = (await readHolders(db, [transaction])).find(({ submissionId }) => submissionId !== seen.id)
+          if (by) return { kind: 'taken', by }
           const jobId = randomUUID()
-          const resolved = await resolveArrived(db, seen, { transactionId, jobId, who })
-          if (resolved?.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0 }])
-          return resolved
+          const { transactionId } = transaction
+          const settled = await workInLine(db, [seen], () => resolveArrived(db, seen, { transactionId, jobId, who }))
+          if (settled === null) return { kind: 'changed' }
+          if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
+          if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0 }])
+          return { kind: 'settled', tracked: settled.tracked }
+        }),
+      ),
+    resolveNotArrived: (seen, newKey) =>
+      withQueue((queue) =>
+        inLine([seen], async (db) => {
+          const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, who })
+          if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
+          return settled
+        }),
+      ),
+    async discard(seen, reason) {
+      const discardWith = (queue: Queue | null) =>
+        inLine(seen, async (db) => {
+          const discarded = await discardSubmissions(db, seen, { reason, who })
+          const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
+          if (jobs.length > 0) await queue?.remove(db, jobs)
+          return discarded.map(({ id }) => id)
         })
-      } finally {
-        await queue.close()
-      }
+      return seen.some(({ state }) => state === 'accepted') ? withQueue(discardWith) : discardWith(null)
     },
-    resolveNotArrived: (seen) =>
-      inLine([seen], async (db) => {
-        const resolved = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), who })
-        return resolved !== null
-      }),
-    discard: (seen, reason) => inLine(seen, (db) => discardSubmissions(db, seen, { reason, who })),
     pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
     resume: () => endOperatorPause(pool),
     shortenPauses: () => shortenPauses(pool),

@@ -24,6 +24,8 @@ export interface Queue {
   insert(db: Database, plans: readonly PollPlan[]): Promise<void>
   /** Makes a job due at another time, within the caller's transaction; one that is being worked on stays as it is. */
   move(db: Database, jobId: string, inMs: number): Promise<void>
+  /** Takes polls away that are not to come any more, within the caller's transaction; also one that is in hand. */
+  remove(db: Database, jobIds: readonly string[]): Promise<void>
   /** Says that the jobs in hand are still being worked on. */
   touch(jobs: readonly PollJob[]): Promise<void>
   /** Brings jobs back whose holder has been silent for 10 s, and clears away what is long done; more often than every 5 s does nothing. */
@@ -116,6 +118,9 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     },
     async move(db, jobId, inMs) {
       await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
+    },
+    async remove(db, jobIds) {
+      await boss.deleteJob(queueName, [...jobIds], { db: within(db) })
     },
     async touch(jobs) {
       await boss.touch(queueName, [...jobs])

@@ -25,8 +25,12 @@ export function advanceSubmit(
     }
     case 'rejected':
     case 'failed':
-    case 'uncertain':
-      return step({ ...answered, state: verdict.kind, errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+    case 'uncertain': {
+      // An earlier attempt may have got in, whatever was said to this one.
+      const mayHaveArrived = verdict.kind !== 'uncertain' && (submission.inDoubt || submission.serverErrors > 0)
+      const said = { errorCode: verdict.code, error: verdict.reason, mayHaveArrived }
+      return step({ ...answered, ...said, state: verdict.kind }, verdict.reason)
+    }
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
       return step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason)

@@ -23,15 +23,23 @@ export function advanceTrack(
     case 'completed':
       return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
     case 'failed':
-      // Given up after ten minutes of 404: that says nothing about how long the service takes.
       return step(
         {
           ...done,
-          ...(submission.unknownForMs === null ? {} : { doneMs: null }),
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
+          mayHaveArrived: submission.inDoubt,
         },
+        verdict.reason,
+      )
+    case 'lost':
+      if (submission.probing) return notArrived(submission)
+      // Without doneMs: that the service forgot it says nothing about how long it takes, and it has not ended it.
+      return step(
+        verdict.idByPerson
+          ? { ...polled, state: 'uncertain', transactionId: null, error: verdict.reason }
+          : { ...polled, state: 'failed', error: verdict.reason, mayHaveArrived: true },
         verdict.reason,
       )
     case 'uncertain':

@@ -103,11 +103,15 @@ function decideFailed(code: string | null, { history, limits }: TrackCircumstanc
   return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
 }
 
+/** An id that a person gave may be a slip of theirs; one that the service gave was accepted by it, and may yet be there. */
 function unknown(said: string, now: TrackCircumstances): TrackVerdict {
-  const { unknownForMs } = now.history
+  const { unknownForMs, idByPerson } = now.history
   if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
     return { ...askAgain(said, null, now), unknown: true }
-  return { kind: 'failed', code: null, reason: `the service accepted it and does not know it any more: ${said}` }
+  const reason = idByPerson
+    ? `the service does not know ${now.transactionId}, the transaction that a person gave: ${said}`
+    : `the service accepted it and does not know it any more: ${said}`
+  return { kind: 'lost', idByPerson, reason }
 }
 
 function askAgain(reason: string, breach: Breach | null, { history, limits }: TrackCircumstances) {

@@ -35,6 +35,7 @@ export async function track(
       fruitless: submission.fruitless,
       repeatedAfter401: submission.repeatedAfter401,
       earlierInDoubt: submission.inDoubt,
+      idByPerson: submission.idByPerson,
     },
     limits: deps.limits,
   })

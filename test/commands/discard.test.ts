@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type DiscardOptions, discard } from '../../src/commands/discard.ts'
+import type { Change } from '../../src/record.ts'
+import { claim, settlement, transition } from '../support/ledger.ts'
 import { failedE003, openScene, type Scene, uncertain } from './scene.ts'
 
 let scene: Scene
@@ -58,17 +60,52 @@ test('--dry-run shows and changes nothing', async () => {
 })
 
 test('what is on its way or has arrived is left alone', async () => {
-  const id = await scene.end({ state: 'accepted', pollInMs: 0, transactionId: 't' })
-  const { code, said } = await run([id], { reason })
+  const onItsWay = await scene.end({ state: 'queued' })
+  const { code, said } = await run([onItsWay], { reason })
   expect(code).toBe(1)
   expect(said).toContain('it is on its way')
-  expect((await scene.ledger.row(id)).state).toBe('accepted')
+  expect((await scene.ledger.row(onItsWay)).state).toBe('queued')
+})
+
+describe('an accepted one', () => {
+  const accepted = (): Change => ({ state: 'accepted', pollInMs: 0, transactionId: 'tx-1' })
+
+  test('is given up when it is confirmed, also where it is the only one; nobody asks for it any more', async () => {
+    const id = await scene.end(accepted())
+    const asked = await run([id], { reason })
+    expect(asked.code).toBe(4)
+    expect(asked.said).toContain('The service has accepted 1 record of these and may complete what you give up')
+    expect((await scene.ledger.row(id)).state).toBe('accepted')
+    expect((await run([id], { reason, yes: true })).code).toBe(0)
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'discarded', job_id: null, transaction_id: 'tx-1' })
+    expect((await scene.ledger.events(id)).at(-1)).toBe('accepted -> discarded: discarded: entered twice')
+    expect(await scene.ledger.liveJobs()).toEqual([])
+  })
+
+  test('whose poll is on the wire: the late answer changes nothing', async () => {
+    const id = await scene.end(accepted())
+    const work = scene.ledger.work()
+    const { polls } = await claim(work, { polls: 1 })
+    expect((await run([id], { reason, yes: true })).code).toBe(0)
+    const late = polls.map(({ submission, job }) => transition(submission, { state: 'completed' }, job))
+    expect((await work.settle(settlement({ transitions: late }))).written).toEqual([])
+    expect((await scene.ledger.row(id)).state).toBe('discarded')
+  })
+
+  test('is not among those that a filter without --state finds', async () => {
+    await scene.end({ ...accepted(), transactionId: 'tx-1' })
+    await scene.end(failedE003)
+    expect((await run([], { reason, type: 'data', yes: true })).code).toBe(0)
+    expect(await scene.ledger.countStates()).toEqual({ accepted: 1, discarded: 1 })
+    expect((await run([], { reason, state: 'accepted', yes: true })).code).toBe(0)
+    expect(await scene.ledger.countStates()).toEqual({ discarded: 2 })
+  })
 })
 
 test.each([
   [[], { reason }, 'say which'],
   [['outbox:1'], { reason: ' ' }, '--reason must say why'],
-  [[], { reason, state: 'queued' }, 'only failed, rejected and uncertain'],
+  [[], { reason, state: 'queued' }, 'only failed, rejected, uncertain and accepted'],
 ])('%j %j leaves with 2', async (ids, options, words) => {
   const { code, said } = await run(ids, options)
   expect(code).toBe(2)

@@ -30,7 +30,7 @@ test('without --state it lists what waits for a person, longest waiting first, a
   expect(code).toBe(0)
   const lines = printed.trimEnd().split('\n')
   expect(lines).toHaveLength(3)
-  expect(lines[1]).toMatch(/ 41 +data +- +failed +E003 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +the service was down$/)
+  expect(lines[1]).toMatch(/ 41 +data +- +failed +E003 +\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ +- +the service was down$/)
   expect(lines[2]).toContain('uncertain')
   expect(printed).not.toContain('secret')
 })
@@ -83,9 +83,16 @@ test('JSON has the whole id, ISO times and nulls', async () => {
       state: 'uncertain',
       code: null,
       since: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      mayHaveArrived: false,
       error: 'no answer; it may have arrived',
     },
   ])
+})
+
+test('what may have arrived although it failed is noted', async () => {
+  const id = await scene.end({ state: 'failed', error: '500 four times', mayHaveArrived: true })
+  expect((await run({})).printed).toMatch(/failed .* may have arrived +500 four times/)
+  expect(JSON.parse((await run({ json: true })).printed)).toMatchObject([{ id, mayHaveArrived: true }])
 })
 
 test('a wrong filter is explained and leaves with 2, before any database is asked', async () => {

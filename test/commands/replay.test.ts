@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
+import type { Change } from '../../src/record.ts'
 import { failedE003, mappingFiles, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
 
 let scene: Scene
@@ -156,6 +157,69 @@ test('a keyed one behind an uncertain one is held', async () => {
   await scene.ledger.pool.query(`update outboxd.submission set state = 'uncertain' where id = $1`, [first])
   expect((await run([second])).code).toBe(0)
   expect((await scene.ledger.row(second)).held).toBe(true)
+})
+
+describe('what may have arrived', () => {
+  const servedBadly: Change = { state: 'failed', error: '500 four times', inDoubt: true, mayHaveArrived: true }
+
+  test('is left alone by filters, and it says why and how', async () => {
+    const spared = await scene.end(servedBadly, { outboxId: '1' })
+    const other = await scene.end(failedE003, { outboxId: '2' })
+    const { code, said } = await run([], { state: 'failed', yes: true })
+    expect(code).toBe(1)
+    expect(said).toContain('outbox:1')
+    expect(said).toContain('may have arrived: look at the service first. A replay by name, or --even-if-arrived')
+    expect((await scene.ledger.row(spared)).state).toBe('failed')
+    expect((await scene.ledger.row(other)).state).toBe('queued')
+  })
+
+  test('does not fill the --limit of those that are meant', async () => {
+    await scene.end(servedBadly)
+    const other = await scene.end(failedE003)
+    await run([], { limit: '1', yes: true })
+    expect((await scene.ledger.row(other)).state).toBe('queued')
+  })
+
+  test('--even-if-arrived shows the risk and asks', async () => {
+    const id = await scene.end(servedBadly)
+    const { code, said } = await run([], { evenIfArrived: true }, { input: 'n\n' })
+    expect(code).toBe(4)
+    expect(said).toMatch(/1 +failed +data +- +may have arrived/)
+    expect(said).toContain('1 record may have arrived before: the service then has it once where')
+    expect((await run([], { evenIfArrived: true, yes: true })).code).toBe(0)
+    expect((await scene.ledger.row(id)).state).toBe('queued')
+  })
+
+  test('by name it is sent under the key that it had, and an E002 is not renewed: an attempt stays in doubt', async () => {
+    const id = await scene.end(servedBadly)
+    const before = await scene.ledger.row(id)
+    const { code, said } = await run([id])
+    expect(code).toBe(0)
+    expect(said).toContain('1 record may have arrived before')
+    const after = await scene.ledger.row(id)
+    expect(after).toMatchObject({ state: 'queued', in_doubt: true, may_have_arrived: false, server_errors: 0 })
+    expect(after.idempotency_key).toBe(before.idempotency_key)
+  })
+
+  test('--new-key gives it another, and it stays in doubt', async () => {
+    const id = await scene.end(servedBadly)
+    const before = await scene.ledger.row(id)
+    const { code, said } = await run([id], { newKey: true })
+    expect(code).toBe(0)
+    expect(said).toContain('under a new idempotency key, so that a service with the record has it twice')
+    const after = await scene.ledger.row(id)
+    expect(after.in_doubt).toBe(true)
+    expect(after.idempotency_key).not.toBe(before.idempotency_key)
+  })
+
+  test('where the service has failed the transaction of its key, it needs another', async () => {
+    const id = await scene.end({ ...servedBadly, transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 })
+    const before = await scene.ledger.row(id)
+    await run([id])
+    const after = await scene.ledger.row(id)
+    expect(after.in_doubt).toBe(true)
+    expect(after.idempotency_key).not.toBe(before.idempotency_key)
+  })
 })
 
 describe('in bulk', () => {

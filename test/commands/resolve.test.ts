@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
+import type { Change } from '../../src/record.ts'
+import { json, startServer } from '../service/support.ts'
 import { claim } from '../support/ledger.ts'
 import { failedE003, openScene, type Scene, uncertain } from './scene.ts'
 
@@ -10,53 +12,200 @@ beforeAll(async () => {
 afterAll(() => scene[Symbol.asyncDispose]())
 beforeEach(() => scene.reset())
 
-async function run(name: string, options: ResolveOptions) {
-  const context = scene.context()
+/** A service that knows these transactions and orders, by what it says of them. */
+async function service(known: Record<string, object>) {
+  const { received, url } = await startServer(({ url: path }, response) => {
+    if (path.endsWith('/oauth/token')) return json(response, 200, { access_token: 'abc', expires_in: 3600 })
+    const answer = known[path.split('/').at(-1) ?? '']
+    return answer ? json(response, 200, answer) : json(response, 404, { message: 'no such transaction' })
+  })
+  return {
+    asked: () => received.filter(({ method }) => method === 'GET').map(({ url: path }) => path),
+    env: envOf(url),
+  }
+}
+
+const envOf = (url: string) => ({
+  SERVICE_BASE_URL: url,
+  SERVICE_AUTH_URL: url,
+  SERVICE_CLIENT_ID: 'client',
+  SERVICE_CLIENT_SECRET: 'secret',
+})
+
+async function run(
+  name: string,
+  options: ResolveOptions,
+  { env = {}, input = null }: { env?: Record<string, string>; input?: string | null } = {},
+) {
+  const context = scene.context(input, env)
   const code = await resolve(context, name, options)
   return { code, said: context.said() }
 }
 
-test('--arrived: it is tracked by a poll that is due at once', async () => {
-  const id = await scene.end(uncertain, { outboxId: '1' })
-  expect((await run('outbox:1', { arrived: 'tx-9' })).code).toBe(0)
-  const row = await scene.ledger.row(id)
-  expect(row).toMatchObject({
-    state: 'accepted',
-    transaction_id: 'tx-9',
-    error: null,
-    ended_at: null,
-    report_due: true,
+const unchecked = { unchecked: true, yes: true }
+
+describe('--arrived', () => {
+  test('it is tracked by a poll that is due at once', async () => {
+    const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
+    const id = await scene.end(uncertain, { outboxId: '1' })
+    const { code, said } = await run('outbox:1', { arrived: 'tx-9' }, { env })
+    expect(said).toContain('the service says that transaction tx-9 is pending')
+    expect(code).toBe(0)
+    expect(asked()).toEqual(['/api/v1/data/tx-9'])
+    const row = await scene.ledger.row(id)
+    expect(row).toMatchObject({
+      state: 'accepted',
+      transaction_id: 'tx-9',
+      id_by_person: true,
+      error: null,
+      ended_at: null,
+      report_due: true,
+    })
+    // It counts from when it was sent: a late poll must not teach that processing is quick.
+    expect(row.accepted_at).toEqual(row.sent_at)
+    expect(await scene.ledger.liveJobs()).toEqual([row.job_id])
+    expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
+    const { polls } = await claim(scene.ledger.work(), { polls: 1 })
+    expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
   })
-  // It counts from when it was sent: a late poll must not teach that processing is quick.
-  expect(row.accepted_at).toEqual(row.sent_at)
-  expect(await scene.ledger.liveJobs()).toEqual([row.job_id])
-  expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
-  const { polls } = await claim(scene.ledger.work(), { polls: 1 })
-  expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
+
+  test('where the mapping does not track: it is completed', async () => {
+    const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'completed' } })
+    const id = await scene.end(uncertain, { tracked: false })
+    expect((await run(id, { arrived: 'tx-9' }, { env })).code).toBe(0)
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9', job_id: null })
+    expect(await scene.ledger.liveJobs()).toEqual([])
+  })
+
+  test('an order is asked for among the orders, and the requests are paid for', async () => {
+    const { env, asked } = await service({ 'o-1': { orderId: 'o-1', status: 'completed' } })
+    const id = await scene.end(uncertain, { resource: 'orders' })
+    const { said } = await run(id, { arrived: 'o-1' }, { env })
+    expect(said).toContain('order o-1 is completed')
+    expect(asked()).toEqual(['/api/v1/orders/o-1'])
+    const { rows } = await scene.ledger.pool.query(
+      'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
+    )
+    expect(rows).toEqual([{ n: 2 }])
+  })
+
+  test('what the service failed is shown, and written', async () => {
+    const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'failed', errorCode: 'E001' } })
+    const id = await scene.end(uncertain)
+    const { code, said } = await run(id, { arrived: 'tx-9' }, { env })
+    expect(said).toContain('transaction tx-9 is failed with E001')
+    expect(code).toBe(0)
+  })
+
+  describe('is refused, and nothing changes:', () => {
+    async function refused(id: string, arrived: string, env: Record<string, string>) {
+      const before = await scene.ledger.row(id)
+      const { code, said } = await run(id, { arrived }, { env })
+      expect(code).toBe(1)
+      expect(await scene.ledger.row(id)).toEqual(before)
+      expect(await scene.ledger.liveJobs()).toEqual([])
+      return said
+    }
+
+    test('an id that the service does not know', async () => {
+      const { env } = await service({})
+      const said = await refused(await scene.end(uncertain), 'tx-8', env)
+      expect(said).toContain('the service does not know transaction tx-8')
+      expect(said).toContain('--unchecked')
+    })
+
+    test('an id to which the service answers with another', async () => {
+      const { env } = await service({ 'tx-8': { transactionId: 'tx-9', status: 'completed' } })
+      expect(await refused(await scene.end(uncertain), 'tx-8', env)).toContain('answers about tx-9')
+    })
+
+    test('while the service cannot be reached', async () => {
+      const said = await refused(await scene.end(uncertain), 'tx-8', envOf('http://127.0.0.1:1'))
+      expect(said).toContain('Try again when the service answers')
+    })
+
+    test('while no slot of the budget is free', { timeout: 30_000 }, async () => {
+      const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
+      const id = await scene.end(uncertain)
+      await scene.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
+      const said = await refused(id, 'tx-8', env)
+      expect(said).toContain('Waiting for a free slot')
+      expect(asked()).toEqual([])
+    })
+
+    test('an id that the ledger has for another record: its name is told, and the service not asked', async () => {
+      const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
+      await scene.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
+      const said = await refused(await scene.end(uncertain), 'tx-8', env)
+      expect(said).toContain('tx-8 is the transaction of outbox:77: outboxd show outbox:77')
+      expect(asked()).toEqual([])
+      const again = await run((await lastUncertain()) ?? '', { arrived: 'tx-8', ...unchecked })
+      expect(again.code).toBe(1)
+    })
+  })
+
+  async function lastUncertain() {
+    const { rows } = await scene.ledger.pool.query<{ id: string }>(
+      `select id from outboxd.submission where state = 'uncertain' order by seq desc limit 1`,
+    )
+    return rows[0]?.id
+  }
+
+  test('--unchecked asks nobody but the person', async () => {
+    const id = await scene.end(uncertain)
+    expect((await run(id, { arrived: 'tx-8', unchecked: true })).code).toBe(4)
+    expect((await run(id, { arrived: 'tx-8', unchecked: true }, { input: 'n\n' })).code).toBe(4)
+    expect((await scene.ledger.row(id)).state).toBe('uncertain')
+    expect((await run(id, { arrived: 'tx-8', unchecked: true }, { input: 'y\n' })).code).toBe(0)
+    expect((await scene.ledger.row(id)).state).toBe('accepted')
+  })
+
+  test.each(['null', 'undefined', 'None', 'NaN', '-', '...', 'n/a'])('%s is no id: leaves with 2', async (arrived) => {
+    const id = await scene.end(uncertain)
+    expect((await run(id, { arrived, ...unchecked })).code).toBe(2)
+    expect((await scene.ledger.row(id)).state).toBe('uncertain')
+  })
 })
 
-test('--arrived where the mapping does not track: it is completed', async () => {
-  const id = await scene.end(uncertain, { tracked: false })
-  expect((await run(id, { arrived: 'tx-9' })).code).toBe(0)
-  expect(await scene.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9', job_id: null })
-  expect(await scene.ledger.liveJobs()).toEqual([])
-})
-
-test('--not-arrived: it is sent again under a new key', async () => {
-  const id = await scene.end({ ...uncertain, inDoubt: true, serverErrors: 2 })
-  const before = await scene.ledger.row(id)
-  expect((await run(id, { notArrived: true })).code).toBe(0)
-  const after = await scene.ledger.row(id)
-  expect(after).toMatchObject({
-    state: 'queued',
-    held: false,
-    in_doubt: false,
-    server_errors: 0,
-    body: before.body,
-    report_due: true,
+describe('--not-arrived', () => {
+  test('it is sent again under its key, with an attempt in doubt, as persons err', async () => {
+    const id = await scene.end({ ...uncertain, serverErrors: 2 })
+    const before = await scene.ledger.row(id)
+    const { code, said } = await run(id, { notArrived: true })
+    expect(code).toBe(0)
+    expect(said).toContain('queued again, under the same idempotency key')
+    const after = await scene.ledger.row(id)
+    expect(after).toMatchObject({
+      state: 'queued',
+      held: false,
+      in_doubt: true,
+      server_errors: 0,
+      body: before.body,
+      report_due: true,
+    })
+    expect(after.idempotency_key).toBe(before.idempotency_key)
+    expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
-  expect(after.idempotency_key).not.toBe(before.idempotency_key)
-  expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
+
+  test('--new-key gives it another', async () => {
+    const id = await scene.end(uncertain)
+    const before = await scene.ledger.row(id)
+    expect((await run(id, { notArrived: true, newKey: true })).said).toContain('under a new idempotency key')
+    expect((await scene.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
+  })
+
+  test('where the service has processed the transaction of its key, it needs another', async () => {
+    const id = await scene.end({ ...uncertain, errorCode: 'E002', doneMs: 900 })
+    const before = await scene.ledger.row(id)
+    await run(id, { notArrived: true })
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true })
+    expect((await scene.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
+  })
+
+  test('after E002 it says what the same key will come to', async () => {
+    const id = await scene.end({ ...uncertain, errorCode: 'E002' })
+    expect((await run(id, { notArrived: true })).said).toContain('only --new-key sends it as another')
+  })
 })
 
 test('either way the next of its key goes on when it may', async () => {
@@ -71,11 +220,48 @@ test('either way the next of its key goes on when it may', async () => {
     `update outboxd.submission set state = 'uncertain', due_at = null, ended_at = now() where id = $1`,
     [other[0]],
   )
-  await run(other[0] ?? '', { arrived: 'tx' })
+  await run(other[0] ?? '', { arrived: 'tx', ...unchecked })
   expect((await scene.ledger.row(other[1] ?? '')).held).toBe(false)
 })
 
-test('what is not uncertain is left alone', async () => {
+describe('beside uncertain ones it settles', () => {
+  const lost: Change = { state: 'failed', error: '404 for ten minutes', transactionId: 'tx-1', mayHaveArrived: true }
+
+  test('a failed one that may have arrived', async () => {
+    const id = await scene.end(lost)
+    expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'accepted', may_have_arrived: false })
+    expect((await scene.ledger.events(id)).at(-1)).toBe('failed -> accepted: resolved: arrived as tx-2')
+  })
+
+  test('an accepted one that was resolved wrongly, as often as it takes; its former poll does not come', async () => {
+    const id = await scene.end(uncertain)
+    await run(id, { arrived: 'tx-1', ...unchecked })
+    await scene.ledger.pool.query('update outboxd.submission set not_done_ms = 5') // another's, which is pending
+    await run(id, { arrived: 'tx-2', ...unchecked })
+    const row = await scene.ledger.row(id)
+    expect(row).toMatchObject({ state: 'accepted', transaction_id: 'tx-2', not_done_ms: null })
+    expect(await scene.ledger.liveJobs()).toEqual([row.job_id])
+    await run(id, { notArrived: true })
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', transaction_id: null, id_by_person: false })
+    expect(await scene.ledger.liveJobs()).toEqual([])
+  })
+
+  test('an accepted one that never had a usable answer', async () => {
+    const id = await scene.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0 })
+    expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
+  })
+
+  test('but none that the service works on', async () => {
+    const id = await scene.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0, notDoneMs: 900 })
+    const { code, said } = await run(id, { arrived: 'tx-2', ...unchecked })
+    expect(code).toBe(1)
+    expect(said).toContain('the service gave its id and works on it')
+  })
+})
+
+test('what is not to be settled is left alone', async () => {
   const id = await scene.end(failedE003)
   const { code, said } = await run(id, { notArrived: true })
   expect(code).toBe(1)
@@ -83,11 +269,13 @@ test('what is not uncertain is left alone', async () => {
   expect((await run('outbox:none', { notArrived: true })).code).toBe(3)
 })
 
-test.each([
+test.each<ResolveOptions>([
   {},
   { arrived: 'tx', notArrived: true },
   { arrived: ' ' },
   { arrived: 'tx 1' },
+  { arrived: 'tx', newKey: true },
+  { notArrived: true, unchecked: true },
 ])('exactly one answer that makes sense: %j leaves with 2', async (options) => {
   const id = await scene.end(uncertain)
   expect((await run(id, options)).code).toBe(2)

@@ -1,3 +1,4 @@
+import type { TransactionRef } from '../../src/store/ledger/transactionIds.ts'
 import type { ListedSubmission } from '../../src/store/operator/selectSubmissions.ts'
 import { openOperatorStore } from '../../src/store/operator.ts'
 import type { Arena } from './arena.ts'
@@ -15,6 +16,7 @@ const uncertainOnes = {
   key: null,
   sinceMs: null,
   untilMs: null,
+  mayHaveArrived: null,
 } as const
 const roundMost = 100_000
 const resolvedMost = 2
@@ -29,23 +31,24 @@ export async function settleBlocking(arena: Arena): Promise<Settled> {
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []
   for (const each of seen) {
-    const effectId = settled.resolved < resolvedMost ? await findEffect(arena, each.outboxId) : null
-    if (effectId === null) hopeless.push(each)
-    else if (await store.resolveArrived(each, effectId)) settled.resolved += 1
+    const effect = settled.resolved < resolvedMost ? await findEffect(arena, each.outboxId) : null
+    if (effect === null) hopeless.push(each)
+    else if ((await store.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
   }
   if (hopeless.length > 0) settled.discarded = (await store.discard(hopeless, 'crash campaign')).length
   return settled
 }
 
-async function findEffect({ outbox, witness }: Arena, outboxId: string): Promise<string | null> {
+async function findEffect({ outbox, witness }: Arena, outboxId: string): Promise<TransactionRef | null> {
   const { rows } = await outbox.query<{ marker: string }>(
     `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
     [outboxId],
   )
-  const { rows: effects } = await witness.query<{ id: string }>(
-    `select coalesce(transaction_id, order_id::text) as id from sandbox.ledger
+  const { rows: effects } = await witness.query<TransactionRef>(
+    `select coalesce(transaction_id, order_id::text) as "transactionId",
+       case when order_id is null then 'data' else 'orders' end as resource from sandbox.ledger
      where method = 'POST' and body like $1 and num_nonnulls(transaction_id, order_id) = 1 order by sequence desc limit 1`,
     [`%${rows[0]?.marker}"%`],
   )
-  return effects[0]?.id ?? null
+  return effects[0] ?? null
 }

@@ -23,6 +23,7 @@ export function submission(given: Partial<Submission> = {}): Submission {
     resubmissions: 0,
     repeatedAfter401: false,
     transactionId: null,
+    idByPerson: false,
     probing: false,
     jobId: null,
     ageMs: 0,

@@ -38,7 +38,31 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     'failed',
     { kind: 'failed', code: 'E009', reason: 'no' },
     accepted,
-    { state: 'failed', errorCode: 'E009', error: 'no', doneMs: 5_013 },
+    { state: 'failed', errorCode: 'E009', error: 'no', doneMs: 5_013, mayHaveArrived: false },
+  ],
+  [
+    'failed, and an earlier attempt may have arrived as well',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    { ...accepted, inDoubt: true },
+    { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
+  ],
+  [
+    'unknown for ten minutes: it may have arrived, and the service has not ended it',
+    { kind: 'lost', idByPerson: false, reason: '404' },
+    { ...accepted, unknownForMs: 600_000 },
+    { state: 'failed', error: '404', mayHaveArrived: true },
+  ],
+  [
+    'unknown for ten minutes under the id that a person gave: back to uncertain, without it',
+    { kind: 'lost', idByPerson: true, reason: '404' },
+    { ...accepted, idByPerson: true },
+    { state: 'uncertain', error: '404', transactionId: null },
+  ],
+  [
+    'unknown for ten minutes, while probing: it had not arrived',
+    { kind: 'lost', idByPerson: false, reason: '404' },
+    { ...probing, unknownForMs: 600_000 },
+    { state: 'queued', dueInMs: 0, transactionId: null },
   ],
   [
     'a duplicate, perhaps of an earlier attempt',
@@ -102,6 +126,11 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
 })
 
 describe('what must not change:', () => {
+  test('only the service’s own word teaches how long it takes, and ends what its key stands for', () => {
+    for (const idByPerson of [true, false])
+      expect(advance({ kind: 'lost', idByPerson, reason: '404' }, accepted).change.doneMs).toBeUndefined()
+  })
+
   test('only a record that is submitted again gets another key', () => {
     fc.assert(
       fc.property(anyVerdict(), anyHistory, fc.constantFrom(accepted, probing), (verdict, history, state) => {
@@ -158,6 +187,7 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
   return fc.oneof(
     fc.record({ kind: fc.constant('completed' as const), result: fc.option(fc.json()) }),
     fc.record({ kind: fc.constant('failed' as const), code, reason }),
+    fc.record({ kind: fc.constant('lost' as const), idByPerson: fc.boolean(), reason }),
     fc.record({ kind: fc.constant('uncertain' as const), code: fc.string(), reason }),
     fc.constant({ kind: 'pending' as const }),
     fc.record({

@@ -74,8 +74,15 @@ describe('404', () => {
     expect(decide(response(404), { history: { unknownForMs } })).toMatchObject({ kind: 'ask-again', unknown: true })
   })
 
-  test('for 10 minutes: failed', () => {
-    expect(decide(response(404), { history: { unknownForMs: 600_000 } })).toMatchObject({ kind: 'failed', code: null })
+  test('for 10 minutes: lost, whosever word the id was', () => {
+    const history = { unknownForMs: 600_000 }
+    expect(decide(response(404), { history })).toMatchObject({ kind: 'lost', idByPerson: false })
+    const byPerson = decide(response(404), { history: { ...history, idByPerson: true } })
+    expect(byPerson).toMatchObject({
+      kind: 'lost',
+      idByPerson: true,
+      reason: expect.stringContaining('does not know tx'),
+    })
   })
 })
 
@@ -147,6 +154,7 @@ describe('whatever the answer and the history', () => {
       fruitless: fc.nat(100_000),
       repeatedAfter401: fc.boolean(),
       earlierInDoubt: fc.boolean(),
+      idByPerson: fc.boolean(),
     }),
   })
   const always = (holds: (verdict: TrackVerdict, answer: Answer, now: Circumstances) => void) =>
@@ -184,7 +192,14 @@ interface Circumstances {
 }
 
 function decide(answer: Answer, { resource = 'data', history }: Circumstances = {}) {
-  const clean = { unknownForMs: null, resubmissions: 0, fruitless: 0, repeatedAfter401: false, earlierInDoubt: false }
+  const clean = {
+    unknownForMs: null,
+    resubmissions: 0,
+    fruitless: 0,
+    repeatedAfter401: false,
+    earlierInDoubt: false,
+    idByPerson: false,
+  }
   const now = { transactionId: 'tx', history: { ...clean, ...history }, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

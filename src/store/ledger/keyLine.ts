@@ -2,6 +2,13 @@ import type { Database } from '../database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
+/** Locks submissions until the transaction ends, in one order, so that nobody waits for another in a circle. */
+export async function lockSubmissions(db: Database, submissions: readonly { id: string }[]): Promise<void> {
+  await db.query('select from outboxd.submission where id = any($1::uuid[]) order by id for update', [
+    submissions.map(({ id }) => id),
+  ])
+}
+
 /**
  * Makes everyone who appends to the lines of these keys, or lets their heads go, take turns until the transaction ends.
  * Without it a record captured while its predecessor is being accepted could be held with nobody left to release it.

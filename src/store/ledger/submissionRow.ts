@@ -8,7 +8,7 @@ export const submissionColumns = `
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
   s.idempotency_key as "idempotencyKey", s.in_doubt as "inDoubt", s.server_errors as "serverErrors",
   s.renewed_keys as "renewedKeys", s.resubmissions, s.repeated_after_401 as "repeatedAfter401",
-  s.transaction_id as "transactionId", s.probing, s.job_id as "jobId",
+  s.transaction_id as "transactionId", s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   s.polls, s.fruitless, extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs",
   s.not_done_ms::float8 as "notDoneMs"`
@@ -33,6 +33,7 @@ const row: z.ZodType<Submission> = z.object({
   resubmissions: z.number(),
   repeatedAfter401: z.boolean(),
   transactionId: z.string().nullable(),
+  idByPerson: z.boolean(),
   probing: z.boolean(),
   jobId: z.string().nullable(),
   ageMs: z.number(),

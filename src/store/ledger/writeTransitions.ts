@@ -32,7 +32,8 @@ export async function writeTransitions(
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
          "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "transactionId" text,
          probing boolean, polls int, fruitless int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
-         "errorCode" text, error text, result text, ended boolean, cause text, report boolean)
+         "errorCode" text, error text, result text, "mayHaveArrived" boolean,
+         ended boolean, cause text, report boolean)
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
@@ -49,7 +50,8 @@ export async function writeTransitions(
          polls = t.polls, fruitless = t.fruitless,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
-         result = t.result, ended_at = case when t.ended then clock_timestamp() end,
+         result = t.result, may_have_arrived = coalesce(t."mayHaveArrived", false),
+         id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id, ended_at = case when t.ended then clock_timestamp() end,
          report_due = s.report_due or t.report
        from step t
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt

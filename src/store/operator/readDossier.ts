@@ -55,6 +55,12 @@ export interface Dossier {
   tracked: boolean
   probing: boolean
   inDoubt: boolean
+  /** It failed or was rejected, and yet the service may have it. */
+  mayHaveArrived: boolean
+  /** The transaction id is an operator's word, not the service's. */
+  idByPerson: boolean
+  /** Whether the service has ever said of the transaction that it works on it. */
+  answered: boolean
   held: boolean
   /** Whether it holds back the later records of its key, by its state. */
   blocks: boolean
@@ -84,7 +90,8 @@ export async function readDossier(db: Database, id: string, onFailure: KeyOnFail
   const { rows } = await db.query<Dossier>(
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.state, s.error_code as code, s.error, s.payload,
        s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
-       s.probing, s.in_doubt as "inDoubt", s.held,
+       s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
+       s.not_done_ms is not null as answered, s.held,
        s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
        ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
        ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",

@@ -50,14 +50,22 @@ export async function readReplayable(
 
 /**
  * Queues failed and rejected submissions again, as new as when they were captured but for their place in line, the
- * number of attempts, and the log, which keeps what was sent and answered before. The idempotency key is a new one: under
- * the former the service has given its answer.
+ * number of attempts, and the log, which keeps what was sent and answered before.
+ *
+ * The idempotency key is a new one: under the former the service has given its answer. But of what may have arrived
+ * without an answer it is kept, for a service that recognises it then has the record once; unless `newKeys` says
+ * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in doubt:
+ * an E002 then says that it arrived, and is not renewed.
  *
  * Keyed ones come back held, for `releaseHeads` to let go.
  *
  * @returns the ids of those that were queued; the others took a step in between
  */
-export async function writeReplays(db: Database, replays: readonly Replay[], who: string): Promise<string[]> {
+export async function writeReplays(
+  db: Database,
+  replays: readonly Replay[],
+  { newKeys, who }: { newKeys: boolean; who: string },
+): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
        select * from json_to_recordset($1) as r(id uuid, revision int, resource text, payload text, body text,
@@ -71,7 +79,9 @@ export async function writeReplays(db: Database, replays: readonly Replay[], who
          state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
-         idempotency_key = r."idempotencyKey", in_doubt = false, server_errors = 0, renewed_keys = 0, resubmissions = 0,
+         idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
+         in_doubt = f.may_have_arrived, may_have_arrived = false, id_by_person = false, polled_rarely = false,
+         server_errors = 0, renewed_keys = 0, resubmissions = 0,
          repeated_after_401 = false, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
          unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,
          ended_at = null, report_due = true
@@ -87,7 +97,14 @@ export async function writeReplays(db: Database, replays: readonly Replay[], who
        from former f join replay r using (id) join written using (id) order by f.seq
      )
      select id from written`,
-    [JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))), who],
+    [JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))), who, newKeys],
   )
   return rows.map((row) => row.id)
 }
+
+/**
+ * Of a submission that is sent again by an operator: whether the service may have its record under its idempotency key,
+ * and has not processed it to its end.
+ */
+export const keepsKey = (table: string): string =>
+  `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted')) and ${table}.done_ms is null)`

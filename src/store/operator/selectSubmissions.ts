@@ -10,6 +10,8 @@ export interface ListedSubmission {
   state: State
   code: string | null
   error: string | null
+  /** It failed or was rejected, and yet the service may have it. */
+  mayHaveArrived: boolean
   /** Since when it is in this state, epoch milliseconds. */
   sinceMs: number
   /** Fences what an operator decides about it: it goes up with every step. */
@@ -27,11 +29,14 @@ export interface SubmissionFilter {
   sinceMs: number | null
   /** In their state since before then, epoch milliseconds. */
   untilMs: number | null
+  /** Whether the service may have them although they failed or were rejected. */
+  mayHaveArrived: boolean | null
 }
 
 /** The columns of `ListedSubmission` but `sinceMs`, from a table that is called `s`. */
 export const listedColumns = `
-  s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error, s.revision`
+  s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
+  s.may_have_arrived as "mayHaveArrived", s.revision`
 
 /** Since when an unfinished submission is in its state: its log says so, or its capture began it. */
 export const unfinishedSince = `coalesce((
@@ -53,6 +58,7 @@ export async function selectSubmissions(
     isoTime(filter.sinceMs),
     isoTime(filter.untilMs),
     limit,
+    filter.mayHaveArrived,
   ])
   return rows.map(({ seq: _, ...row }) => row)
 }
@@ -60,7 +66,8 @@ export async function selectSubmissions(
 const isoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
 
 const matches = `s.state = any($1::text[]) and ($2::text is null or lower(s.error_code) = lower($2))
-  and ($3::text is null or s.type = $3) and ($4::text is null or s.key = $4)`
+  and ($3::text is null or s.type = $3) and ($4::text is null or s.key = $4)
+  and ($8::boolean is null or s.may_have_arrived = $8)`
 const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 

@@ -45,7 +45,7 @@ describe('what took a step since an operator saw it is left alone', () => {
     const submission = await seen(await scene.end(failedE003))
     await touch(submission.id)
     expect(await store.readReplayable([submission])).toEqual([])
-    expect(await store.replay([replayOf(submission)])).toEqual([])
+    expect(await store.replay([replayOf(submission)], false)).toEqual([])
     expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
   })
 
@@ -59,8 +59,10 @@ describe('what took a step since an operator saw it is left alone', () => {
   test('by both ways to resolve it, and no poll is left behind', async () => {
     const submission = await seen(await scene.end(uncertain))
     await touch(submission.id)
-    expect(await store.resolveArrived(submission, 'tx')).toBeNull()
-    expect(await store.resolveNotArrived(submission)).toBe(false)
+    expect(await store.resolveArrived(submission, { resource: 'data', transactionId: 'tx' })).toEqual({
+      kind: 'changed',
+    })
+    expect(await store.resolveNotArrived(submission, false)).toBeNull()
     expect(await scene.ledger.countStates()).toEqual({ uncertain: 1 })
     expect(await scene.ledger.liveJobs()).toEqual([])
   })
@@ -70,7 +72,7 @@ test('of two operators who replay the same, one does', async () => {
   const submissions = []
   for (let i = 0; i < 5; i++) submissions.push(await seen(await scene.end(failedE003, { key: 'k' })))
   const replays = submissions.map(replayOf)
-  const both = await Promise.all([store.replay(replays), store.replay(replays.toReversed())])
+  const both = await Promise.all([store.replay(replays, false), store.replay(replays.toReversed(), false)])
   expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
   const { rows } = await scene.ledger.pool.query(
     `select count(*)::int as n from outboxd.submission_event where cause = 'replay'`,
@@ -82,7 +84,7 @@ test('of several of one key the first in line is let go, the others wait behind 
   const ids = []
   for (let i = 0; i < 3; i++) ids.push(await scene.end(failedE003, { key: 'k' }))
   const submissions = await Promise.all(ids.toReversed().map(seen))
-  await store.replay(submissions.map(replayOf))
+  await store.replay(submissions.map(replayOf), false)
   const held = await Promise.all(ids.map(async (id) => (await scene.ledger.row(id)).held))
   expect(held).toEqual([false, true, true])
 })
@@ -90,7 +92,7 @@ test('of several of one key the first in line is let go, the others wait behind 
 test('the counts by state follow', async () => {
   const one = await seen(await scene.end(failedE003))
   const two = await seen(await scene.end(uncertain))
-  await store.replay([replayOf(one)])
+  await store.replay([replayOf(one)], false)
   await store.discard([two], 'x')
   const { submissions } = await store.readSnapshot()
   expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
@@ -98,7 +100,7 @@ test('the counts by state follow', async () => {
 
 test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
   const submission = await seen(await scene.end({ state: 'completed' }))
-  expect(await store.replay([replayOf(submission)])).toEqual([])
+  expect(await store.replay([replayOf(submission)], false)).toEqual([])
   expect(await store.discard([submission], 'x')).toEqual([])
 })
 
