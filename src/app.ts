@@ -7,7 +7,7 @@ import type { Config } from './config.ts'
 import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { type Loops, startLoops } from './loops.ts'
-import type { Mappings } from './map/loadMappings.ts'
+import { type Mappings, usedResource } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -65,7 +65,17 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const witness = createWitness({ log, metrics, outcomeOf })
   const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
   const { mayClaim } = heartbeat
-  const sending = createSending({ config, clock, log, metrics, store, client, witness, mayClaim })
+  const sending = createSending({
+    config,
+    clock,
+    log,
+    metrics,
+    store,
+    client,
+    witness,
+    mayClaim,
+    resource: () => usedResource(deps.mappings()),
+  })
   await heartbeat.runOnce()
 
   const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending, heartbeat })

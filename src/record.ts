@@ -183,6 +183,33 @@ export interface PauseCall {
   askedMs: number | null
   /** For the operator: what happened and what to look at. */
   detail: string
+  /** Each further try costs a record, so the wait grows longer than the reason's ladder has it. */
+  patient?: boolean
+}
+
+/** What the answer to a trial says: whether the pauses whose time is over may end. */
+export type TrialVerdict =
+  | { kind: 'clear' }
+  | { kind: 'pause'; pause: PauseCall }
+  /** With the first refusal a new token is asked for, the second is the pause. */
+  | { kind: 'token-refused'; pause: PauseCall }
+
+/** The pause that a record's own answers called for. */
+export interface MetPause {
+  reason: PauseReason
+  /** How often in a row, others having got through in between. */
+  times: number
+  /** Whether another record of its kind has got through since it last met the pause. */
+  othersThrough: boolean
+  /** Whether one has that had met the same pause: then it passes, and is not a record's doing. */
+  othersRecovered: boolean
+}
+
+/** A record that the service itself has answered, with an id or a refusal of its own. */
+export interface Passage {
+  resource: Resource
+  /** The pause that it had met before. */
+  met: PauseReason | null
 }
 
 /** What a submission's history says that matters for judging its next answer. */
@@ -195,6 +222,8 @@ export interface SubmitHistory {
   earlierInDoubt: boolean
   /** Whether the request just answered was already the repeat with a new token. */
   repeatedAfter401: boolean
+  /** Null where its answers have called for no pause. */
+  met: MetPause | null
 }
 
 /** What an answer to a POST means for its submission. */
@@ -213,8 +242,11 @@ export type SubmitVerdict =
   | { kind: 'probe'; reason: string }
   /** Repeat once with a new token; uses up nothing. */
   | { kind: 'new-token'; reason: string }
-  /** Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. */
-  | { kind: 'pause'; pause: PauseCall }
+  /**
+   * Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. `times`: how often
+   * it has met this pause while others got through; 0 where that says nothing about it.
+   */
+  | { kind: 'pause'; pause: PauseCall; times: number }
 
 export interface TrackHistory {
   /** How long the service has answered 404 for this transaction, in milliseconds; null where it has not. */
@@ -271,6 +303,7 @@ export interface Submission {
   renewedKeys: number
   resubmissions: number
   repeatedAfter401: boolean
+  met: MetPause | null
   transactionId: string | null
   /** The transaction id is an operator's word, not the service's. */
   idByPerson: boolean
@@ -323,6 +356,8 @@ export interface Change {
   renewedKeys?: number
   resubmissions?: number
   repeatedAfter401?: boolean
+  /** The pause that it has just met. */
+  met?: Pick<MetPause, 'reason' | 'times'>
   transactionId?: string | null
   probing?: boolean
   polls?: number
@@ -384,7 +419,9 @@ export interface Settlement {
   transitions: Transition[]
   slots: SpentSlot[]
   pauses: PauseCall[]
-  /** An answer came as it should: pauses whose time is over have been proven so. */
+  /** Records that the service itself has answered: pauses that a trial had ended are forgotten. */
+  passages: Passage[]
+  /** A trial was answered as it should be: pauses whose time is over end. */
   wayIsClear: boolean
   /** The request that felt the way is through: where it met nothing clear, another may. */
   probeOver: boolean

@@ -10,6 +10,7 @@ import type { Metrics } from './observe/metrics.ts'
 import type { Witness } from './observe/witness.ts'
 import type { Resource } from './record.ts'
 import type { ServiceClient, TokenAnswer } from './service/client.ts'
+import { harmlessRequest, judgeTrial } from './service/harmlessCall.ts'
 import { readAnswer, readSubmitAnswer } from './service/reading.ts'
 import { createTokens } from './service/tokens.ts'
 import { isRefusal } from './store/database.ts'
@@ -30,6 +31,8 @@ export interface SendingDeps {
   witness: Witness
   /** Whether others still believe that this instance lives. */
   mayClaim(): boolean
+  /** Which half of the service a question about nothing may go to: one that is used. */
+  resource(): Resource
 }
 
 /** Everything between a slot and a written outcome, put together. */
@@ -39,7 +42,7 @@ export interface Sending extends Dispatcher {
   takeOver(): Promise<number>
 }
 
-const nothing = { transition: null, pauses: [], wayIsClear: false, probeOver: false, remaining: null }
+const nothing = { transition: null, pauses: [], passages: [], wayIsClear: false, probeOver: false, remaining: null }
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
 export function createSending(deps: SendingDeps): Sending {
@@ -116,6 +119,7 @@ export function createSending(deps: SendingDeps): Sending {
     mayClaim,
     claim: store.work.claim,
     unclaim: store.work.unclaim,
+    claimTrial: store.work.claimTrial,
     async token() {
       const verdict = await tokens.ready()
       metrics.tokenExpires(tokens.expiresAtMs() ?? 0)
@@ -123,6 +127,13 @@ export function createSending(deps: SendingDeps): Sending {
     },
     refused: tokens.reject,
     submit: (submission, accessToken, isGood) => submit(submitDeps, submission, accessToken, isGood),
+    async ask(accessToken, isGood) {
+      const question = harmlessRequest(deps.resource())
+      const answer = await client.send(question, accessToken, isGood)
+      if (answer !== null) witness.requested(question.endpoint, answer)
+      return answer
+    },
+    judgeTrial,
     poll: (submission, accessToken, isGood) => track(trackDeps, submission, accessToken, isGood),
     settle: settler.add,
     newId: randomUUID,

@@ -8,9 +8,11 @@ import type {
   Slot,
   Submission,
   Transition,
+  TrialVerdict,
   Worked,
 } from '../record.ts'
 import { type Balance, decide, freshBalance } from './decide.ts'
+import { isSilence, passageOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import type { Permit, Purse } from './purse.ts'
 
@@ -23,12 +25,16 @@ export interface Demand {
   nextDueMs: number | null
   nextSlotMs: number | null
   pauses: { reason: PauseReason; leftMs: number | null }[]
+  /** Whether a record has yet to prove that the last pauses are over, and whether one is on its way to do so. */
+  proof: 'none' | 'wanted' | 'under way'
 }
 
 export interface Claim {
   submissions: (Submission & { waitedMs: number })[]
   polls: { submission: Submission; job: PollJob }[]
   slots: Slot[]
+  /** The one record that was taken proves whether the last pauses are over. */
+  proves: boolean
 }
 
 interface ClaimRequest {
@@ -56,11 +62,16 @@ export interface DispatcherDeps {
   mayClaim(): boolean
   /** Gives back what a claim took that was not sent. @returns whether it is over with it; else it is asked again */
   unclaim(claimId: string): Promise<boolean>
+  /** Claims the right to feel the way. @returns slots for `permits`; null where another has it, or no slot is free */
+  claimTrial(permits: number): Promise<Slot[] | null>
   token(): Promise<TokenVerdict>
   /** The service refused the token. */
   refused(accessToken: string): void
   submit(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
   poll(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
+  /** Asks the service about something that does not exist. @returns null where the question never left */
+  ask(accessToken: string, isGood: () => boolean): Promise<Answer | null>
+  judgeTrial(answer: Answer): TrialVerdict
   settle(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
   newId(): string
   waited(waitedMs: number): void
@@ -76,7 +87,7 @@ interface Piece {
   job: PollJob | null
   permit: Permit
   accessToken: string
-  /** It feels the way: its answer says whether the pauses are over. */
+  /** Its answer says whether the pauses are over: a poll that feels the way, or the first record after it. */
   probe: boolean
   working: Promise<Worked>
 }
@@ -108,8 +119,8 @@ export interface Dispatcher {
 /** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
 const tookNothingMs = 50
 
-/** So many requests in a row may go unanswered before nobody sends for a while. */
-const silentMost = 5
+/** So many requests in a row may go unanswered before nobody sends for a while; so many records, where fewer go at once. */
+const silentMax = 5
 
 /** How far to count what waits: further changes no decision, and counting a whole window would cost more than sending. */
 const countMost = 1_000
@@ -126,29 +137,31 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
   const sending = new Set<Submission>()
   const lost = createLostClaims({ nowMs: deps.clock.nowMs, unclaim: deps.unclaim })
-  let silentInARow = 0
+  const silent = { requests: 0, records: 0 }
+  let lastTrialWasPoll = false
+  let tokensRefused = 0
   let permitsFree = 0
   let pollOverdueMs = 0
   let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.purse.hasSpent()) void deps.settle(nothingBut([]))
+    if (deps.purse.hasSpent()) void deps.settle(nothing)
     const room = deps.maxInFlight - inFlight.size
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
     permitsFree = demand.permitsFree
     pollOverdueMs = demand.pollOverdueMs
-    const probe = demand.pauses.length > 0
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
+    if (demand.pauses.length > 0) return feelTheWay(demand)
 
     const spending = decide({
       nowMs: deps.clock.nowMs(),
       windowMs: deps.windowMs,
       capacity: deps.capacity,
       slotsFree: demand.permitsFree + deps.purse.available(),
-      wireRoom: probe ? 1 : room,
-      submissionsReady: demand.submissionsReady,
+      wireRoom: room,
+      submissionsReady: Math.min(demand.submissionsReady, recordsMax(demand)),
       // The ledger counts polls that are in hand as due, too.
       pollsDue: Math.max(0, demand.pollsDue - jobs.size),
       oldestPollOverdueMs: demand.pollOverdueMs,
@@ -157,14 +170,39 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     balance = spending.balance
     if (spending.submissions + spending.polls === 0) return untilMore(demand, spending.againInMs)
 
-    const token = await deps.token()
-    if (token.kind === 'no-slot') return demand.nextSlotMs ?? lookAgainMs
-    if (token.kind === 'pause') {
-      void deps.settle(nothingBut([token.pause]))
-      return lookAgainMs
-    }
-    const begun = await claimAndBegin({ ...spending, probe }, token.accessToken)
+    const token = await readyToken(demand)
+    if (token.kind === 'wait') return token.ms
+    const begun = await claimAndBegin({ ...spending, probe: false }, token.accessToken)
     return begun === 0 ? tookNothingMs : 0
+  }
+
+  /** How many records may go now: one after a pause, and while some go unanswered no new ones in their place. */
+  function recordsMax({ proof }: Demand): number {
+    if (proof !== 'none') return proof === 'wanted' ? 1 : 0
+    return Math.max(0, deps.maxInFlight - sending.size - silent.records)
+  }
+
+  /** The pauses may be over. A due poll shows it, or a question about nothing; never a record, which it might cost. */
+  async function feelTheWay(demand: Demand): Promise<number> {
+    if (demand.permitsFree + deps.purse.available() === 0) return demand.nextSlotMs ?? lookAgainMs
+    const token = await readyToken(demand)
+    if (token.kind === 'wait') return token.ms
+    // Turn and turn about: a transaction whose poll alone goes wrong must not hold everybody.
+    lastTrialWasPoll = !lastTrialWasPoll && demand.pollsDue > jobs.size
+    const begun = lastTrialWasPoll
+      ? await claimAndBegin({ submissions: 0, polls: 1, probe: true }, token.accessToken)
+      : await askAndFollow(token.accessToken)
+    return begun === 0 ? tookNothingMs : 0
+  }
+
+  async function readyToken(
+    demand: Demand,
+  ): Promise<{ kind: 'token'; accessToken: string } | { kind: 'wait'; ms: number }> {
+    const token = await deps.token()
+    if (token.kind === 'token') return token
+    if (token.kind === 'no-slot') return { kind: 'wait', ms: demand.nextSlotMs ?? lookAgainMs }
+    void deps.settle({ ...nothing, pauses: [token.pause] })
+    return { kind: 'wait', ms: lookAgainMs }
   }
 
   async function claimAndBegin(
@@ -185,7 +223,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const permit = deps.purse.draw('submission')
       const mayLeave = () => permit.isGood() && deps.mayClaim()
       const working = deps.submit(submission, accessToken, mayLeave)
-      begin({ submission, job: null, permit, accessToken, probe, working })
+      begin({ submission, job: null, permit, accessToken, probe: claim.proves, working })
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.purse.draw('poll')
@@ -196,16 +234,62 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     return begun
   }
 
-  /** Follows a request on the wire; it counts as in flight until its outcome is written. */
+  /** Asks the service about something that does not exist, to see whether it answers. @returns how many requests that is */
+  async function askAndFollow(accessToken: string): Promise<number> {
+    const ageMs = deps.clock.stopwatch()
+    const slots = await deps.claimTrial(deps.purse.available() > 0 ? 0 : 1)
+    if (slots === null) return 0
+    deps.purse.add(slots, ageMs)
+    follow(finishTrial(deps.purse.draw('poll'), accessToken), () => {})
+    return 1
+  }
+
+  async function finishTrial(permit: Permit, accessToken: string): Promise<void> {
+    const answer = await deps.ask(accessToken, permit.isGood).finally(permit.done)
+    const { clears, pause } = answer === null ? tellsNothing : trialResult(answer, accessToken)
+    await deps.settle({
+      ...nothing,
+      pauses: pause ? [pause] : [],
+      wayIsClear: clears,
+      probeOver: true,
+      remaining: remainingIn(answer),
+    })
+  }
+
+  function trialResult(answer: Answer, accessToken: string): { clears: boolean; pause: PauseCall | null } {
+    const verdict = deps.judgeTrial(answer)
+    tokensRefused = verdict.kind === 'token-refused' ? tokensRefused + 1 : 0
+    switch (verdict.kind) {
+      case 'clear':
+        return { clears: true, pause: null }
+      case 'pause':
+        return { clears: false, pause: verdict.pause }
+      case 'token-refused':
+        deps.refused(accessToken)
+        return tokensRefused > 1 ? { clears: false, pause: verdict.pause } : tellsNothing
+      default:
+        return verdict satisfies never
+    }
+  }
+
+  /** Follows a piece of work until its outcome is written. */
   function begin(piece: Piece): void {
-    const journey = finish(piece).catch(deps.failed)
+    const { job, submission } = piece
+    if (job) jobs.add(job)
+    else sending.add(submission)
+    follow(finish(piece), () => {
+      if (job) jobs.delete(job)
+      else sending.delete(submission)
+    })
+  }
+
+  /** A request counts as in flight until its outcome is written. */
+  function follow(finishing: Promise<void>, done: () => void): void {
+    const journey = finishing.catch(deps.failed)
     inFlight.add(journey)
-    if (piece.job) jobs.add(piece.job)
-    else sending.add(piece.submission)
     void journey.then(() => {
       inFlight.delete(journey)
-      if (piece.job) jobs.delete(piece.job)
-      else sending.delete(piece.submission)
+      done()
       onRoom()
     })
   }
@@ -214,23 +298,38 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const worked = await working.finally(permit.done)
     deps.worked(submission, worked)
     const { step, answer } = worked
-    const response = answer?.kind === 'response' ? answer : null
-    if (response?.status === 401) deps.refused(accessToken)
-    silentInARow = answer !== null && isSilence(answer) ? silentInARow + 1 : 0
-    const silent = silentInARow >= silentMost || (probe && silentInARow > 0)
-    const pause = step.pause ?? (silent ? silence : null)
+    if (answer?.kind === 'response' && answer.status === 401) deps.refused(accessToken)
+    const isTrial = probe && job !== null && answer !== null
+    const trial = isTrial && step.pause === null ? trialResult(answer, accessToken) : tellsNothing
+    const pause = step.pause ?? trial.pause ?? (answer === null ? null : hearSilence(answer, job === null, probe))
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
-      // The first 401 calls for a new token, and proves nothing yet.
-      wayIsClear: probe && response !== null && response.status !== 401 && pause === null,
+      passages: job === null ? passageOf(submission, worked) : [],
+      wayIsClear: trial.clears,
       probeOver: probe,
-      remaining: lessThanReckoned(response?.rateRemaining ?? null),
+      remaining: remainingIn(answer),
     })
+    // Only now: until the pause is written, new records must not take the places of those that went unanswered.
+    if (pause !== null) Object.assign(silent, { requests: 0, records: 0 })
+  }
+
+  /**
+   * Counts the requests in a row that went unanswered, and records for themselves: a service may answer polls and hang
+   * on every record. The record that goes first after a trial is proof enough alone.
+   */
+  function hearSilence(answer: Answer, isRecord: boolean, probe: boolean): PauseCall | null {
+    const isSilent = isSilence(answer)
+    silent.requests = isSilent ? silent.requests + 1 : 0
+    if (isRecord) silent.records = isSilent ? silent.records + 1 : 0
+    const isLong = silent.requests >= silentMax || silent.records >= Math.min(silentMax, deps.maxInFlight)
+    if (!isLong && !(probe && isSilent)) return null
+    return probe && isRecord ? { ...silence, patient: true } : silence
   }
 
   /** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
-  function lessThanReckoned(remaining: number | null): number | null {
+  function remainingIn(answer: Answer | null): number | null {
+    const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
     return remaining !== null && remaining < permitsFree ? remaining : null
   }
 
@@ -253,24 +352,23 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 }
 
-const nothingBut = (pauses: PauseCall[]) => ({
+const nothing = {
   transition: null,
-  pauses,
+  pauses: [],
+  passages: [],
   wayIsClear: false,
   probeOver: false,
   remaining: null,
-})
-
-/** Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502. */
-function isSilence(answer: Answer): boolean {
-  return answer.kind === 'no-answer' ? answer.sent : answer.status > 500
 }
+
+const tellsNothing = { clears: false, pause: null }
 
 /** Without this pause a service that hangs would, request by request, leave every record in doubt. */
 const silence: PauseCall = {
   reason: 'unreachable',
   askedMs: null,
-  detail: 'request after request went unanswered; one at a time until the service answers again',
+  detail:
+    'request after request went unanswered; no record is sent until the service answers a question (outboxd check)',
 }
 
 function untilMore(

@@ -6,6 +6,12 @@ import { readMapping } from './readMapping.ts'
 /** The mapping for each record type. */
 export type Mappings = ReadonlyMap<string, Mapping>
 
+/** The half of the service that is used, where both are the data half: what a client without mappings may ask for. */
+export function usedResource(mappings: Mappings): 'data' | 'orders' {
+  const used = [...mappings.values()].map(({ endpoint }) => endpoint)
+  return used.length > 0 && !used.includes('data') ? 'orders' : 'data'
+}
+
 /** Thrown with every problem of every file at once, so that one round of mending is enough. */
 export class MappingFilesInvalid extends Error {
   override name = 'MappingFilesInvalid'

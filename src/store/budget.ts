@@ -1,7 +1,8 @@
 import type { PauseCall, Slot, SpentSlot } from '../record.ts'
 import type { Database } from './database.ts'
 import { refitSlots, type SlotRow } from './refitSlots.ts'
-import { standingPause } from './standingPause.ts'
+import { standingPause, unprovenPause } from './standingPause.ts'
+import { storableText } from './storableText.ts'
 
 /** What holds for all instances. */
 export interface Budget {
@@ -145,50 +146,75 @@ export interface PauseLadders {
   unavailable: readonly number[]
   unauthorized: readonly number[]
   unreachable: readonly number[]
+  /** Where each further try costs a record. */
+  patient: readonly number[]
 }
 
 /**
- * Raises a pause for everyone, or prolongs it: the ladder is climbed only by an answer that came after the pause was
- * over, so that ten requests in flight at once count as one.
+ * The rung of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
+ * flight at once count as one. A trial that ended the pause does not take it back to the foot, only a record does that
+ * gets through: what records alone meet would otherwise begin anew for ever.
  */
+const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
+  when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
+
+/** Raises a pause for everyone, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, ladders: PauseLadders): Promise<void> {
-  const ladder = ladders[call.reason]
+  const ladder = call.patient ? ladders.patient : ladders[call.reason]
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
      on conflict (reason) do update set
-       level = case when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end,
-       until = greatest(p.until, clock_timestamp() + greatest($2::float8, ($3::float8[])[
-         1 + case when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end
-       ]) * interval '1 ms'),
-       probe_until = null, detail = excluded.detail`,
-    [call.reason, call.askedMs ?? 0, ladder, call.detail],
+       since = case when p.cleared_at is not null and not (p.${unprovenPause}) then excluded.since else p.since end,
+       level = ${nextLevel},
+       until = greatest(p.until,
+         clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
+       probe_until = null, cleared_at = null, detail = excluded.detail`,
+    [call.reason, call.askedMs ?? 0, ladder, storableText(call.detail)],
   )
 }
 
-/** Whether any pause stands. */
-export async function isPaused(db: Database): Promise<boolean> {
-  const { rowCount } = await db.query(`select from outboxd.pause where ${standingPause} limit 1`)
-  return (rowCount ?? 0) > 0
+/** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
+export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
+  const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
+    `select coalesce(bool_or(${standingPause}), false) as "isPaused",
+       coalesce(bool_or(${unprovenPause}), false) as "isUnproven" from outboxd.pause`,
+  )
+  return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
 /** Claims the right to feel the way: every pause is over but none has been proven so. @returns whether it is ours */
 export async function claimProbe(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
-     where reason <> 'operator' and until <= clock_timestamp() and (probe_until is null or probe_until <= clock_timestamp())
+     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
+       and (probe_until is null or probe_until <= clock_timestamp())
        and not exists (select from outboxd.pause where until is null or until > clock_timestamp())`,
     [leaseMs],
   )
   return (rowCount ?? 0) > 0
 }
 
-/** A request was answered as it should be: the pauses whose time is over end for everyone. */
-export async function endPauses(db: Database): Promise<void> {
-  await db.query(`delete from outboxd.pause where until <= clock_timestamp()`)
+/** Claims the right to send the one record that proves that a pause is over. @returns whether it is ours */
+export async function claimProof(db: Database, leaseMs: number): Promise<boolean> {
+  const { rowCount } = await db.query(
+    `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
+     where ${unprovenPause} and (probe_until is null or probe_until <= clock_timestamp())`,
+    [leaseMs],
+  )
+  return (rowCount ?? 0) > 0
 }
 
-/** Gives back the right to feel the way, as there was nothing to send. */
+/** A trial was answered as it should be: the pauses whose time is over end for everyone. */
+export async function endPauses(db: Database): Promise<void> {
+  await db.query(
+    `with operators as (delete from outboxd.pause where reason = 'operator' and until <= clock_timestamp())
+     update outboxd.pause set cleared_at = clock_timestamp(), probe_until = null
+     where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()`,
+  )
+}
+
+/** Gives back the right to feel the way or to prove it, as there was nothing to send or nothing came of it. */
 export async function giveBackProbe(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -224,5 +224,6 @@ function pauseLadders({ unavailablePauseMs, unauthorizedPauseMs }: Config): Paus
     unavailable: [unavailablePauseMs],
     unauthorized: [unauthorizedPauseMs],
     unreachable: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
+    patient: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 120_000, 300_000, 600_000, 1_200_000, 1_800_000],
   }
 }

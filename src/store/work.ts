@@ -5,6 +5,7 @@ import * as budget from './budget.ts'
 import { type Database, inTransaction } from './database.ts'
 import { type ClaimedSubmission, claimQueued, isOver, readPolled, unclaim } from './ledger/claimQueued.ts'
 import { type KeyOnFailure, lockLines, releaseHeads } from './ledger/keyLine.ts'
+import { recordPassages } from './ledger/passages.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './ledger/transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './ledger/writeTransitions.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -22,7 +23,7 @@ export interface ClaimRequest {
   polls: number
   /** Requests that slots must be taken for; the rest is already in hand. */
   permits: number
-  /** Somebody has to feel the way first: take one piece of work, if nobody else does. */
+  /** Somebody has to feel the way first: take one poll, if nobody else does. */
   probe: boolean
 }
 
@@ -31,6 +32,8 @@ export interface Claim {
   submissions: ClaimedSubmission[]
   polls: { submission: Submission; job: PollJob }[]
   slots: Slot[]
+  /** The one record that was taken proves whether the last pauses are over. */
+  proves: boolean
 }
 
 /** A step that was written, and what was found wrong with its answer in doing so. */
@@ -49,6 +52,8 @@ export interface Work {
   claim(request: ClaimRequest): Promise<Claim>
   /** @returns whether it is over with the claim: given back, or void. False while its COMMIT may still come true */
   unclaim(claimId: string): Promise<boolean>
+  /** Claims the right to feel the way without any work. @returns slots for `permits`; null where it is another's */
+  claimTrial(permits: number): Promise<Slot[] | null>
   /** Takes slots for requests that are no submission's. */
   takeSlots(permits: number): Promise<Slot[]>
   /** Writes what can be written under the fences; a settlement may be written twice without harm. */
@@ -88,21 +93,55 @@ export function createWork(deps: WorkDeps): Work {
       committing.delete(claimId)
       return true
     },
+    claimTrial: (permits) => inTransaction(deps.pool, (client) => claimTrial(deps, client, permits)),
     takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.reachMs, deps.instance.id),
     settle: (settlement) => inTransaction(deps.pool, (client) => settle(deps, client, settlement)),
   }
 }
 
-const nothing: Claim = { submissions: [], polls: [], slots: [] }
+const nothing: Claim = { submissions: [], polls: [], slots: [], proves: false }
 
 async function claim(deps: WorkDeps, db: Database, request: ClaimRequest): Promise<Claim> {
-  if (request.probe) {
-    if (!(await budget.claimProbe(db, deps.leaseMs))) return nothing
-  } else if (await budget.isPaused(db)) return nothing
-  const slots = request.permits > 0 ? await budget.takeSlots(db, request.permits, deps.reachMs, deps.instance.id) : []
-  const claimed = await claimUpTo(deps, db, request, slots)
-  if (request.probe && claimed.submissions.length + claimed.polls.length === 0) await budget.giveBackProbe(db)
-  return { ...claimed, slots }
+  const granted = request.probe ? await grantTrial(deps, db, request) : await grant(deps, db, request)
+  if (granted === null) return nothing
+  const { permits } = granted
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, deps.reachMs, deps.instance.id) : []
+  const claimed = await claimUpTo(deps, db, granted, slots)
+  const isUnused = claimed.submissions.length === 0 && (granted.proves || claimed.polls.length === 0)
+  if ((request.probe || granted.proves) && isUnused) await budget.giveBackProbe(db)
+  return { ...claimed, slots, proves: granted.proves && !isUnused }
+}
+
+interface Grant extends ClaimRequest {
+  proves: boolean
+}
+
+async function grantTrial({ leaseMs }: WorkDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
+  return (await budget.claimProbe(db, leaseMs)) ? { ...request, proves: false } : null
+}
+
+/** After a trial records go one at a time, over all instances, until one has proven that the pauses are over. */
+async function grant({ leaseMs }: WorkDeps, db: Database, request: ClaimRequest): Promise<Grant | null> {
+  const way = await budget.readWay(db)
+  if (way === 'paused') return null
+  if (way === 'open' || request.submissions === 0) return { ...request, proves: false }
+  const proves = await budget.claimProof(db, leaseMs)
+  const submissions = proves ? 1 : 0
+  return { ...request, submissions, permits: Math.min(request.permits, submissions + request.polls), proves }
+}
+
+async function claimTrial(
+  { leaseMs, reachMs, instance }: WorkDeps,
+  db: Database,
+  permits: number,
+): Promise<Slot[] | null> {
+  if (!(await budget.claimProbe(db, leaseMs))) return null
+  const slots = permits > 0 ? await budget.takeSlots(db, permits, reachMs, instance.id) : []
+  if (permits > 0 && slots.length === 0) {
+    await budget.giveBackProbe(db)
+    return null
+  }
+  return slots
 }
 
 /** Fewer slots than asked for: submissions first, as the dispatcher has already weighed them against the polls. */
@@ -134,6 +173,7 @@ async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Pro
   if (settlement.slots.length > 0) await budget.giveBack(db, settlement.slots)
   if (settlement.wayIsClear) await budget.endPauses(db)
   else if (settlement.probeOver) await budget.giveBackProbe(db)
+  if (settlement.passages.length > 0) await recordPassages(db, settlement.passages)
   for (const pause of settlement.pauses) await budget.raisePause(db, pause, deps.ladders)
   const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining)
   return { written, heldBack }

@@ -58,7 +58,12 @@ export function advanceSubmit(
       return step({ state: 'queued', dueInMs: 0, repeatedAfter401: true }, verdict.reason)
     case 'pause':
       return {
-        change: { ...answered, state: 'queued', dueInMs: 0 },
+        change: {
+          ...answered,
+          state: 'queued',
+          dueInMs: 0,
+          ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
+        },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
       }

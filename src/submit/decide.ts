@@ -1,4 +1,4 @@
-import type { Answer, PauseCall, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../record.ts'
+import type { Answer, MetPause, PauseCall, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../record.ts'
 
 /** What an answer to a POST says, as src/service/reading.ts reads it. */
 interface SubmitReading {
@@ -39,7 +39,7 @@ const renewalsMax = 3
  */
 export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
   const { submittedId, pause, said } = reading
-  if (answer.kind === 'no-answer') return pause === null ? inDoubt(said, now) : { kind: 'pause', pause }
+  if (answer.kind === 'no-answer') return pause === null ? inDoubt(said, now) : { kind: 'pause', pause, times: 0 }
   const { status, code } = answer
   const success = status >= 200 && status < 300
   if (submittedId !== null) return { kind: 'accepted', transactionId: submittedId, breach: null }
@@ -47,7 +47,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   if (success && pause === null) return withoutId(answer, said)
   if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
     return { kind: 'new-token', reason: said }
-  if (pause !== null) return { kind: 'pause', pause }
+  if (pause !== null) return paused(answer, said, pause, now.history)
   if (status === 500) return serverError(code, said, now)
   if (status >= 400 && status < 500) return refused(answer, said, now.history)
   return inDoubt(said, now)
@@ -88,6 +88,30 @@ function refused({ status, code }: Answer & { kind: 'response' }, said: string, 
   if (history.earlierInDoubt && status !== 400 && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${said}; an earlier attempt may have arrived`, breach: null }
   return { kind: 'rejected', code, reason: said }
+}
+
+/** So often a record may meet a pause while others get through; then it is itself the cause. */
+const pausesMax = 3
+
+/** Nothing arrived. Nobody sends for a while, unless it is this record alone that is answered so, as by a firewall. */
+function paused(
+  { code }: Answer & { kind: 'response' },
+  said: string,
+  pause: PauseCall,
+  { met, earlierInDoubt }: SubmitHistory,
+): SubmitVerdict {
+  const times = timesMet(pause, met)
+  if (times < pausesMax) return { kind: 'pause', pause, times }
+  const reason = `${said}; it was answered so ${times} times while others got through, so it is this record`
+  return earlierInDoubt
+    ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
+    : { kind: 'rejected', code, reason }
+}
+
+/** A pause that another record met and left behind passes by itself: whoever meets it again begins anew. */
+function timesMet({ reason }: PauseCall, met: MetPause | null): number {
+  if (met === null || met.reason !== reason || met.othersRecovered) return 1
+  return met.othersThrough ? met.times + 1 : met.times
 }
 
 /** The service says it took the record, but not under which id: nobody can follow it. */

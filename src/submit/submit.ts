@@ -43,6 +43,7 @@ export function judge(deps: Omit<SubmitDeps, 'send'>, submission: Submission, an
       renewedKeys: submission.renewedKeys,
       earlierInDoubt: submission.inDoubt,
       repeatedAfter401: submission.repeatedAfter401,
+      met: submission.met,
     },
     // Only a mapping that sends its own id can be asked about by it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,

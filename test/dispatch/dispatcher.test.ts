@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createDispatcher, type Demand, type DispatcherDeps, type TokenVerdict } from '../../src/dispatch/dispatcher.ts'
 import { createPurse } from '../../src/dispatch/purse.ts'
 import type { Answer, PauseCall, Submission, Worked } from '../../src/record.ts'
+import { judgeTrial } from '../../src/service/harmlessCall.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
 
@@ -20,10 +21,26 @@ const good = worked(response(200, {}))
 
 /** A ledger with what is given in it, and requests that are answered when the test says so. */
 function setup(
-  given: { ready?: number; due?: number; free?: number; maxInFlight?: number; pauses?: Demand['pauses'] } = {},
+  given: {
+    ready?: number
+    due?: number
+    free?: number
+    maxInFlight?: number
+    pauses?: Demand['pauses']
+    proof?: Demand['proof']
+  } = {},
 ) {
-  const ledger = { ready: 0, due: 0, free: 100, pauses: [] as Demand['pauses'], ...given }
+  const ledger = {
+    ready: 0,
+    due: 0,
+    free: 100,
+    pauses: [] as Demand['pauses'],
+    proof: 'none' as Demand['proof'],
+    ...given,
+  }
   const claims: ClaimRequest[] = []
+  const trials: number[] = []
+  const questions: { accessToken: string; isGood: () => boolean; answer: (answer: Answer | null) => void }[] = []
   const unclaimed: string[] = []
   const settled: Settled[] = []
   const refused: string[] = []
@@ -79,6 +96,7 @@ function setup(
         nextDueMs: null,
         nextSlotMs: 400,
         pauses: ledger.pauses,
+        proof: ledger.proof,
       }
     },
     async claim(request) {
@@ -100,6 +118,7 @@ function setup(
           return { submission: polled, job: { id: `job ${polled.id}`, retryCount: 0 } }
         }),
         slots: Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 })),
+        proves: ledger.proof === 'wanted' && submissions > 0,
       }
     },
     async unclaim(id) {
@@ -107,6 +126,14 @@ function setup(
       return state.knownWhatBecame
     },
     mayClaim: () => state.mayClaim,
+    async claimTrial(permits) {
+      trials.push(permits)
+      return state.othersAreQuicker
+        ? null
+        : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
+    },
+    ask: (accessToken, isGood) => new Promise((resolve) => questions.push({ accessToken, isGood, answer: resolve })),
+    judgeTrial,
     token: async () => state.token,
     refused: (accessToken) => refused.push(accessToken),
     submit: send,
@@ -126,7 +153,27 @@ function setup(
     onWire.shift()?.answer(what)
     await room
   }
-  return { dispatcher, ledger, state, claims, unclaimed, settled, refused, failed, onWire, answer }
+  /** Answers the question on the wire, and waits until its outcome is settled. */
+  async function reply(what: Answer | null) {
+    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    questions.shift()?.answer(what)
+    await room
+  }
+  return {
+    dispatcher,
+    ledger,
+    state,
+    claims,
+    trials,
+    questions,
+    unclaimed,
+    settled,
+    refused,
+    failed,
+    onWire,
+    answer,
+    reply,
+  }
 }
 
 test('what is ready and due goes on the wire, each with a slot of its own', async () => {
@@ -228,50 +275,157 @@ describe('when to look again:', () => {
 
 describe('feeling the way', () => {
   const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1 }]
+  const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
 
-  test('is one request, and the others wait for its answer', async () => {
-    const { dispatcher, claims, onWire } = setup({ ready: 50, due: 50, pauses: over })
-    await dispatcher.runOnce()
-    expect(claims).toMatchObject([{ probe: true, permits: 1 }])
-    expect(onWire).toHaveLength(1)
+  test('is a question about nothing, and never a record: each of those that felt the way was in doubt afterwards', async () => {
+    const { dispatcher, claims, trials, questions, onWire } = setup({ ready: 50, pauses: over })
+    expect(await dispatcher.runOnce()).toBe(0)
+    expect([claims, onWire]).toEqual([[], []])
+    expect(trials).toEqual([1])
+    expect(questions.map(({ accessToken, isGood }) => [accessToken, isGood()])).toEqual([['token', true]])
+    expect(dispatcher.inFlight()).toBe(1)
   })
 
-  test('a good answer clears the way, and so does one that judges the record', async () => {
-    for (const answered of [good, worked(response(400, { code: 'E001' })), worked(response(500))]) {
-      const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+  test('is a due poll where there is one, and the question in turn with it, lest one poll alone hold everybody', async () => {
+    const { dispatcher, claims, trials, onWire, answer } = setup({ ready: 50, due: 50, pauses: over })
+    await dispatcher.runOnce()
+    expect(claims).toMatchObject([{ probe: true, submissions: 0, polls: 1, permits: 1 }])
+    expect(onWire).toHaveLength(1)
+    await answer(worked(response(500)))
+    await dispatcher.runOnce()
+    expect(trials).toEqual([1])
+    expect(claims).toHaveLength(1)
+  })
+
+  test('waits for a slot of the budget, and for another instance that feels it already', async () => {
+    const spent = setup({ ready: 1, free: 0, pauses: over })
+    expect(await spent.dispatcher.runOnce()).toBe(400)
+    const second = setup({ ready: 1, pauses: over })
+    second.state.othersAreQuicker = true
+    expect(await second.dispatcher.runOnce()).toBe(50)
+    expect([spent.questions, second.questions]).toEqual([[], []])
+  })
+
+  test.each([
+    response(404, { code: 'NOT_FOUND' }),
+    response(404),
+    response(400, 'no uuid'),
+    response(200, { status: 'pending' }),
+  ])('$status $excerpt to the question ends the pauses', async (said) => {
+    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await reply(said)
+    expect(settled).toMatchObject([{ transition: null, wayIsClear: true, probeOver: true, pauses: [], passages: [] }])
+  })
+
+  test.each([
+    [silentAnswer, 'unreachable'],
+    [noAnswer({ sent: false, cause: 'network' }), 'unreachable'],
+    [response(502), 'unreachable'],
+    [response(500), 'unreachable'],
+    [response(200, '<h1>maintenance</h1>'), 'unreachable'],
+    [response(503), 'unavailable'],
+    [response(429), 'throttled'],
+    [response(403), 'unauthorized'],
+  ])('%j to the question prolongs them', async (said, reason) => {
+    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await reply(said)
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [{ reason }] }])
+  })
+
+  test('a question that never left tells nothing', async () => {
+    const { dispatcher, settled, reply } = setup({ pauses: over })
+    await dispatcher.runOnce()
+    await reply(null)
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [] }])
+  })
+
+  test('the first 401 calls for a new token, the second is the pause', async () => {
+    const { dispatcher, settled, refused, reply } = setup({ pauses: over })
+    for (let i = 0; i < 2; i++) {
+      await dispatcher.runOnce()
+      await reply(response(401))
+    }
+    expect(refused).toEqual(['token', 'token'])
+    expect(settled.map(({ wayIsClear, pauses }) => [wayIsClear, pauses.map(({ reason }) => reason)])).toEqual([
+      [false, []],
+      [false, ['unauthorized']],
+    ])
+  })
+
+  test('a poll that is answered ends the pauses, one that goes unanswered prolongs them', async () => {
+    for (const [answered, wayIsClear] of [
+      [good, true],
+      [worked(response(404)), true],
+      [worked(response(500)), false],
+      [worked(silentAnswer), false],
+      [worked(response(401)), false],
+    ] as const) {
+      const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
       await dispatcher.runOnce()
       await answer(answered)
-      expect(settled).toMatchObject([{ wayIsClear: true, probeOver: true, pauses: [] }])
+      expect(settled).toMatchObject([{ wayIsClear, probeOver: true, passages: [] }])
     }
   })
 
   test('an answer that calls for a pause does not clear the way', async () => {
-    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
+    const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
     const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()
     await answer(worked(response(429), pause))
     expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [pause] }])
   })
 
-  test('the 401 that calls for a new token does not clear the way (it let everyone loose with a bad token)', async () => {
-    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
-    await dispatcher.runOnce()
-    await answer(worked(response(401)))
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true }])
-  })
-
-  test('a request that went unanswered prolongs the silence', async () => {
-    const { dispatcher, settled, answer } = setup({ ready: 1, pauses: over })
-    await dispatcher.runOnce()
-    await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [{ reason: 'unreachable' }] }])
-  })
-
-  test('an answer to a request that was no probe clears nothing', async () => {
+  test('an answer to a request that was no trial clears nothing', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer()
     expect(settled).toMatchObject([{ wayIsClear: false, probeOver: false }])
+  })
+})
+
+describe('after a trial', () => {
+  test('one record goes alone, while polls go as ever', async () => {
+    const { dispatcher, claims } = setup({ ready: 50, due: 3, proof: 'wanted' })
+    await dispatcher.runOnce()
+    expect(claims).toMatchObject([{ submissions: 1, polls: 3, probe: false }])
+  })
+
+  test('none goes while another is on its way', async () => {
+    const { dispatcher, claims } = setup({ ready: 50, proof: 'under way' })
+    await dispatcher.runOnce()
+    expect(claims).toEqual([])
+  })
+
+  test('the one that goes unanswered brings the pause back, and it takes longer each time', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
+    await dispatcher.runOnce()
+    await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
+    expect(settled).toMatchObject([{ probeOver: true, pauses: [{ reason: 'unreachable', patient: true }] }])
+  })
+})
+
+describe('what has got through is', () => {
+  const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): Worked => ({
+    step: { change: { state }, cause: 'test', pause: null },
+    answer,
+    breach: null,
+  })
+  test.each([
+    [state('accepted', response(200, { transactionId: 'tx' })), 1],
+    [state('rejected', response(400, { detail: 'no' })), 1],
+    [state('queued', response(409, { code: 'E002' })), 1],
+    [state('rejected', response(400, '<h1>400 Bad Request</h1>')), 0],
+    [state('rejected', response(403, { detail: 'no' })), 0],
+    [state('uncertain', response(200, {})), 0],
+    [state('queued', response(500, {})), 0],
+    [state('uncertain', noAnswer({ sent: true, cause: 'timeout' })), 0],
+  ])('%j: %i', async (worked, count) => {
+    const { dispatcher, settled, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer(worked)
+    expect(settled[0]?.passages).toHaveLength(count)
   })
 })
 
@@ -290,6 +444,39 @@ describe('a service that hangs', () => {
     await dispatcher.runOnce()
     for (let i = 0; i < 8; i++) await answer(i === 4 ? worked(response(500)) : silent)
     expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
+  })
+
+  test('gets no new records for those that went unanswered', async () => {
+    const { dispatcher, claims, answer } = setup({ ready: 50 })
+    await dispatcher.runOnce()
+    const first = claims[0]?.submissions ?? 0
+    for (let i = 0; i < 4; i++) {
+      await answer(silent)
+      await dispatcher.runOnce()
+    }
+    expect(claims.reduce((sum, { submissions }) => sum + submissions, 0)).toBeLessThanOrEqual(8)
+    expect(first).toBeGreaterThan(0)
+  })
+
+  test('makes everyone wait after one, where one goes at a time', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8, maxInFlight: 1 })
+    await dispatcher.runOnce()
+    await answer(silent)
+    expect(settled).toMatchObject([{ pauses: [{ reason: 'unreachable' }] }])
+  })
+
+  test('on every record is noticed, too, while it answers polls', async () => {
+    const { dispatcher, settled, answer, onWire } = setup({ ready: 5, due: 3 })
+    await dispatcher.runOnce()
+    const polls = onWire.splice(-3)
+    for (let i = 0; i < 5; i++) {
+      await answer(silent)
+      if (polls.length > 0) {
+        onWire.unshift(...polls.splice(0, 1))
+        await answer(good)
+      }
+    }
+    expect(settled.flatMap(({ pauses }) => pauses)).toHaveLength(1)
   })
 })
 

@@ -10,6 +10,7 @@ const work = (id: string | null, given: Partial<Omit<Settlement, 'transitions' |
   transition:
     id === null ? null : { submission: submission({ id }), job: null, change: { state: 'failed' as const }, cause: '' },
   pauses: [],
+  passages: [],
   wayIsClear: false,
   probeOver: false,
   remaining: null,

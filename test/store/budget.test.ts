@@ -2,17 +2,19 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { Slot } from '../../src/record.ts'
+import type { PauseCall, Slot } from '../../src/record.ts'
 import {
   claimProbe,
+  claimProof,
   endPauses,
   giveBack,
   giveBackProbe,
   holdBack,
-  isPaused,
   raisePause,
+  readWay,
   takeSlots,
 } from '../../src/store/budget.ts'
+import { recordPassages } from '../../src/store/ledger/passages.ts'
 import { fitSlots, type Ledger, ladders, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -344,8 +346,8 @@ describe('someone else spends from the same budget', () => {
 })
 
 describe('pauses', () => {
-  const raise = (askedMs: number | null = null, reason: keyof typeof ladders = 'throttled') =>
-    raisePause(ledger.pool, { reason, askedMs, detail: 'said so' }, ladders)
+  const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', patient = false) =>
+    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', patient }, ladders)
 
   async function leftMs(reason = 'throttled'): Promise<number> {
     const { rows } = await ledger.pool.query<{ left: number }>(
@@ -385,14 +387,59 @@ describe('pauses', () => {
     expect(await leftMs()).toBeGreaterThan(1_500)
   })
 
-  test('a pause that has ended begins at the foot of the ladder again', async () => {
+  const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null }])
+
+  test('a pause that a record has left behind begins at the foot of the ladder again', async () => {
     for (let i = 0; i < 3; i++) {
       await raise()
       await pass(10_000)
     }
     await endPauses(ledger.pool)
+    await through()
     await raise()
     expect(await leftMs()).toBeLessThanOrEqual(1_000)
+  })
+
+  test('a pause that only a trial has ended climbs on when a record brings it back, unless an hour has passed', async () => {
+    const rungs: number[] = []
+    for (let i = 0; i < 4; i++) {
+      await raise()
+      rungs.push(Math.round((await leftMs()) / 1_000))
+      await pass(10_000)
+      await endPauses(ledger.pool)
+    }
+    expect(rungs).toEqual([1, 2, 4, 8])
+    await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
+    expect(await readWay(ledger.pool)).toBe('open')
+    await raise()
+    expect(await leftMs()).toBeLessThanOrEqual(1_000)
+  })
+
+  test('where each further try costs a record the ladder goes on to half an hour, and a question does not climb it', async () => {
+    const rungs: number[] = []
+    for (let i = 0; i < 6; i++) {
+      await raise(null, 'unreachable', true)
+      rungs.push(Math.round((await leftMs('unreachable')) / 1_000))
+      await pass(3_600_000)
+      await endPauses(ledger.pool)
+    }
+    expect(rungs).toEqual([1, 2, 4, 60, 1_800, 1_800])
+    await raise(null, 'unreachable')
+    expect(Math.round((await leftMs('unreachable')) / 1_000)).toBe(4)
+  })
+
+  test('after a trial one record proves it, of however many instances; then the way is open', async () => {
+    await raise()
+    expect(await readWay(ledger.pool)).toBe('paused')
+    await pass(2_000)
+    await endPauses(ledger.pool)
+    expect(await readWay(ledger.pool)).toBe('unproven')
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+    await giveBackProbe(ledger.pool)
+    expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
+    await through()
+    expect(await readWay(ledger.pool)).toBe('open')
   })
 
   test('nobody feels the way while any pause runs', async () => {
@@ -436,9 +483,9 @@ describe('pauses', () => {
     await pass(2_000)
     await raise(null, 'unavailable')
     await endPauses(ledger.pool)
-    const { rows } = await ledger.pool.query('select reason from outboxd.pause')
+    const { rows } = await ledger.pool.query('select reason from outboxd.pause where cleared_at is null')
     expect(rows).toEqual([{ reason: 'unavailable' }])
-    expect(await isPaused(ledger.pool)).toBe(true)
+    expect(await readWay(ledger.pool)).toBe('paused')
   })
 
   test('an operator’s pause has no end until it is given one, and nothing but an operator ends it before', async () => {
@@ -446,7 +493,7 @@ describe('pauses', () => {
     await raise()
     await pass(3_600_000)
     await endPauses(ledger.pool)
-    expect(await isPaused(ledger.pool)).toBe(true)
+    expect(await readWay(ledger.pool)).toBe('paused')
     expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
   })
 
@@ -454,9 +501,9 @@ describe('pauses', () => {
     await ledger.pool.query(
       `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
     )
-    expect(await isPaused(ledger.pool)).toBe(true)
+    expect(await readWay(ledger.pool)).toBe('paused')
     await pass(3_600_000)
-    expect(await isPaused(ledger.pool)).toBe(false)
+    expect(await readWay(ledger.pool)).toBe('open')
     expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
   })
 

@@ -80,13 +80,18 @@ describe('a claim', () => {
     await due()
     await ledger.capture([{}])
     await ledger.pool.query(`update outboxd.slot set free_at = 'infinity'`)
-    expect(await claim(work, { submissions: 1, polls: 1 })).toEqual({ submissions: [], polls: [], slots: [] })
+    expect(await claim(work, { submissions: 1, polls: 1 })).toEqual({
+      submissions: [],
+      polls: [],
+      slots: [],
+      proves: false,
+    })
   })
 
   test('takes nothing while a pause stands', async () => {
     await ledger.capture([{}])
     await work.settle(settlement({ pauses: [{ reason: 'throttled', askedMs: null, detail: 'x' }] }))
-    expect(await claim(work, { submissions: 1 })).toEqual({ submissions: [], polls: [], slots: [] })
+    expect(await claim(work, { submissions: 1 })).toEqual({ submissions: [], polls: [], slots: [], proves: false })
   })
 
   test('that feels the way takes what it needs, and only one does', async () => {
@@ -218,16 +223,49 @@ describe('a settlement', () => {
   test('of a good answer ends the pauses whose time is over', async () => {
     await pauseThatIsOver()
     await work.settle(settlement({ wayIsClear: true }))
-    expect((await ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
+    expect((await ledger.pool.query('select from outboxd.pause where cleared_at is null')).rowCount).toBe(0)
   })
 
   test('of a probe that met nothing clear lets another feel the way', async () => {
-    await ledger.capture([{}, {}])
+    await due()
     await pauseThatIsOver()
-    await claim(work, { submissions: 1, probe: true })
-    expect((await claim(work, { submissions: 1, probe: true })).submissions).toEqual([])
+    expect(await work.claimTrial(1)).toHaveLength(1)
+    expect(await work.claimTrial(1)).toBe(null)
+    expect((await claim(work, { polls: 1, probe: true })).polls).toEqual([])
     await work.settle(settlement({ probeOver: true }))
-    expect((await claim(work, { submissions: 1, probe: true })).submissions).toHaveLength(1)
+    expect((await claim(work, { polls: 1, probe: true })).polls).toHaveLength(1)
+  })
+
+  test('after a trial lets one record go alone, and all when it has got through', async () => {
+    await ledger.capture([{}, {}, {}])
+    await pauseThatIsOver()
+    expect((await claim(work, { submissions: 3 })).submissions).toEqual([])
+    await work.settle(settlement({ wayIsClear: true, probeOver: true }))
+    const first = await claim(work, { submissions: 3 })
+    expect([first.submissions.length, first.proves]).toEqual([1, true])
+    expect((await claim(ledger.work(), { submissions: 3 })).submissions).toEqual([])
+    await work.settle(settlement({ passages: [{ resource: 'data', met: null }], probeOver: true }))
+    expect(await claim(work, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], proves: false })
+  })
+
+  test('counts how often a record met a pause, and sees whether others got through and recovered since', async () => {
+    const submission = await sending()
+    const meets = (times: number): Change => ({ state: 'queued', dueInMs: 0, met: { reason: 'unauthorized', times } })
+    await work.settle(settlement({ transitions: [transition(submission, meets(1))] }))
+    const met = async () => (await ledger.read(submission.id)).met
+    expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
+    await work.settle(settlement({ passages: [{ resource: 'orders', met: 'unauthorized' }] }))
+    expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
+    await work.settle(settlement({ passages: [{ resource: 'data', met: 'throttled' }] }))
+    expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
+    await work.settle(settlement({ passages: [{ resource: 'data', met: 'unauthorized' }] }))
+    expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
+    const again = (await claim(work, { submissions: 1 })).submissions[0] as Submission
+    await work.settle(settlement({ transitions: [transition(again, meets(2))] }))
+    // Who recovered a few records ago says still that it passes by itself.
+    expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
+    await work.settle(settlement({ passages: Array.from({ length: 8 }, () => ({ resource: 'data', met: null })) }))
+    expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })
 
   test('that hears of fewer requests left than we count holds back', async () => {

@@ -54,7 +54,12 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'sending', probing: true, transactionId: 'me', pollInMs: 5_000, inDoubt: true },
   ],
   [{ kind: 'new-token', reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
-  [{ kind: 'pause', pause }, { repeatedAfter401: true }, { state: 'queued', dueInMs: 0, repeatedAfter401: false }],
+  [
+    { kind: 'pause', pause, times: 0 },
+    { repeatedAfter401: true },
+    { state: 'queued', dueInMs: 0, repeatedAfter401: false },
+  ],
+  [{ kind: 'pause', pause, times: 2 }, {}, { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } }],
 ])('%o of %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
@@ -81,7 +86,7 @@ describe('what must not change:', () => {
   })
 
   test('a pause and a new token use up nothing', () => {
-    for (const verdict of [{ kind: 'pause', pause } as const, { kind: 'new-token', reason: '' } as const]) {
+    for (const verdict of [{ kind: 'pause', pause, times: 0 } as const, { kind: 'new-token', reason: '' } as const]) {
       const { change } = advance(verdict)
       expect(Object.keys(change).sort()).toEqual(['dueInMs', 'repeatedAfter401', 'state'])
     }
@@ -132,6 +137,7 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
     fc.record({ kind: fc.constantFrom('renew-key' as const, 'probe' as const, 'new-token' as const), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
+      times: fc.nat(2),
       pause: fc.record({
         reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
         askedMs: fc.option(fc.nat()),

@@ -150,6 +150,37 @@ describe('403 and 3xx', () => {
   })
 })
 
+describe('the same pause again and again', () => {
+  const met = { reason: 'unauthorized', times: 2, othersThrough: true, othersRecovered: false } as const
+  const refused = response(403, '<h1>Forbidden by the firewall</h1>')
+
+  test('while others get through: at the third time it is the record, before a person (it paused everybody for ever)', () => {
+    expect(decide(refused, { history: { met } })).toMatchObject({
+      kind: 'rejected',
+      reason: expect.stringMatching(/403.*Forbidden by the firewall.*3 times while others got through/),
+    })
+  })
+
+  test('after an attempt in doubt: uncertain', () => {
+    expect(kind(decide(refused, { history: { met, earlierInDoubt: true } }))).toBe('uncertain')
+  })
+
+  test.each([
+    ['for the first time', null, 1],
+    ['for the second', { ...met, times: 1 }, 2],
+    ['while nobody else gets through', { ...met, othersThrough: false }, 2],
+    ['where another met it and recovered', { ...met, othersRecovered: true }, 1],
+    ['after another', { ...met, reason: 'throttled' }, 1],
+  ] as const)('%s: a pause', (_says, met, times) => {
+    expect(decide(refused, { history: { met } })).toMatchObject({ kind: 'pause', times })
+  })
+
+  test('no connection at all says nothing about a record, however often', () => {
+    const history = { met: { ...met, reason: 'unreachable' } } as const
+    expect(decide(noAnswer({ sent: false, cause: 'network' }), { history })).toMatchObject({ kind: 'pause', times: 0 })
+  })
+})
+
 describe('429', () => {
   test.each([
     [null, null],
@@ -216,6 +247,14 @@ describe('whatever the answer and the history', () => {
     renewedKeys: fc.nat(5),
     earlierInDoubt: fc.boolean(),
     repeatedAfter401: fc.boolean(),
+    met: fc.option(
+      fc.record({
+        reason: fc.constantFrom('throttled' as const, 'unavailable' as const, 'unauthorized' as const),
+        times: fc.integer({ min: 1, max: 2 }),
+        othersThrough: fc.boolean(),
+        othersRecovered: fc.boolean(),
+      }),
+    ),
   })
   const now = fc.record({
     history,
@@ -270,7 +309,9 @@ describe('whatever the answer and the history', () => {
   test('no history makes a first 401 anything but a new token, or a second one a verdict on the record', () => {
     always((_verdict, _answer, now) => {
       const again = decide(response(401), now).kind
-      expect(again).toBe(now.history?.repeatedAfter401 ? 'pause' : 'new-token')
+      const isFirst = !now.history?.repeatedAfter401
+      if (isFirst) expect(again).toBe('new-token')
+      else if (now.history?.met?.times !== 2) expect(again).toBe('pause')
     })
   })
 })
@@ -283,7 +324,7 @@ interface Circumstances {
 }
 
 function decide(answer: Answer, { resource = 'data', history, policy = 'hold', attempt = 1 }: Circumstances = {}) {
-  const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false }
+  const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
   const now = { history: { ...clean, ...history }, policy, attempt, limits: submitLimits }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }

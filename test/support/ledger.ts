@@ -38,6 +38,7 @@ export const ladders: PauseLadders = {
   unavailable: [300_000],
   unauthorized: [60_000],
   unreachable: [1_000, 2_000, 4_000],
+  patient: [1_000, 2_000, 4_000, 60_000, 1_800_000],
 }
 
 export async function openLedger(): Promise<Ledger> {
@@ -50,7 +51,7 @@ export async function openLedger(): Promise<Ledger> {
     queue,
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outbox`)
+        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {
@@ -141,7 +142,16 @@ export function transition(submission: Submission, change: Change, job: PollJob 
 
 /** A settlement of nothing but what is given. */
 export function settlement(given: Partial<Settlement>): Settlement {
-  return { transitions: [], slots: [], pauses: [], wayIsClear: false, probeOver: false, remaining: null, ...given }
+  return {
+    transitions: [],
+    slots: [],
+    pauses: [],
+    passages: [],
+    wayIsClear: false,
+    probeOver: false,
+    remaining: null,
+    ...given,
+  }
 }
 
 /** Sets up the budget as a daemon does at its start. */

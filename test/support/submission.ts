@@ -22,6 +22,7 @@ export function submission(given: Partial<Submission> = {}): Submission {
     renewedKeys: 0,
     resubmissions: 0,
     repeatedAfter401: false,
+    met: null,
     transactionId: null,
     idByPerson: false,
     probing: false,

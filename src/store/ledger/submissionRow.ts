@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Submission } from '../../record.ts'
-import { states } from '../../record.ts'
+import { pauseReasons, states } from '../../record.ts'
+import { metPause } from './passages.ts'
 
 /** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
 export const submissionColumns = `
@@ -8,6 +9,7 @@ export const submissionColumns = `
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
   s.idempotency_key as "idempotencyKey", s.in_doubt as "inDoubt", s.server_errors as "serverErrors",
   s.renewed_keys as "renewedKeys", s.resubmissions, s.repeated_after_401 as "repeatedAfter401",
+  ${metPause('s')} as met,
   s.transaction_id as "transactionId", s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
   s.polls, s.fruitless, extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs",
@@ -32,6 +34,14 @@ const row: z.ZodType<Submission> = z.object({
   renewedKeys: z.number(),
   resubmissions: z.number(),
   repeatedAfter401: z.boolean(),
+  met: z
+    .object({
+      reason: z.enum(pauseReasons),
+      times: z.number(),
+      othersThrough: z.boolean(),
+      othersRecovered: z.boolean(),
+    })
+    .nullable(),
   transactionId: z.string().nullable(),
   idByPerson: z.boolean(),
   probing: z.boolean(),

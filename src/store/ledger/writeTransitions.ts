@@ -1,6 +1,7 @@
 import type { State, Transition } from '../../record.ts'
 import type { Database } from '../database.ts'
 import { storableText } from '../storableText.ts'
+import { passagesOf } from './passages.ts'
 
 /** A transition with what the store adds to it: the next poll's job, where there is one. */
 export interface WritableTransition extends Transition {
@@ -30,7 +31,7 @@ export async function writeTransitions(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
-         "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "transactionId" text,
+         "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "metPause" text, "metTimes" int, "transactionId" text,
          probing boolean, polls int, fruitless int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
          "errorCode" text, error text, result text, "mayHaveArrived" boolean,
          ended boolean, cause text, report boolean)
@@ -41,7 +42,11 @@ export async function writeTransitions(
          poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
          idempotency_key = t."idempotencyKey", in_doubt = t."inDoubt", server_errors = t."serverErrors",
          renewed_keys = t."renewedKeys", resubmissions = t.resubmissions,
-         repeated_after_401 = t."repeatedAfter401", transaction_id = t."transactionId", probing = t.probing,
+         repeated_after_401 = t."repeatedAfter401",
+         -- A pause just met is counted from here; what was met before stays.
+         met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
+         met_passages = case when t."metPause" is null then s.met_passages else ${passagesOf('s')} end,
+         transaction_id = t."transactionId", probing = t.probing,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- A probe found out late: the service has had it since it was sent.
@@ -94,6 +99,8 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
     probing: false,
     unknown: false,
     ...storable({ ...change, cause }),
+    metPause: change.met?.reason ?? null,
+    metTimes: change.met?.times ?? null,
     id: submission.id,
     fromState: submission.state,
     attempt: submission.attempt,

@@ -27,7 +27,7 @@ export async function endOperatorPause(db: Database): Promise<string | null> {
 export async function shortenPauses(db: Database): Promise<PauseReason[]> {
   const { rows } = await db.query<{ reason: PauseReason }>(
     `update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
-     where reason <> 'operator' returning reason`,
+     where reason <> 'operator' and cleared_at is null returning reason`,
   )
   return rows.map((row) => row.reason)
 }

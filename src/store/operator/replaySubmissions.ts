@@ -82,7 +82,7 @@ export async function writeReplays(
          idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
          in_doubt = f.may_have_arrived, may_have_arrived = false, id_by_person = false, polled_rarely = false,
          server_errors = 0, renewed_keys = 0, resubmissions = 0,
-         repeated_after_401 = false, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
+         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
          unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,
          ended_at = null, report_due = true
        from former f join replay r using (id) where s.id = f.id

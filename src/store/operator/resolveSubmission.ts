@@ -81,8 +81,8 @@ export async function resolveNotArrived(
          state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
          idempotency_key = case when ${keepsKey('f')} and not $4::boolean then s.idempotency_key else $3 end,
          in_doubt = true, server_errors = 0, renewed_keys = 0, resubmissions = 0,
-         repeated_after_401 = false, transaction_id = null, id_by_person = false, accepted_at = null, job_id = null,
-         poll_at = null, polled_rarely = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null,
+         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, id_by_person = false,
+         accepted_at = null, job_id = null, poll_at = null, polled_rarely = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null,
          done_ms = null, error_code = null, error = null, may_have_arrived = false, ended_at = null, report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (

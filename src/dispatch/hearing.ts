@@ -1,0 +1,24 @@
+import type { Answer, Passage, Submission, Worked } from '../record.ts'
+
+/**
+ * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
+ * page that is no JSON where a success was said.
+ */
+export function isSilence(answer: Answer): boolean {
+  if (answer.kind === 'no-answer') return answer.sent
+  return answer.status > 500 || (isSuccess(answer) && answer.json === undefined)
+}
+
+/** Statuses that speak of the way, the rate or the client, and never of the record. */
+const ofTheWay: ReadonlySet<number> = new Set([401, 403, 404, 405, 410, 429])
+
+/** The passage of a record whose POST the service itself has answered: with an id, or a refusal in JSON. */
+export function passageOf({ resource, met }: Submission, { answer, step }: Worked): Passage[] {
+  if (answer?.kind !== 'response' || step.pause !== null) return []
+  const { status, json, code } = answer
+  const accepted = isSuccess(answer) && step.change.state !== 'uncertain'
+  const refused = status >= 400 && status < 500 && json !== undefined && !ofTheWay.has(status) && code !== 'E003'
+  return accepted || refused ? [{ resource, met: met?.reason ?? null }] : []
+}
+
+const isSuccess = ({ status }: Answer & { kind: 'response' }) => status >= 200 && status < 300

@@ -1,0 +1,27 @@
+import { randomUUID } from 'node:crypto'
+import type { Answer, Resource, ServiceRequest, TrialVerdict } from '../record.ts'
+import { describeAnswer, pauseCall } from './pauseCall.ts'
+
+/** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
+export function harmlessRequest(resource: Resource): ServiceRequest {
+  return { endpoint: resource === 'orders' ? 'order_status' : 'status', body: randomUUID(), idempotencyKey: null }
+}
+
+/**
+ * What the answer to a trial says, a poll or the harmless question. Pure.
+ *
+ * Whoever answers it with a success in JSON or with a refusal of the question is there again. Where the refusal may be a
+ * gateway's own, as a bare 404, nobody can tell: the first record that goes alone after it will, and loses nothing.
+ */
+export function judgeTrial(answer: Answer): TrialVerdict {
+  const pause = pauseCall(answer)
+  if (answer.kind === 'no-answer')
+    return {
+      kind: 'pause',
+      pause: pause ?? { reason: 'unreachable', askedMs: null, detail: `unanswered: ${answer.detail}` },
+    }
+  if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
+  const { status, json } = answer
+  if ((status >= 400 && status < 500) || (status >= 200 && status < 300 && json !== undefined)) return { kind: 'clear' }
+  return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, detail: describeAnswer(answer) } }
+}

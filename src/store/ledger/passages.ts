@@ -1,0 +1,37 @@
+import type { Passage } from '../../record.ts'
+import type { Database } from '../database.ts'
+
+/**
+ * Counts records that the service itself has answered, and forgets the pauses that a trial had ended before: now they
+ * are proven to be over for records, too. The counters are locked in one order, so that two instances never wait for
+ * each other in a circle.
+ */
+export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
+  await db.query(
+    `with forgotten as (delete from outboxd.pause where cleared_at is not null),
+     r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
+     insert into outboxd.passage as p (resource, met, count, at)
+     select r.resource, r.met, count(*), ${passagesOf('r')} + (select count(*) from r each where each.resource = r.resource)
+     from r group by r.resource, r.met order by r.resource, r.met
+     on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
+    [JSON.stringify(passages)],
+  )
+}
+
+/** How many records of the resource of `s` have got through. */
+export function passagesOf(s: string): string {
+  return `(select coalesce(sum(p.count), 0)::bigint from outboxd.passage p where p.resource = ${s}.resource)`
+}
+
+/** So many passages ago a record that met a pause and left it behind still says that it passes by itself. */
+const recentPassages = 8
+
+/**
+ * What the submission `s` has met, as JSON: null where its answers have called for no pause. A service of whose answers
+ * every third is 503 makes records meet the pause three times by bad luck, and others recover from it all the while.
+ */
+export const metPause = (s: string): string =>
+  `case when ${s}.met_pause is not null then json_build_object('reason', ${s}.met_pause, 'times', ${s}.met_times,
+     'othersThrough', ${s}.met_passages < ${passagesOf(s)},
+     'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
+        and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
