@@ -14,10 +14,10 @@ const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  * @returns the names of the migrations that were applied, none when all was up to date
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
-  return withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, async () => {
+  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, async (dbClient) => {
     const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
     const applied = await runner({
-      databaseUrl: stateDatabaseUrl,
+      dbClient,
       dir: migrationsDir,
       ignorePattern: `(?!${migrationFile.source}).*`,
       direction: 'up',
@@ -57,14 +57,37 @@ export async function migrateOutbox(databaseUrl: string, outboxTable: string): P
   const template = await readFile(join(migrationsDir, 'outbox.sql'), 'utf8')
   const { qualified, trigger, index } = outboxTableName(outboxTable)
   const sql = template.replaceAll(':table', qualified).replaceAll(':trigger', trigger).replaceAll(':index', index)
-  await withDatabase('DATABASE_URL', databaseUrl, async () => {
-    const client = new pg.Client({ connectionString: databaseUrl, connectionTimeoutMillis: 5_000 })
-    await client.connect()
+  await impatiently('DATABASE_URL', databaseUrl, async (client) => {
+    // One statement string is one transaction; the lock makes a second process wait instead of collide.
+    await client.query(`begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox')); ${sql}; commit`)
+  })
+}
+
+/** Everybody who comes after a change of a table that waits for a lock waits behind it. */
+const lockMaxSeconds = 10
+
+/**
+ * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for others.
+ *
+ * @throws DatabaseUnusable that says what is in the way
+ */
+function impatiently<T>(variable: string, url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withDatabase(variable, url, async () => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+    client.on('error', () => {}) // the statement that runs says so
     try {
-      // One statement string is one transaction; the lock makes a second process wait instead of collide.
-      await client.query(`begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox')); ${sql}; commit`)
+      await client.connect()
+      await client.query(`set lock_timeout = '${lockMaxSeconds}s'`)
+      return await work(client)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error
+      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it), and run it again`
+      throw new DatabaseUnusable(variable, url, why, error)
     } finally {
       await client.end()
     }
   })
 }
+
+/** SQLSTATE of a lock_timeout. */
+const lockNotAvailable = '55P03'

@@ -49,14 +49,24 @@ const queueOptions = {
 
 /** Creates or upgrades pg-boss's schema and our queue in it. */
 export async function installQueue(url: string): Promise<void> {
-  const boss = new PgBoss({ connectionString: url, schema: queueSchema, supervise: false, schedule: false, max: 2 })
+  // A statement that upgrades may take as long as it needs, but does not wait long for others.
+  const pool = createPool({
+    url,
+    name: 'outboxd migrate',
+    connections: 2,
+    onIdleError: () => {},
+    settings: { lock_timeout: '10000' },
+    limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
+  })
+  const boss = new PgBoss({ db: within(pool), schema: queueSchema, supervise: false, schedule: false })
   boss.on('error', () => {}) // start() rejects with the same error
-  await boss.start()
   try {
+    await boss.start()
     if (await boss.getQueue(queueName)) await boss.updateQueue(queueName, updatable(queueOptions))
     else await boss.createQueue(queueName, queueOptions)
   } finally {
     await boss.stop({ graceful: false })
+    await pool.end()
   }
 }
 

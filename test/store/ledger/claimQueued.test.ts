@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { claimQueued, unclaim } from '../../../src/store/ledger/claimQueued.ts'
-import { type Ledger, openLedger } from '../../support/ledger.ts'
+import type { Submission } from '../../../src/record.ts'
+import { claimQueued, isOver, unclaim } from '../../../src/store/ledger/claimQueued.ts'
+import { readSnapshot } from '../../../src/store/snapshot.ts'
+import { type Ledger, openLedger, settlement, transition } from '../../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -58,4 +60,43 @@ test('a record is told how long it has waited since it was due', async () => {
   const [claimed] = await claimUpTo(1)
   expect(claimed?.waitedMs).toBeGreaterThanOrEqual(30_000)
   expect(claimed?.waitedMs).toBeLessThan(40_000)
+})
+
+test('what another instance has put in doubt meanwhile goes back, too: its owner knows that it was never sent', async () => {
+  const [id = '', other = ''] = await ledger.capture([{}, {}])
+  const lost = randomUUID()
+  const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
+  const inDoubt = claimed.map((each) => transition(each, { state: 'uncertain', error: 'died' }))
+  await ledger.work().settle(settlement({ transitions: inDoubt }))
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
+  expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
+  expect(await ledger.row(other)).toMatchObject({ state: 'uncertain' })
+  expect((await readSnapshot(ledger.pool)).submissions).toMatchObject({ queued: 1, sending: 0, uncertain: 1 })
+})
+
+test('what an operator has settled since, or was sent since, stays as it is', async () => {
+  const [id = ''] = await ledger.capture([{}])
+  const lost = randomUUID()
+  const [first] = await claimUpTo(1, lost)
+  const doubt = (each: Submission) =>
+    ledger.work().settle(settlement({ transitions: [transition(each, { state: 'uncertain', error: 'died' })] }))
+  await doubt(first as Submission)
+  await ledger.pool.query(`update outboxd.submission set state = 'queued', ended_at = null, due_at = now()`)
+  const [second] = await claimUpTo(1)
+  await doubt(second as Submission)
+  await unclaim(ledger.pool, lost, 'test')
+  expect(await ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 2 })
+})
+
+test('a transaction is over when it has ended, or when the server knows nothing of it', async () => {
+  const client = await ledger.pool.connect()
+  await client.query('begin')
+  const { rows } = await client.query<{ xid: string }>('select pg_current_xact_id()::text as xid')
+  const xid = rows[0]?.xid ?? ''
+  expect(await isOver(ledger.pool, xid)).toBe(false)
+  await client.query('commit')
+  client.release()
+  expect(await isOver(ledger.pool, xid)).toBe(true)
+  expect(await isOver(ledger.pool, '999999999999')).toBe(true)
 })

@@ -1,0 +1,80 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/demo/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../../src/store/migrate.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Rig, setup } from './rig.ts'
+
+/** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
+
+let server: EmbeddedPostgres
+let rig: Rig
+/** A session whose own COMMITs wait for nobody. */
+let operator: pg.Client
+beforeAll(async () => {
+  server = await startEmbeddedPostgres({ fsync: 'off' })
+  await migrateState(server.url)
+  await migrateOutbox(server.url, 'outbox')
+  rig = await setup({ idempotency: 'ignore' }, server.url)
+  operator = new pg.Client(server.url)
+  await operator.connect()
+  await operator.query('set synchronous_commit = local')
+})
+afterAll(async () => {
+  await operator.end()
+  await rig[Symbol.asyncDispose]()
+  await server.stop()
+})
+
+async function loseStandby(): Promise<void> {
+  await operator.query(`alter system set synchronous_standby_names = 'gone'`)
+  await operator.query('select pg_reload_conf()')
+  onTestFinished(giveStandbyUp)
+}
+
+async function giveStandbyUp(): Promise<void> {
+  await operator.query('alter system reset synchronous_standby_names')
+  await operator.query('select pg_reload_conf()')
+}
+
+/** Records that are captured and wait for nothing but the end of a pause. */
+async function captured(markers: string[]): Promise<void> {
+  await rig.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  for (const marker of markers) await rig.insert(marker)
+  for (const marker of markers)
+    await until(
+      () => rig.fate(marker),
+      ({ status, state }) => status === 'queued' && state === 'queued',
+    )
+}
+
+async function statusSays(): Promise<string> {
+  const context = testContext(rig.env)
+  await status(context, {})
+  return context.printed()
+}
+
+test('a claim whose COMMIT hangs for longer than it is waited for is given back when it comes true', async () => {
+  await rig.start()
+  await rig.start()
+  await rig.insert('before-')
+  await rig.becomes('before-', 'completed')
+  const markers = ['hanging-0-', 'hanging-1-', 'hanging-2-']
+  await captured(markers)
+  await loseStandby()
+  await operator.query('delete from outboxd.pause')
+  // The second is made when the first has been given up, which is after 25 s.
+  const says = await until(statusSays, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
+  expect(says).toContain('does not answer a COMMIT')
+  expect(says).not.toContain('All is well')
+  await giveStandbyUp()
+  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed', 'uncertain')))
+  for (const fate of fates) {
+    expect(fate).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(fate.steps).not.toContain('sending uncertain')
+  }
+  expect(fates.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
+  await until(statusSays, (text) => text.startsWith('All is well'))
+}, 180_000)
