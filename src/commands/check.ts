@@ -32,7 +32,8 @@ export function describeCheck(command: Command): Command {
       `
 Looks at the configuration, both databases, the mapping files, asks for a token, and asks the service for a transaction that
 does not exist. That is two requests, paid for from the budget; where the ledger
-cannot be read they are not made, unless with --ask-anyway. Changes nothing.
+cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
+a transaction that is taken back: so triggers and constraints of the table are heard. Changes nothing.
 The exit code is 1 where something is wrong, and 2 where the configuration is.`,
     )
 }

@@ -4,8 +4,10 @@ import { assertMigrated } from '../store/migrate.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
 import { readMissingLimits, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
+import type { RowTrial } from '../store/outbox/tryRow.ts'
 import type { Finding } from './check.ts'
 import { openStoreOf } from './operate.ts'
+import { counted } from './table.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
@@ -50,7 +52,8 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding> {
     table === null || table.wakes
       ? ''
       : '; without the trigger that wakes the daemon, rows wait for the next sweep (outboxd migrate --outbox creates it)'
-  return { what: 'outbox', isOk: true, words: `PostgreSQL ${version}, ${await readOutbox(config)}${wakes}` }
+  const { isOk, words } = await readOutbox(config)
+  return { what: 'outbox', isOk, words: isOk ? `PostgreSQL ${version}, ${words}${wakes}` : words }
 }
 
 function limitWords(statements: readonly string[]): string {
@@ -74,16 +77,41 @@ function tableProblems(name: string, { exists, columns }: OutboxTableState): str
   ].filter((problem) => problem !== false)
 }
 
-/** Reads it the way the daemon does, where the ledger is there. */
-async function readOutbox(config: StoreConfig): Promise<string> {
+/** Reads it and tries what is written to it, the way the daemon does, where the ledger is there. */
+async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | 'words'>> {
   let store: OperatorStore
   try {
     store = await openStoreOf(config)
   } catch {
-    return 'the table is there' // the ledger's own finding says what is wrong with it
+    return { isOk: true, words: 'the table is there' } // the ledger's own finding says what is wrong with it
   }
   await using open = store
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
-  return `${waiting} rows wait`
+  const { isOk, words } = trialWords(await open.outbox.tryRow())
+  return { isOk, words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}` : words }
+}
+
+/** What the trial of a row shows. */
+function trialWords(trial: RowTrial): Pick<Finding, 'isOk' | 'words'> {
+  switch (trial.kind) {
+    case 'never-written':
+      return { isOk: true, words: 'nothing is written to the table' }
+    case 'no-row':
+      return {
+        isOk: true,
+        words: trial.waits
+          ? 'what we write was not tried: each row that waits is locked just now'
+          : 'what we write was not tried: there is no row that waits',
+      }
+    case 'tried': {
+      const { outboxId, refusals } = trial
+      if (refusals.length === 0)
+        return { isOk: true, words: `row ${outboxId} was told each state for a trial, and is as it was` }
+      const words = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
+      return { isOk: false, words: [...words, 'all of the trial was taken back'].join('\n') }
+    }
+    default:
+      return trial satisfies never
+  }
 }

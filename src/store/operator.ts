@@ -35,7 +35,7 @@ export type ArrivalSettled =
  */
 export interface OperatorStore extends AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
-  outbox: Pick<Outbox, 'readRecord' | 'readNew' | 'backlog'>
+  outbox: Pick<Outbox, 'readRecord' | 'readNew' | 'tryRow' | 'backlog'>
   select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readDossier(id: string): Promise<Dossier | null>
@@ -122,6 +122,7 @@ export async function openOperatorStore(
     outbox: {
       readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
+      tryRow: () => onOutbox((erp) => erp.tryRow()),
       backlog: () => onOutbox((erp) => erp.backlog()),
     },
     select: (filter, limit) => selectSubmissions(pool, filter, limit),

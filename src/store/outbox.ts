@@ -21,6 +21,7 @@ import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable
 import { readPayloadText } from './outbox/payloadText.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
 import { tellRows } from './outbox/tellRows.ts'
+import { type RowTrial, tryRow } from './outbox/tryRow.ts'
 import { openWalk, type Walk } from './outbox/walk.ts'
 import { type WriteStatements, writeStatements } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
@@ -67,6 +68,8 @@ export interface Outbox {
    * @throws Error where nothing could be written, whatever the rows
    */
   report<R extends RowStatus>(read: () => Promise<R[]>): Promise<Telling<R>>
+  /** Tries on one row that waits what the daemon writes, and takes it back. */
+  tryRow(): Promise<RowTrial>
   backlog(): Promise<OutboxBacklog>
   /** Which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */
   identify(): Promise<OutboxIdentity>
@@ -204,6 +207,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       if (writing !== null) return tellRows({ pool, table, writing }, read)
       return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
     },
+    async tryRow() {
+      const { writing, sql } = await open()
+      return writing === null ? { kind: 'never-written' } : tryRow({ pool, writing, lock: sql.lockOne, any: sql.any })
+    },
     async backlog() {
       const { walk, sql } = await open()
       if (walk === null) {
@@ -218,7 +225,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 }
 
 interface OpenTable {
-  readonly sql: ClaimStatements & Record<'byId' | 'byIds' | 'waiting' | 'any' | 'backlog', string>
+  readonly sql: ClaimStatements & Record<'byId' | 'byIds' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
   readonly table: string
@@ -272,6 +279,7 @@ function readStatements(from: string, { waits, record, createdAt, idType, sort }
     byIds: `select ${record} from ${from} where ${id} = any($2::${idType}[]) and ${waits} order by ${order}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
+    lockOne: `select ${id}::text as "outboxId" from ${from} where ${waits} limit 1 for no key update of o skip locked`,
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
       from ${from} where ${waits}`,

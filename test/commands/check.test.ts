@@ -118,6 +118,19 @@ test('an outbox without our columns, or without the trigger, is noticed', async 
   expect(plain.printed).toContain('rows wait for the next sweep')
 })
 
+test('one row is told each state for a trial: what the table refuses is said, and taken back', async () => {
+  await scene.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  expect((await run()).printed).toMatch(
+    /ok {6} outbox: .*1 row waits; row \d+ was told each state for a trial, and is as it was/,
+  )
+  await scene.ledger.pool.query(`alter table outbox add constraint known check (status <> 'uncertain')`)
+  const { code, printed } = await run()
+  await scene.ledger.pool.query('alter table outbox drop constraint known')
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}outbox: row \d+ cannot be told that it is uncertain: SQLSTATE 23514: .*"known"/)
+  expect((await scene.ledger.pool.query('select status from outbox')).rows).toEqual([{ status: 'new' }])
+})
+
 test('a broken mapping file is shown with its place', async () => {
   const { code, printed } = await run({ MAPPINGS_DIR: mappingFiles({ 'bad.yaml': 'type: x\nendpont: data\n' }) })
   expect(code).toBe(1)

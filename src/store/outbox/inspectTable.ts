@@ -3,6 +3,7 @@ import type { Database } from '../database.ts'
 import { quoteIdentifier } from '../database.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
 import { findIdProblems } from './findIdProblems.ts'
+import { findPolicyProblems } from './findPolicyProblems.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
 /** What the catalog says of a column. */
@@ -61,6 +62,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
   if (problems.length === 0) {
     problems.push(...(await findIdProblems(db, qualified, table)))
     problems.push(...(await findFilterProblems(db, qualified, table)))
+    problems.push(...(await findPolicyProblems(db, qualified, table)))
   }
   if (problems.length === 0)
     return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)) }

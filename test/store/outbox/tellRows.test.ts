@@ -128,7 +128,8 @@ describe('an update that changes nothing is noticed', () => {
     const role = `clerk_${new URL(given.url).pathname.slice(6)}`
     await given.pool.query(`create role ${role} login; grant select, update on outbox to ${role};
       grant usage on schema outboxd to ${role}; grant select on outboxd.outbox to ${role};
-      alter table outbox enable row level security; create policy see on outbox for select using (true)`)
+      alter table outbox enable row level security; create policy see on outbox for select using (true);
+      create policy write on outbox for update using (id <> 1)`)
     onTestFinished(() => given.pool.query(`drop owned by ${role}; drop role ${role}`).then(() => {}))
     await given.pool.query(`alter database ${new URL(given.url).pathname.slice(1)} set role = '${role}'`)
     const { createPool } = await import('../../../src/store/database.ts')
