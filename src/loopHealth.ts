@@ -1,9 +1,9 @@
 import type { Readiness } from './observe/httpServer.ts'
 
-/** A loop that has failed for a while. */
+/** A loop that has failed for a while, or hangs. */
 export interface FailingLoop {
   loop: string
-  /** What it failed with last. */
+  /** What it failed with last, or that it hangs. */
   error: unknown
 }
 
@@ -12,7 +12,7 @@ export interface LoopHealth {
   started(loop: string): void
   succeeded(loop: string): void
   failed(loop: string, error: unknown): void
-  /** Those that fail again and again, or have for a while. */
+  /** Those that fail again and again, or have for a while, or do not come round any more. */
   failing(): FailingLoop[]
   live(): Readiness
   /** @param needed the loops without which no record gets on */
@@ -37,6 +37,10 @@ const failingToTellMs = 10_000
 export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
   const states = new Map<string, State>()
   const stateOf = (loop: string): State => states.get(loop) ?? fresh(nowMs())
+  const stuck = () =>
+    [...states]
+      .map(([loop, { lastRoundMs }]) => ({ loop, lastRoundMs }))
+      .filter(({ lastRoundMs }) => lastRoundMs < nowMs() - stuckMs)
   return {
     started: (loop) => void states.set(loop, fresh(nowMs())),
     succeeded: (loop) => void states.set(loop, { ...fresh(nowMs()), lastSuccessMs: nowMs() }),
@@ -50,17 +54,20 @@ export function createLoopHealth({ nowMs }: { nowMs(): number }): LoopHealth {
         error,
       })
     },
-    failing: () =>
-      [...states]
+    failing: () => [
+      ...[...states]
         .filter(
           ([, { failures, failingSinceMs }]) =>
             failures >= failuresToTell || (failures > 0 && nowMs() - failingSinceMs >= failingToTellMs),
         )
         .map(([loop, { error }]) => ({ loop, error })),
+      ...stuck().map(({ loop, lastRoundMs }) => ({
+        loop,
+        error: new Error(`it hangs: it last came round at ${isoTime(lastRoundMs)}`),
+      })),
+    ],
     live: () => ({
-      reasons: [...states]
-        .filter(([, { lastRoundMs }]) => lastRoundMs < nowMs() - stuckMs)
-        .map(([loop, { lastRoundMs }]) => `the loop ${loop} is stuck since ${isoTime(lastRoundMs)}`),
+      reasons: stuck().map(({ loop, lastRoundMs }) => `the loop ${loop} is stuck since ${isoTime(lastRoundMs)}`),
     }),
     ready: (needed) => ({
       reasons: needed

@@ -41,8 +41,10 @@ test('what is needed is ready once it has succeeded, and for 30 s more', () => {
 })
 
 test('a loop whose round does not end for two minutes is stuck; one that fails is alive', () => {
-  const { health, state } = setup()
+  const { health, state, failing } = setup()
+  expect(failing()).toEqual([])
   state.nowMs += 120_001
+  expect(failing()).toEqual(['capture'])
   expect(health.live().reasons).toEqual([expect.stringMatching(/^the loop capture is stuck since \d{4}-/)])
   health.failed('capture', error)
   expect(health.live().reasons).toEqual([])
