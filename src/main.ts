@@ -77,6 +77,10 @@ const commands: Record<string, (command: Command) => Promise<Command>> = {
     const { describeCheck, check } = await import('./commands/check.ts')
     return describeCheck(command).action((options) => finish(check(context, options)))
   },
+  async adopt(command) {
+    const { describeAdopt, adopt } = await import('./commands/adopt.ts')
+    return describeAdopt(command).action((options) => finish(adopt(context, options)))
+  },
   async map(command) {
     const { describeMap, map } = await import('./commands/map.ts')
     return describeMap(command).action((file, options) => finish(map(context, file, options)))

@@ -5,6 +5,7 @@ import { inspectOutboxTable, type OutboxTableState } from '../store/operator/ins
 import { readMissingLimits, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { RowTrial } from '../store/outbox/tryRow.ts'
+import { startWords } from './adopt.ts'
 import type { Finding } from './check.ts'
 import { openStoreOf } from './operate.ts'
 import { counted } from './table.ts'
@@ -89,7 +90,12 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
   const { isOk, words } = trialWords(await open.outbox.tryRow())
-  return { isOk, words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}` : words }
+  const start = startWords((await open.readServedOutbox()).start)
+  const also = start === null ? '' : `. ${start}`
+  return {
+    isOk,
+    words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,
+  }
 }
 
 /** What the trial of a row shows. */

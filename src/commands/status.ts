@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
 import type { StoreConfig } from '../config.ts'
 import { type Problem, type State, states } from '../record.ts'
+import type { StartPosition } from '../store/ledger/servedOutbox.ts'
 import type { Activity } from '../store/operator/readActivity.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { OutboxBacklog } from '../store/outbox.ts'
 import type { LedgerSnapshot } from '../store/snapshot.ts'
+import { startWords } from './adopt.ts'
 import type { CommandContext } from './context.ts'
 import { explain } from './explain.ts'
 import { type Headline, headlines } from './headline.ts'
@@ -49,14 +51,16 @@ interface Affairs extends LedgerSnapshot, Activity {
   oldestMs: number | null
   backlog: Backlog | null
   standing: Problem[]
+  start: StartPosition
   headlines: [Headline, ...Headline[]]
 }
 
 async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
-  const [ledger, activity, standing, outbox] = await Promise.all([
+  const [ledger, activity, standing, served, outbox] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
     store.readProblems(problemsMax),
+    store.readServedOutbox(),
     store.outbox.backlog().catch((error: unknown) => explain(error).words),
   ])
   const backlog = typeof outbox === 'string' ? null : outbox
@@ -73,6 +77,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
     outboxProblem: typeof outbox === 'string' ? outbox : null,
     oldestMs,
     standing,
+    start: served.start,
     backlog:
       waiting === null
         ? null
@@ -137,6 +142,7 @@ function describe(affairs: Affairs): string {
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
     ['backlog', backlogWords(backlog, affairs.pauses.length > 0)],
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
+    ...startRows(affairs),
     ...pauseRows(affairs),
     ...problemRows(affairs),
     ...instanceRows(affairs),
@@ -166,6 +172,11 @@ function backlogWords(backlog: Backlog | null, isPaused: boolean): string {
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
   const from = isPaused ? ' from when the pause ends' : ''
   return `through in about ${showDuration(backlog.durationMs)}${from}: an estimate, at the rate limit and ${polls} polls a record`
+}
+
+function startRows({ start }: Affairs): [string, string][] {
+  const words = startWords(start)
+  return words === null ? [] : [['start', words]]
 }
 
 function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {
@@ -233,6 +244,7 @@ function jsonOf(affairs: Affairs) {
       until: time(untilMs),
       detail,
     })),
+    start: affairs.start,
     problems: affairs.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
       kind,
       subject,

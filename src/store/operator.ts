@@ -5,8 +5,10 @@ import * as budget from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
+import { readServedOutbox, type ServedOutbox } from './ledger/servedOutbox.ts'
 import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from './ledger/transactionIds.ts'
 import { assertMigrated } from './migrate.ts'
+import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from './operator/adoptOutbox.ts'
 import { discardSubmissions } from './operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from './operator/findSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from './operator/pauses.ts'
@@ -35,7 +37,7 @@ export type ArrivalSettled =
  */
 export interface OperatorStore extends AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
-  outbox: Pick<Outbox, 'readRecord' | 'readNew' | 'tryRow' | 'backlog'>
+  outbox: Pick<Outbox, 'readRecord' | 'readNew' | 'tryRow' | 'backlog' | 'identify' | 'findNow' | 'tryStart'>
   select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readDossier(id: string): Promise<Dossier | null>
@@ -55,6 +57,10 @@ export interface OperatorStore extends AsyncDisposable {
   shortenPauses(): Promise<PauseReason[]>
   readSnapshot(): Promise<LedgerSnapshot>
   readActivity(): Promise<Activity>
+  /** The outbox that the ledger belongs to. */
+  readServedOutbox(): Promise<ServedOutbox>
+  readUnderWay(): Promise<UnderWay>
+  adopt(adoption: Adoption): Promise<void>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
 }
@@ -124,6 +130,9 @@ export async function openOperatorStore(
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
       backlog: () => onOutbox((erp) => erp.backlog()),
+      identify: () => onOutbox((erp) => erp.identify()),
+      findNow: () => onOutbox((erp) => erp.findNow()),
+      tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),
     },
     select: (filter, limit) => selectSubmissions(pool, filter, limit),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
@@ -169,6 +178,9 @@ export async function openOperatorStore(
     shortenPauses: () => shortenPauses(pool),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool),
+    readServedOutbox: () => readServedOutbox(pool),
+    readUnderWay: () => readUnderWay(pool),
+    adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
   }

@@ -11,8 +11,10 @@ import {
   type OutboxIdentity,
   readServedOutbox,
   type ServedOutbox,
+  type StartPosition,
 } from './ledger/servedOutbox.ts'
 import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
+import { findNow } from './outbox/findNow.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, type TableShape } from './outbox/inspectTable.ts'
 import { openMemory } from './outbox/memory.ts'
@@ -79,6 +81,10 @@ export interface Outbox {
    * @throws OutboxTableUnusable, ForeignOutbox
    */
   adopt(who: string): Promise<void>
+  /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */
+  findNow(): Promise<StartPosition>
+  /** Sees that a start position fits the table. @throws Error in the database's words, OutboxTableUnusable */
+  tryStart(start: StartPosition): Promise<void>
   /** The channel that announces new rows; null where the table has no such trigger. */
   readonly channel: string | null
 }
@@ -152,6 +158,14 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return (await inspect()).identity
     },
     adopt,
+    async findNow() {
+      return findNow(pool, described, (await inspect()).shape)
+    },
+    async tryStart(start) {
+      const { shape } = await inspect()
+      const { waits } = rowExpressions(described, shape, start)
+      await pool.query(`explain select from ${shape.qualified} o where ${waits}`)
+    },
     async claim(limit, exceptKeys, exceptIds = []) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
       const from = await open()

@@ -1,0 +1,105 @@
+import type { Command } from 'commander'
+import { systemClock } from '../clock.ts'
+import { nameOutbox, type StartPosition } from '../store/ledger/servedOutbox.ts'
+import type { Adoption, UnderWay } from '../store/operator/adoptOutbox.ts'
+import { confirm } from './confirm.ts'
+import type { CommandContext } from './context.ts'
+import { exit, misused, operate } from './operate.ts'
+import { counted } from './table.ts'
+import { isoTime, parseMoment } from './time.ts'
+
+export interface AdoptOptions {
+  same?: boolean
+  new?: boolean
+  start?: string
+  yes?: boolean
+}
+
+export function describeAdopt(command: Command): Command {
+  return command
+    .description('say which outbox table the ledger belongs to, and from which row on')
+    .option('--same', 'the configured table has the rows that the ledger knows: it was renamed or moved')
+    .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
+    .option('--start <position>', 'rows before it are none of ours: now, id:N, or since:D (2026-11-01, 2h)')
+    .option('--yes', 'do not ask')
+    .addHelpText(
+      'after',
+      `
+A ledger serves one outbox table, known by its database, its name and its id column; where the configuration names
+another one, nothing is captured until this says what is meant. Where the ledger knows no table yet, --start alone will do:
+give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
+
+Examples:
+  outboxd adopt --start now              from the rows on that are written from now on
+  outboxd adopt --new --yes              the table was emptied, and its ids began anew
+  outboxd adopt --same                   OUTBOX_TABLE was renamed`,
+    )
+}
+
+type Start = 'now' | StartPosition | null
+
+/** Says which outbox the ledger belongs to. @returns 4 where nobody confirmed, 1 where the position does not fit the table */
+export async function adopt(context: CommandContext, options: AdoptOptions): Promise<number> {
+  const start = readStart(options.start)
+  const problems = [
+    start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
+    options.same && options.new ? 'give --same or --new, not both' : null,
+    !options.same && !options.new && start === null ? 'give --same, --new or --start' : null,
+  ].filter((problem) => problem !== null)
+  if (problems.length > 0 || start === undefined) return misused(context, problems)
+  return operate(context, async (store) => {
+    const served = await store.readServedOutbox()
+    const identity = await store.outbox.identify()
+    const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
+    if (!isServed && !options.same && !options.new) {
+      const its = served.identity === null ? '' : nameOutbox(served.identity)
+      return misused(context, [
+        `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
+      ])
+    }
+    const position = start === 'now' ? await store.outbox.findNow() : start
+    if (position !== null) await store.outbox.tryStart(position)
+    const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
+    const underWay = await store.readUnderWay()
+    context.stderr.write(preview(adoption, underWay))
+    if (!options.yes) {
+      const answer = await confirm(context, 'Is that so?')
+      if (answer === 'no-terminal')
+        context.stderr.write('outboxd: nobody was asked, as this is no terminal: --yes confirms\n')
+      if (answer !== 'yes') return exit.unconfirmed
+    }
+    await store.adopt(adoption)
+    context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
+    return exit.done
+  })
+}
+
+/** @returns undefined where it cannot be read */
+function readStart(text: string | undefined): Start | undefined {
+  if (text === undefined) return null
+  if (text === 'now') return 'now'
+  const [, kind, value = ''] = /^(id|since):(.+)$/.exec(text) ?? []
+  if (kind === 'id') return { id: value, at: null }
+  const atMs = kind === 'since' ? parseMoment(value, systemClock.nowMs()) : null
+  return atMs === null ? undefined : { id: null, at: isoTime(atMs) }
+}
+
+function preview({ identity, rows, start }: Adoption, { submissions, reports }: UnderWay): string {
+  const lines = [
+    `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
+    rows === 'new'
+      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
+      : 'Its rows are those that the ledger knows.',
+    startWords(start),
+    rows === 'new' && submissions + reports > 0
+      ? `Of the former outbox ${counted(submissions, 'record')} are under way and go on; neither these nor ${counted(reports, 'outcome')} that are due will be written to any row.`
+      : null,
+  ]
+  return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')
+}
+
+export function startWords(start: StartPosition | null): string | null {
+  if (start?.id != null) return `Rows with an id below ${start.id} are none of ours.`
+  if (start?.at != null) return `Rows recorded before ${start.at} are none of ours.`
+  return null
+}

@@ -1,0 +1,56 @@
+import type { Database } from '../database.ts'
+import { type OutboxIdentity, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+
+/** What an operator says of the outbox table that is configured. */
+export interface Adoption {
+  identity: OutboxIdentity
+  /** `same`: its rows are those that the ledger knows. `new`: they are others, and an id that is known says nothing. */
+  rows: 'same' | 'new'
+  /** Where it begins to be ours; null leaves that as it is. */
+  start: StartPosition | null
+}
+
+/** What is under way for rows of the outbox that the ledger serves. */
+export interface UnderWay {
+  submissions: number
+  /** Outcomes that its rows have yet to be told, and will not be told once another outbox is served. */
+  reports: number
+}
+
+export async function readUnderWay(db: Database): Promise<UnderWay> {
+  const { rows } = await db.query<UnderWay>(
+    `select (select count(*)::int from outboxd.submission
+        where state in ('queued', 'sending', 'accepted') and outbox = outboxd.current_outbox()) as submissions,
+       (select count(*)::int from outboxd.submission
+        where report_due and outbox = outboxd.current_outbox()) as reports`,
+  )
+  return rows[0] as UnderWay
+}
+
+/**
+ * Says which outbox the ledger belongs to from now on. Waits for whoever captures: all instances see it before they take
+ * another row. In a transaction.
+ */
+export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, who: string): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(7161)')
+  const former = (await readServedOutbox(db)).start
+  if (rows === 'new') {
+    await db.query(
+      'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
+    )
+    await db.query('update outboxd.outbox set is_current = false where is_current')
+    await db.query('insert into outboxd.outbox default values')
+  }
+  const { id, at } = start ?? (rows === 'new' ? { id: null, at: null } : former)
+  await db.query(
+    `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, start_id = $4, start_at = $5,
+       said_by = $6, compared_at = null where is_current`,
+    [identity.database, identity.table, identity.idColumn, id, at, who],
+  )
+  // What was said of rows was said of the former outbox; what still holds is seen again.
+  await db.query(
+    `delete from outboxd.problem where kind = 'foreign_outbox' or ($1 and kind in ('row_conflict', 'ledger_behind',
+    'row_skipped', 'report_refused', 'report_locked', 'mark_ineffective'))`,
+    [rows === 'new'],
+  )
+}

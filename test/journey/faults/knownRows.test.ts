@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import { adopt } from '../../../src/commands/adopt.ts'
+import { check } from '../../../src/commands/check.ts'
+import { status } from '../../../src/commands/status.ts'
+import { readSnapshot } from '../../../src/store/snapshot.ts'
+import { testContext } from '../../support/context.ts'
+import { type Installation, install } from '../installation.ts'
+
+/** Which rows are ours, and which row an id names: a table that begins anew, another table, a history that is none of ours. */
+
+const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
+const payload = (field2: string) =>
+  `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
+const insert = ({ pool }: Installation, field2: string) =>
+  pool.query(`insert into outbox (type, payload) values ('data', '${payload(field2)}')`)
+const rows = async ({ pool }: Installation) =>
+  (
+    await pool.query<{ said: string }>(
+      `select id || ' ' || (payload ->> 'field2') || ' ' || status as said from outbox order by id`,
+    )
+  ).rows.map(({ said }) => said)
+const until = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
+const contextOf = ({ url }: Installation, env = {}) => testContext({ DATABASE_URL: url, ...env })
+
+async function statusOf(installation: Installation, env = {}): Promise<string> {
+  const context = contextOf(installation, env)
+  await status(context, {})
+  return context.printed() + context.said()
+}
+
+test('a table that was emptied and begins anew: its rows are told nothing and named, until an operator says that they are new', async () => {
+  const given = await install(mapping)
+  await insert(given, 'first')
+  await given.startInstance()
+  await until(async () => expect(await rows(given)).toEqual(['1 first completed']))
+  await given.pool.query('truncate outbox restart identity')
+  await insert(given, 'second')
+  await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
+  expect(await rows(given)).toEqual(['1 second new'])
+  const said = await statusOf(given)
+  expect(said).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
+  expect(said).not.toContain('All is well')
+
+  expect(await adopt(contextOf(given), { new: true })).toBe(4)
+  expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
+  await until(async () => expect(await rows(given)).toEqual(['1 second completed']))
+  expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])
+  expect(await statusOf(given)).toContain('All is well')
+})
+
+test('a daemon that names another table is refused at the start, and check and status say it', async () => {
+  const given = await install(mapping)
+  await given.startInstance()
+  await given.pool.query('create table other (like outbox including all)')
+  await expect(given.startInstance({ OUTBOX_TABLE: 'other' })).rejects.toThrow(
+    'the ledger belongs to the outbox public.outbox of the database',
+  )
+  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
+  expect(await statusOf(given)).toContain('A daemon is configured for another outbox table than the ledger belongs to')
+  const context = contextOf(given, { OUTBOX_TABLE: 'other' })
+  expect(await check(context, {})).not.toBe(0)
+  expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
+  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
+  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
+  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  await given.startInstance({ OUTBOX_TABLE: 'other' })
+})
+
+test.each([
+  ['now', 'Rows with an id below 3 are none of ours.'],
+  ['id:3', 'Rows with an id below 3 are none of ours.'],
+  ['since:2026-01-01', 'Rows recorded before 2026-01-01'],
+])('a history is left alone by the start position %s, which holds for all instances', async (start, words) => {
+  const given = await install(mapping)
+  await insert(given, 'old')
+  await insert(given, 'older')
+  await given.pool.query(`update outbox set created_at = '2025-12-31'`)
+  expect(await adopt(contextOf(given), { start, yes: true })).toBe(0)
+  await given.startInstance()
+  await given.startInstance()
+  await insert(given, 'fresh')
+  await until(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
+  const said = await statusOf(given)
+  expect(said).toContain(words)
+  expect(said).toContain('0 in the outbox')
+  expect(said).toContain('All is well')
+})
+
+test('a start position that does not fit the table is refused', async () => {
+  const given = await install(mapping)
+  await expect(adopt(contextOf(given), { start: 'id:x', yes: true })).rejects.toThrow('invalid input syntax')
+  expect(await adopt(contextOf(given), { start: 'soon' })).toBe(2)
+})
