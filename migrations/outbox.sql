@@ -1,5 +1,5 @@
 -- The outbox table of design.md section 10, created by `outboxd migrate --outbox`.
--- :table, :trigger and :index are put in, quoted, from OUTBOX_TABLE. Safe to run again.
+-- :table and :index are put in, quoted, from OUTBOX_TABLE. Safe to run again.
 create table if not exists :table (
   id             bigint generated always as identity primary key,
   type           text not null,
@@ -13,12 +13,11 @@ create table if not exists :table (
   error          text,
   updated_at     timestamptz
 );
-create index if not exists :index on :table (id) where status = 'new';
-
--- Wakes the daemon as the inserting transaction commits; without it a row waits for the next sweep.
-create or replace function outboxd_wake() returns trigger language plpgsql as $$
+do $$
 begin
-  perform pg_notify('outboxd_outbox', '');
-  return null;
-end $$;
-create or replace trigger :trigger after insert on :table for each statement execute function outboxd_wake()
+  -- To create an index takes a lock, also where it turns out to be there.
+  if not exists (select from pg_index i join pg_class c on c.oid = i.indexrelid
+      where i.indrelid = to_regclass(:tableName) and c.relname = (parse_ident(:indexName))[1]::name) then
+    create index if not exists :index on :table (id) where status = 'new';
+  end if;
+end $$

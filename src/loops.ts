@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { captureOnce } from './capture/capture.ts'
 import { captureProblems } from './capture/captureProblems.ts'
+import { createSleep } from './capture/sleep.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -82,7 +83,14 @@ export function startLoops(deps: LoopsDeps): Loops {
   const dispatch = loop('dispatch', sending.runOnce)
   sending.onRoom(dispatch.wake)
 
-  const capture = loop('capture', async () => {
+  const sleep = createSleep({
+    ...store.sleepMark,
+    hasNew: store.outbox.hasNew,
+    wake: () => capture.wake(),
+    elapsedMs: clock.stopwatch(),
+  })
+  const capture: Loop = loop('capture', async () => {
+    let took = 0
     const more = await captureOnce({
       windowMost: config.captureWindow,
       hasNew: store.outbox.hasNew,
@@ -92,6 +100,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       newId: uuidv7,
       newKey: randomUUID,
       kept(count) {
+        took += count
         witness.captured(count)
         dispatch.wake()
       },
@@ -100,6 +109,8 @@ export function startLoops(deps: LoopsDeps): Loops {
         report.wake()
       },
     })
+    if (more) sleep.stayAwake()
+    else await sleep.fallAsleep(took)
     return more ? 0 : captureIdleMs
   })
 

@@ -9,6 +9,7 @@ import { startWords } from './adopt.ts'
 import type { Finding } from './check.ts'
 import { openStoreOf } from './operate.ts'
 import { counted } from './table.ts'
+import { wakeWords } from './wakeWords.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
@@ -49,10 +50,7 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding> {
     ...(limits.length > 0 ? [limitWords(limits)] : []),
   ]
   if (problems.length > 0) return { what: 'outbox', isOk: false, words: problems.join('\n') }
-  const wakes =
-    table === null || table.wakes
-      ? ''
-      : '; without the trigger that wakes the daemon, rows wait for the next sweep (outboxd migrate --outbox creates it)'
+  const wakes = table === null ? '' : `; ${wakeWords(table)}`
   const { isOk, words } = await readOutbox(config)
   return { what: 'outbox', isOk, words: isOk ? `PostgreSQL ${version}, ${words}${wakes}` : words }
 }

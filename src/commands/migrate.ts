@@ -2,22 +2,33 @@ import type { Command } from 'commander'
 import { readStoreConfig } from '../config.ts'
 import { migrateOutbox, migrateState } from '../store/migrate.ts'
 import type { CommandContext } from './context.ts'
+import { wakeWords } from './wakeWords.ts'
 
 export function describeMigrate(command: Command): Command {
   return command
     .description('create or upgrade our schemas, outboxd and pgboss; with --outbox also the outbox table')
     .option('--outbox', 'also create the outbox table, with the trigger that wakes the daemon')
+    .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
+    .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
     .addHelpText('after', '\nSafe to run again, and from two processes at once: the second waits for the first.')
 }
 
-export async function migrate(context: CommandContext, options: { outbox?: boolean }): Promise<number> {
+export interface MigrateOptions {
+  outbox?: boolean
+  /** Neither --wake nor --no-wake: as it suits the server. */
+  wake?: boolean
+}
+
+export async function migrate(context: CommandContext, options: MigrateOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   const applied = await migrateState(config.stateDatabaseUrl)
   for (const name of applied) context.stderr.write(`applied ${name}\n`)
   if (applied.length === 0) context.stderr.write('the schemas outboxd and pgboss are up to date\n')
   if (options.outbox) {
-    await migrateOutbox(config.databaseUrl, config.outboxTable)
-    context.stderr.write(`the outbox table ${config.outboxTable} is there\n`)
+    const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, options.wake ?? null)
+    context.stderr.write(
+      `the outbox table ${config.outboxTable} is there; ${wakeWords({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}\n`,
+    )
   }
   return 0
 }

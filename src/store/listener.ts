@@ -1,12 +1,30 @@
 import pg from 'pg'
 
 export interface Listener {
+  /** Says to the trigger on the outbox that we sleep, so that it notifies us. Tells what came of it within seconds. */
+  mark(): Promise<Mark>
+  /** Whether we say so now; a notice ends it. */
+  isMarked(): boolean
+  /** Says that we are awake and look by ourselves. */
+  unmark(): void
   close(): Promise<void>
 }
+
+export type Mark =
+  /** Whoever inserts from now on notifies us; whoever inserted before has committed or rolled back, so look once more. */
+  | 'marked'
+  /** Another daemon sleeps: the notices that it gets come to us as well. */
+  | 'another'
+  /** Transactions are under way that inserted rows and will not notify. */
+  | 'writers'
+  /** Nothing can be said now: no connection, or one through a pooler, where sessions are not ours. */
+  | 'unavailable'
 
 export interface ListenerDeps {
   url: string
   channel: string
+  /** The outbox table, quoted, whose trigger asks whether we sleep. */
+  table: string
   onNotice(): void
   /** The connection broke; it will be opened again. */
   onError(error: Error): void
@@ -16,19 +34,38 @@ const reconnectMs = 2_000
 const lookEveryMs = 10_000
 const answerMs = 5_000 // no statement_timeout beside it: a pooler refuses that as a session begins
 
+/** The advisory lock of migrations/outbox_wake.sql: this number, and the table's. */
+const lockClass = 1_869_968_482
+
+/** A dead peer's session would be woken for ever, at the price of every NOTIFY: the server notices it in 25 s. */
+const session = `select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
+  set_config('tcp_keepalives_count', '3', false), pg_backend_pid() as pid`
+
+const markStatement = `select case
+    when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
+    when exists (select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock' and granted
+      and database = (select oid from pg_database where datname = current_database())
+      and classid = $1::oid and objid = to_regclass($2)::oid and objsubid = 2) then 'another'
+    when to_regclass($2) is null then 'unavailable'
+    else 'writers' end as mark`
+
 /**
  * Listens to a channel for as long as it is open, connecting again after every break, and where the server became
  * read-only: what is written now is written, and announced, elsewhere. Notices can be missed: whoever listens must also
  * look by itself now and then.
  */
-export function openListener({ url, channel, onNotice, onError }: ListenerDeps): Listener {
+export function openListener({ url, channel, table, onNotice, onError }: ListenerDeps): Listener {
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
   let looking: NodeJS.Timeout | undefined
+  let isReady = false
+  let isMarked = false
 
   function again(error: Error) {
     if (closed || timer) return
+    isReady = false
+    isMarked = false
     onError(error)
     clearInterval(looking)
     hangUp(client)
@@ -36,6 +73,12 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
       timer = undefined
       void connect()
     }, reconnectMs)
+  }
+
+  function unmark() {
+    if (!isMarked) return
+    isMarked = false
+    client?.query('select pg_advisory_unlock_all()').catch(again)
   }
 
   async function connect() {
@@ -49,10 +92,16 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
     client = next
     next.on('error', again)
     next.on('end', () => again(new Error('the connection that listens was ended')))
-    next.on('notification', onNotice)
+    next.on('notification', () => {
+      unmark()
+      onNotice()
+    })
     try {
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
+      const { rows } = await next.query<{ pid: number }>(session)
+      // A pooler gives us a key of its own: a lock would be taken in a session that others use too.
+      isReady = rows[0]?.pid === (next as { processID?: number }).processID
       onNotice() // what came while nobody listened
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
@@ -68,6 +117,22 @@ export function openListener({ url, channel, onNotice, onError }: ListenerDeps):
 
   void connect()
   return {
+    async mark() {
+      const asked = client
+      if (!isReady || closed || asked === undefined) return 'unavailable'
+      try {
+        const { rows } = await asked.query<{ mark: Mark }>(markStatement, [lockClass, table])
+        const mark = rows[0]?.mark ?? 'unavailable'
+        if (asked !== client) return 'unavailable'
+        isMarked ||= mark === 'marked'
+        return mark
+      } catch (error) {
+        again(error as Error)
+        return 'unavailable'
+      }
+    },
+    isMarked: () => isMarked,
+    unmark,
     async close() {
       closed = true
       clearTimeout(timer)

@@ -48,19 +48,53 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
+/** What holds in the ERP's database after `migrate --outbox`. */
+export interface OutboxMigrated {
+  /** Whether inserts wake the daemon. */
+  wakes: boolean
+  /** The server's max_prepared_transactions: above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  preparedMax: number
+}
+
 /**
- * Creates the outbox table of design.md section 10 where it does not exist, with the trigger that wakes the daemon.
+ * Creates the outbox table of design.md section 10 where it does not exist, with the trigger that wakes the daemon or
+ * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
  *
  * @param outboxTable name, or schema.name
+ * @param wake whether the trigger is wanted; null: where no transaction can be prepared
  */
-export async function migrateOutbox(databaseUrl: string, outboxTable: string): Promise<void> {
-  const template = await readFile(join(migrationsDir, 'outbox.sql'), 'utf8')
-  const { qualified, trigger, index } = outboxTableName(outboxTable)
-  const sql = template.replaceAll(':table', qualified).replaceAll(':trigger', trigger).replaceAll(':index', index)
-  await impatiently('DATABASE_URL', databaseUrl, async (client) => {
+export async function migrateOutbox(
+  databaseUrl: string,
+  outboxTable: string,
+  wake: boolean | null = null,
+): Promise<OutboxMigrated> {
+  return impatiently('DATABASE_URL', databaseUrl, async (client) => {
+    const { rows } = await client.query<{ max: number }>(
+      `select current_setting('max_prepared_transactions')::int as max`,
+    )
+    const preparedMax = rows[0]?.max ?? 0
+    const wakes = wake ?? preparedMax === 0
     // One statement string is one transaction; the lock makes a second process wait instead of collide.
-    await client.query(`begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox')); ${sql}; commit`)
+    await client.query(
+      `begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
+       ${await outboxStatements(outboxTable, wakes)}; commit`,
+    )
+    return { wakes, preparedMax }
   })
+}
+
+async function outboxStatements(outboxTable: string, wakes: boolean): Promise<string> {
+  const { qualified, trigger, index } = outboxTableName(outboxTable)
+  const files = ['outbox.sql', wakes ? 'outbox_wake.sql' : 'outbox_no_wake.sql']
+  const texts = await Promise.all(files.map((file) => readFile(join(migrationsDir, file), 'utf8')))
+  const names: Record<string, string> = {
+    table: qualified,
+    trigger,
+    index,
+    tableName: pg.escapeLiteral(qualified),
+    indexName: pg.escapeLiteral(index),
+  }
+  return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
 
 /** Everybody who comes after a change of a table that waits for a lock waits behind it. */

@@ -16,7 +16,7 @@ import {
 import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
 import { openHorizon } from './outbox/horizon.ts'
-import { inspectTable, type TableShape } from './outbox/inspectTable.ts'
+import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
 import { openMemory } from './outbox/memory.ts'
 import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
@@ -87,6 +87,8 @@ export interface Outbox {
   tryStart(start: StartPosition): Promise<void>
   /** The channel that announces new rows; null where the table has no such trigger. */
   readonly channel: string | null
+  /** The table's name, quoted, with its schema where one was named. */
+  readonly qualified: string
 }
 
 /**
@@ -154,6 +156,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 
   return {
     channel: described.channel,
+    qualified: qualifiedName(described),
     async identify() {
       return (await inspect()).identity
     },

@@ -52,6 +52,8 @@ export interface Store {
   agreeOnSettings(): Promise<Agreed>
   /** Announces new outbox rows until the store is closed. */
   listen(onNotice: () => void): void
+  /** Says to those who insert rows whether we sleep, so that they need not announce what we find anyway. */
+  sleepMark: Pick<Listener, 'mark' | 'isMarked' | 'unmark'>
   close(): Promise<void>
 }
 
@@ -109,7 +111,7 @@ export async function openStore({
     onIdleError: onError,
   })
   const pulse = openPulse(config.stateDatabaseUrl, instance, onError)
-  const listeners: Listener[] = []
+  let listener: Listener | undefined
   const agreeOnSettings = () =>
     agreeOnBudget(pool, {
       instanceId: instance.id,
@@ -172,8 +174,13 @@ export async function openStore({
       compactCounts: () => compactCounts(pool),
       takeOperatorActs,
       listen(onNotice) {
-        const { channel } = outbox
-        if (channel !== null) listeners.push(openListener({ url: config.databaseUrl, channel, onNotice, onError }))
+        const { channel, qualified: table } = outbox
+        if (channel !== null) listener ??= openListener({ url: config.databaseUrl, channel, table, onNotice, onError })
+      },
+      sleepMark: {
+        mark: async () => (await listener?.mark()) ?? 'unavailable',
+        isMarked: () => listener?.isMarked() ?? false,
+        unmark: () => listener?.unmark(),
       },
       agreeOnSettings,
       async close() {
@@ -181,13 +188,7 @@ export async function openStore({
           withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent
           setTimeout(goodbyeMs, undefined, { ref: false }),
         ])
-        const ends = [
-          ...listeners.map((listener) => listener.close()),
-          queue.close(),
-          pulse.close(),
-          pool.end(),
-          outboxPool.end(),
-        ]
+        const ends = [listener?.close(), queue.close(), pulse.close(), pool.end(), outboxPool.end()]
         await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
       },
     }

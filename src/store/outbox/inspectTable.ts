@@ -30,9 +30,14 @@ export class OutboxTableUnusable extends Error {
   override name = 'OutboxTableUnusable'
 }
 
+/** The table's name, quoted, with its schema where one was named. */
+export function qualifiedName({ schema, table }: OutboxTable): string {
+  return [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
+}
+
 /** Looks the table up in the catalog. @throws OutboxTableUnusable where it cannot be read as described */
 export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<TableShape> {
-  const qualified = [...(table.schema === null ? [] : [table.schema]), table.table].map(quoteIdentifier).join('.')
+  const qualified = qualifiedName(table)
   const { rows } = await db.query<Column & { name: string; kind: string }>(
     `select a.attname as name, c.relkind as kind, format_type(base.type, -1) as type,
        format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",

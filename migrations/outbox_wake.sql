@@ -1,0 +1,20 @@
+-- Wakes the daemon as the inserting transaction commits; without it a row waits for the next sweep, a second at most.
+-- :table and :trigger are put in, quoted, from OUTBOX_TABLE. Safe to run again; a trigger that is there needs no lock.
+--
+-- Every NOTIFY takes one lock of the whole cluster as it commits, so it is sent only where somebody sleeps: a daemon that sleeps
+-- holds this lock exclusively. Where it is not held we share it until our transaction ends, and the daemon cannot fall
+-- asleep before: it looks once more afterwards, and sees our rows. Nobody waits for it, and nobody needs rights for it.
+-- The first number stands for outboxd ('outb'), the second for the table; src/store/listener.ts has the other side.
+create or replace function outboxd_wake() returns trigger language plpgsql as $$
+begin
+  if not pg_catalog.pg_try_advisory_xact_lock_shared(1869968482, tg_relid::int) then
+    perform pg_catalog.pg_notify('outboxd_outbox', '');
+  end if;
+  return null;
+end $$;
+do $$
+begin
+  if not exists (select from pg_trigger where tgrelid = to_regclass(:tableName) and tgfoid = 'outboxd_wake'::regproc) then
+    create or replace trigger :trigger after insert on :table for each statement execute function outboxd_wake();
+  end if;
+end $$

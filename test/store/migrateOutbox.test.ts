@@ -1,0 +1,116 @@
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { migrate } from '../../src/commands/migrate.ts'
+import { wakeWords } from '../../src/commands/wakeWords.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/demo/embeddedPostgres.ts'
+import { openListener } from '../../src/store/listener.ts'
+import { migrateOutbox } from '../../src/store/migrate.ts'
+import { inspectOutboxTable } from '../../src/store/operator/inspectOutboxTable.ts'
+import { testContext } from '../support/context.ts'
+import { until } from '../support/until.ts'
+
+/** A server on which the ERP may use two-phase commit. */
+describe('where max_prepared_transactions is above 0', () => {
+  let server: EmbeddedPostgres
+  let client: pg.Client
+  beforeAll(async () => {
+    server = await startEmbeddedPostgres({ max_prepared_transactions: '5', fsync: 'off' })
+    client = new pg.Client(server.url)
+    await client.connect()
+  })
+  afterAll(async () => {
+    await client?.end()
+    await server?.stop()
+  })
+  beforeEach(() => client.query('drop table if exists outbox cascade'))
+
+  const prepare = async () => {
+    await client.query(`begin; insert into outbox (type, payload) values ('data', '{}')`)
+    try {
+      await client.query(`prepare transaction 'one'`)
+      await client.query(`commit prepared 'one'`)
+    } catch (error) {
+      await client.query('rollback')
+      throw error
+    }
+  }
+  const sleep = async () => {
+    const onNotice = () => {}
+    const listener = openListener({
+      url: server.url,
+      channel: 'outboxd_outbox',
+      table: 'outbox',
+      onNotice,
+      onError() {},
+    })
+    await until(
+      () => listener.mark(),
+      (mark) => mark === 'marked',
+    )
+    return listener
+  }
+
+  test('the trigger is left out, prepared transactions succeed, and check says what holds', async () => {
+    expect(await migrateOutbox(server.url, 'outbox')).toEqual({ wakes: false, preparedMax: 5 })
+    const listener = await sleep()
+    await prepare()
+    await listener.close()
+    const table = await inspectOutboxTable(client, 'outbox')
+    expect(table).toMatchObject({ wakes: 'never', preparedMax: 5 })
+    expect(wakeWords(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
+  })
+
+  test('a trigger that an earlier version left there is taken away', async () => {
+    await migrateOutbox(server.url, 'outbox', true)
+    await client.query(`create or replace function outboxd_wake() returns trigger language plpgsql as $$
+      begin perform pg_notify('outboxd_outbox', ''); return null; end $$`)
+    await expect(prepare()).rejects.toThrow(
+      'cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY',
+    )
+    expect(wakeWords(await inspectOutboxTable(client, 'outbox'))).toContain('earlier version')
+    await migrateOutbox(server.url, 'outbox')
+    await prepare()
+  })
+
+  test('--wake has it all the same: it fails only what found the daemon asleep; --no-wake leaves it out', async () => {
+    const run = async (wake: boolean | undefined) => {
+      const context = testContext({ DATABASE_URL: server.url })
+      expect(await migrate(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
+      return context.said()
+    }
+    expect(await run(true)).toMatch(/max_prepared_transactions is 5, and PREPARE TRANSACTION fails.*--no-wake/)
+    await prepare()
+    const listener = await sleep()
+    await expect(prepare()).rejects.toThrow('NOTIFY')
+    expect(await run(false)).toContain('rows wait for the next sweep')
+    await prepare()
+    await listener.close()
+  })
+
+  test('a prepared transaction that waits for its commit keeps nobody from inserting, and the daemon looks by itself', async () => {
+    await migrateOutbox(server.url, 'outbox', true)
+    await client.query(`begin; insert into outbox (type, payload) values ('data', '{}'); prepare transaction 'slow'`)
+    await client.query(`insert into outbox (type, payload) values ('data', '{}')`)
+    const onNotice = () => {}
+    const listener = openListener({
+      url: server.url,
+      channel: 'outboxd_outbox',
+      table: 'outbox',
+      onNotice,
+      onError() {},
+    })
+    await until(
+      () => listener.mark(),
+      (mark) => mark === 'writers',
+    )
+    await client.query(`commit prepared 'slow'`)
+    expect(await listener.mark()).toBe('marked')
+    await listener.close()
+  })
+})
+
+test('what check says of each kind of trigger', () => {
+  expect(wakeWords({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake the daemon where it sleeps')
+  expect(wakeWords({ wakes: 'never', preparedMax: 0 })).toContain('rows wait for the next sweep')
+  expect(wakeWords({ wakes: 'always', preparedMax: 0 })).toContain('outboxd migrate --outbox renews it')
+})
