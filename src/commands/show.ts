@@ -114,7 +114,8 @@ function eventLines({ atMs, from, to, attempt, cause, who, detail }: LoggedEvent
 
 /** What the event keeps beside its cause; a body or payload of before is there for whoever must know what was sent when. */
 function detailLines(detail: Record<string, unknown>, cause: string): string[] {
-  const { former, ...rest } = detail as { former?: Record<string, unknown> }
+  // By its claim an owner finds what was put in doubt behind its back; it tells a person nothing.
+  const { former, claim: _, ...rest } = detail as { former?: Record<string, unknown>; claim?: unknown }
   const named: [string, unknown][] = [
     ...Object.entries(rest),
     ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
