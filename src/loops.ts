@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
-import { captureOnce } from './capture/capture.ts'
+import { type CaptureRound, createCapture } from './capture/capture.ts'
 import { captureProblems } from './capture/captureProblems.ts'
 import { createSleep } from './capture/sleep.ts'
+import type { Fault } from './capture/take.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Heartbeat } from './heartbeat.ts'
@@ -14,9 +15,12 @@ import { mapOutboxRecord } from './mapOutboxRecord.ts'
 import type { Readiness } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
 import type { LoopName, Metrics } from './observe/metrics.ts'
+import { showError } from './observe/redact.ts'
 import type { Witness } from './observe/witness.ts'
 import { reportOnce } from './report/report.ts'
 import type { Sending } from './sending.ts'
+import { blameFor } from './store/database.ts'
+import { storableText } from './store/storableText.ts'
 import type { Store } from './store/store.ts'
 
 export interface LoopsDeps {
@@ -41,7 +45,12 @@ export interface Loops {
   ready(): Readiness
 }
 
-const captureIdleMs = 60_000 // the sweep and the NOTIFY wake it before
+const captureWaitMs: Record<CaptureRound, () => number> = {
+  again: () => 0,
+  // Sweeps strike on all hosts at the same moment: whoever comes second every time would never have the turn.
+  busy: () => 20 + 80 * Math.random(),
+  idle: () => 60_000, // the sweep and the NOTIFY wake it before
+}
 const reportIdleMs = 2_000
 const reportGatherMs = 50
 const suspiciousMs = 5_000
@@ -83,38 +92,53 @@ export function startLoops(deps: LoopsDeps): Loops {
   const dispatch = loop('dispatch', sending.runOnce)
   sending.onRoom(dispatch.wake)
 
+  const { outbox, captureTurns } = store
   const sleep = createSleep({
     ...store.sleepMark,
-    hasNew: store.outbox.hasNew,
+    hasNew: outbox.hasNew,
     wake: () => capture.wake(),
     elapsedMs: clock.stopwatch(),
   })
+  let took = 0
+  const knownTypes = () => [...deps.mappings().keys()].sort()
+  const capturing = createCapture({
+    windowMax: config.captureWindow,
+    knownTypes,
+    hasNew: outbox.hasNew,
+    claim: outbox.claim,
+    claimOne: outbox.claimOne,
+    takeTurn: captureTurns.take,
+    readAgenda: captureTurns.readAgenda,
+    skip: captureTurns.skip,
+    forget: captureTurns.forget,
+    async tellLater(outboxIds) {
+      await store.reportDesk.renew(outboxIds)
+      report.wake()
+    },
+    map: (record, id) => mapOutboxRecord(deps.mappings(), record, id),
+    newId: uuidv7,
+    newKey: randomUUID,
+    faultOf,
+    onCaptured(count) {
+      took += count
+      witness.captured(count)
+      dispatch.wake()
+    },
+    onBatchFailed: (count, error) =>
+      log.warn('a batch of rows could not be captured; it is done again in smaller ones', { count, error }),
+    onRowRejected: (outboxId, error) => log.warn('a row could not be captured; it is rejected', { outboxId, error }),
+    onRowSkipped: (outboxId, error) => log.error('a row is put off and tried again later', { outboxId, error }),
+  })
   const capture: Loop = loop('capture', async () => {
-    let took = 0
-    const more = await captureOnce({
-      windowMost: config.captureWindow,
-      hasNew: store.outbox.hasNew,
-      claim: store.outbox.claim,
-      takeTurn: store.captureTurns.take,
-      map: (record, id) => mapOutboxRecord(deps.mappings(), record, id),
-      newId: uuidv7,
-      newKey: randomUUID,
-      kept(count) {
-        took += count
-        witness.captured(count)
-        dispatch.wake()
-      },
-      async unmarked(outboxIds) {
-        await store.reportDesk.renew(outboxIds)
-        report.wake()
-      },
-    })
-    if (more) sleep.stayAwake()
-    else await sleep.fallAsleep(took)
-    return more ? 0 : captureIdleMs
+    await store.publishTypes(knownTypes())
+    took = 0
+    const round = await capturing.runOnce()
+    if (round === 'again') sleep.stayAwake()
+    else if (round === 'idle') await sleep.fallAsleep(took)
+    return captureWaitMs[round]()
   })
 
-  const { reportDesk, outbox } = store
+  const { reportDesk } = store
   const reportAll = () =>
     reportOnce({
       stopwatch: clock.stopwatch,
@@ -229,3 +253,12 @@ export function startLoops(deps: LoopsDeps): Loops {
     ready: () => health.ready(neededLoops),
   }
 }
+
+/** What is known of an error: its words for the ledger, and the code alone for what everybody may read. */
+function faultOf(error: unknown, isMark: boolean): Fault {
+  const { code, class: name } = showError(error)
+  const words = error instanceof Error ? error.message : String(error)
+  return { blame: blameFor(error, isMark), code: code ?? name, words: storableText(words.slice(0, wordsMaxChars)) }
+}
+
+const wordsMaxChars = 500

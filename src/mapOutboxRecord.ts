@@ -1,10 +1,24 @@
-import type { Mapped } from './capture/capture.ts'
+import type { Mapped } from './capture/capturedRecord.ts'
 import type { Mappings } from './map/loadMappings.ts'
 import { mapRecord } from './map/mapRecord.ts'
 import type { OutboxRecord } from './record.ts'
+import { storableText } from './store/storableText.ts'
 
-/** Maps an outbox row by the mapping of its type; refuses it, in words, where that cannot be done. */
+/**
+ * Maps an outbox row by the mapping of its type; refuses it, in words that Postgres can hold, where that cannot be done.
+ * Never throws: what a mapping did not foresee is its record's own trouble too.
+ */
 export function mapOutboxRecord(mappings: Mappings, record: OutboxRecord, submissionId: string): Mapped {
+  try {
+    const mapped = mapByType(mappings, record, submissionId)
+    return mapped.kind === 'refused' ? { ...mapped, reason: storableText(mapped.reason) } : mapped
+  } catch (error) {
+    const resource = mappings.get(record.type)?.endpoint ?? null
+    return { kind: 'refused', resource, reason: storableText(`mapping it failed: ${(error as Error).message}`) }
+  }
+}
+
+function mapByType(mappings: Mappings, record: OutboxRecord, submissionId: string): Mapped {
   const mapping = mappings.get(record.type)
   if (!mapping) {
     const known = [...mappings.keys()].sort().join(', ')

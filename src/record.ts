@@ -48,6 +48,52 @@ export interface OutboxRecord {
   stamp: string | null
 }
 
+/** A row that is put off, since it can neither be captured nor rejected, or its table refuses our mark. */
+export interface SkippedRow {
+  outboxId: string
+  /** Whether the ledger has it, so that nobody behind it has to wait. */
+  isCaptured: boolean
+}
+
+/** What a claim takes, and what it leaves where it is. */
+export interface ClaimRequest {
+  /** At most so many rows. */
+  limit: number
+  /** At most so many of one key. */
+  lineMax: number
+  /** Rows of these keys stay. */
+  exceptKeys: readonly string[]
+  /** These rows stay; those that are not captured hold back the rows of their key behind them. */
+  skipped: readonly SkippedRow[]
+  /** Rows of types that we do not know stay for those who do, and hold back the rows of their key behind them. */
+  types: KnownTypes
+}
+
+export interface KnownTypes {
+  /** Ours. */
+  known: readonly string[]
+  /** Those of other live instances; null: one of them may know any. */
+  elsewhere: readonly string[] | null
+}
+
+/** Rows in hand. Disposed of without being marked, or when the marking is lost, they are as new as before. */
+export interface ClaimedRows extends AsyncDisposable {
+  /** In their order. */
+  readonly outboxIds: readonly string[]
+  /** Types of rows that were left to others. */
+  readonly leftTypes: readonly string[]
+  /** The ledger alone says that a row is taken: one that is not marked is not claimed again. */
+  readonly isRemembered: boolean
+  /** The first of the rows, as many as may be held in memory at once: at least one, where there is one. */
+  read(): Promise<OutboxRecord[]>
+  /**
+   * Says on the rows what has become of them, and lets them go.
+   *
+   * @returns the ids of those that do not say so, and have to be told later: the table ignored it, or they are not in hand
+   */
+  mark(statuses: readonly RowStatus[]): Promise<string[]>
+}
+
 /** What a record has become, for its outbox row. */
 export interface RowStatus {
   outboxId: string

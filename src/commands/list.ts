@@ -2,10 +2,11 @@ import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { states, waitingForPerson } from '../record.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operator.ts'
 import type { CommandContext } from './context.ts'
 import { describeFilters, type FilterOptions, readFilters } from './filters.ts'
 import { exit, misused, operate, printJson } from './operate.ts'
-import { cut, table } from './table.ts'
+import { counted, cut, printable, table } from './table.ts'
 import { isoTime, showTime } from './time.ts'
 
 export interface ListOptions extends FilterOptions {
@@ -49,6 +50,7 @@ export async function list(context: CommandContext, options: ListOptions): Promi
     const submissions = found.slice(0, limit)
     if (options.json) printJson(context, submissions.map(jsonOf))
     else if (found.length > 0) context.stdout.write(submissionTable(submissions))
+    await sayWhatIsSkipped(context, store)
     if (found.length > limit) context.stderr.write(`There are more: --limit ${limit * 10} shows up to so many.\n`)
     if (found.length === 0) {
       const what = options.state === undefined ? 'No submission waits for a person' : 'There is no such submission'
@@ -57,6 +59,20 @@ export async function list(context: CommandContext, options: ListOptions): Promi
     }
     return exit.done
   })
+}
+
+const problemsShown = 20
+
+/** Rows that never became submissions are in no table of ours: words below it name them. */
+async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): Promise<void> {
+  const problems = await store.readProblems(10 * problemsShown)
+  const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
+  for (const { subject, detail, retryMs } of skipped.slice(0, problemsShown)) {
+    const retry = retryMs === null ? '' : ` (tried again ${showTime(retryMs)})`
+    context.stderr.write(`${printable(`outbox:${cut(subject, 60)} is put off: ${detail}${retry}.`)}\n`)
+  }
+  const more = skipped.length - problemsShown
+  if (more > 0) context.stderr.write(`And ${counted(more, 'row')} more at least: outboxd status --json names them.\n`)
 }
 
 const hasOthers = ({ code, type, key, since, until }: ListOptions) =>

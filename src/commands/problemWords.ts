@@ -4,9 +4,12 @@ import { counted } from './table.ts'
 /** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
 const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
-    `${counted(rows.length, 'row')} of the outbox can be neither captured nor rejected (${first(rows)}): outboxd list names each and says why.`,
+    `${counted(rows.length, 'row')} of the outbox ${rows.length === 1 ? 'is' : 'are'} put off, as capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
   unknown_type: (types) =>
-    `Rows of ${counted(types.length, 'type')} (${first(types)}) wait for an instance that has a mapping file for it.`,
+    `Rows of ${counted(types.length, 'type')} wait for an instance that has a mapping file for it (${types
+      .slice(0, subjectsShown)
+      .map(({ subject, detail }) => `${subject}: ${detail}`)
+      .join(' / ')}): give all instances the same MAPPINGS_DIR, and send SIGHUP to those that lack a file.`,
   report_refused: (rows) =>
     `The outbox table refuses the outcome of ${counted(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints; it is tried again by itself.`,
   report_locked: (rows) =>

@@ -39,7 +39,8 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
   try {
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
-    return invalid(`is not JSON: ${cut((error as Error).message, 200)}`)
+    // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
+    return invalid(`is not JSON: ${cut((error as Error).message.toWellFormed(), 200)}`)
   }
   if (flaw !== null) return invalid(flaw.message)
   if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)

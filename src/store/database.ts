@@ -141,6 +141,30 @@ export function isRefusal(error: unknown): boolean {
   return typeof code === 'string' ? /^2[23]/.test(code) : !isPassing(error)
 }
 
+/** What stands in the way of work on many rows. */
+export type Blame =
+  /** The database, a right or a table's shape: the same would be said of each row. */
+  | 'database'
+  /** A lock, a deadlock, too little time or memory: perhaps of one row, and not for ever. */
+  | 'moment'
+  /** What a row holds, or what a trigger makes of it; anything that we did not foresee. */
+  | 'row'
+
+/**
+ * Tells whether other rows would fare better than those that failed with this.
+ *
+ * @param isMark it was a mark on the client's table, whose triggers may raise whatever they like for a row
+ */
+export function blameFor(error: unknown, isMark: boolean): Blame {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  // 57014 a statement's time was up, 53200 and 53400 memory and limits of one statement, 58030 a block cannot be read
+  if (typeof code === 'string' && /^(40|55P03|57014|53200|53400|58030)/.test(code)) return 'moment'
+  // 25 a read-only server, 28 and 3D and 3F no login, no database, no schema, 42 no right, no such column
+  if (isPassing(error) || (typeof code === 'string' && /^(25|28|3D|3F)/.test(code))) return 'database'
+  if (!isMark && typeof code === 'string' && code.startsWith('42')) return 'database'
+  return 'row'
+}
+
 /** A database cannot be used as it is. The message names the variable and the server, never the password. */
 export class DatabaseUnusable extends Error {
   override name = 'DatabaseUnusable'

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { OutboxRecord, RowStatus, Telling } from '../record.ts'
+import type { ClaimedRows, ClaimRequest, OutboxRecord, RowStatus, Telling } from '../record.ts'
 import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
 import { raiseProblems } from './ledger/problems.ts'
@@ -13,14 +13,16 @@ import {
   type ServedOutbox,
   type StartPosition,
 } from './ledger/servedOutbox.ts'
-import { type ClaimStatements, claimStatements, lockRows, type ReadRow } from './outbox/claimByLock.ts'
+import { type ClaimStatements, claimStatements, lockById, lockRows } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
+import { isNoValueOfType } from './outbox/isNoValueOfType.ts'
 import { openMemory } from './outbox/memory.ts'
 import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
+import { type ReadRow, type ReadStatements, readFirstRows, readStatements } from './outbox/readRows.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
 import { tellRows } from './outbox/tellRows.ts'
 import { type RowTrial, tryRow } from './outbox/tryRow.ts'
@@ -37,26 +39,12 @@ export interface OutboxBacklog {
   oldestMs: number | null
 }
 
-/** Rows in hand. Disposed of without being marked, or when the marking is lost, they are as new as before. */
-export interface ClaimedRows extends AsyncDisposable {
-  readonly records: OutboxRecord[]
-  /**
-   * Says on the rows what has become of them, and lets them go.
-   *
-   * @returns the ids of those that do not say so, and have to be told later: the table ignored it, or they are not in hand
-   */
-  mark(statuses: readonly RowStatus[]): Promise<string[]>
-}
-
 /** The client's outbox: read by the rows' own state or by the ledger's memory, written only in the columns that are ours. */
 export interface Outbox {
-  /**
-   * Claims up to `limit` rows that wait, in their order. Only one at a time may claim: order by key stands on it.
-   *
-   * @param exceptKeys rows of these keys stay where they are
-   * @param exceptIds these rows stay where they are
-   */
-  claim(limit: number, exceptKeys: readonly string[], exceptIds?: readonly string[]): Promise<ClaimedRows>
+  /** Claims rows that wait, in their order. Only one at a time may claim: order by key stands on it. */
+  claim(request: ClaimRequest): Promise<ClaimedRows>
+  /** Claims the row of this id; none where it does not wait, or someone else has it in hand. */
+  claimOne(outboxId: string): Promise<ClaimedRows>
   /** The row as it is now, whatever its state; null where there is none of that id. */
   readRecord(outboxId: string): Promise<OutboxRecord | null>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
@@ -127,8 +115,11 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   }
   const toRecord = ({ raw, bytes, ...row }: ReadRow): OutboxRecord => {
     const { encoding } = described.payload.kind === 'column' ? described.payload : { encoding: 'utf-8' }
-    const { outboxId, type, key, createdAt, stamp } = row
-    return { outboxId, type, key, createdAt, stamp, ...readPayloadText({ raw, bytes }, encoding, bytesMost) }
+    const { outboxId, type, createdAt, stamp } = row
+    const { key, unreadable } = readKey(row.key)
+    const payload =
+      unreadable === null ? readPayloadText({ raw, bytes }, encoding, bytesMost) : { payload: null, unreadable }
+    return { outboxId, type, key, createdAt, stamp, ...payload }
   }
   const toWrite = ({ writing }: OpenTable, statuses: readonly RowStatus[]) =>
     statuses.filter(({ state }) => writing?.states.has(state))
@@ -153,6 +144,42 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
     return rows.map(toRecord)
   }
+  const readFirst = async (db: Database, { sql }: OpenTable, ids: readonly string[]) =>
+    (await readFirstRows(db, sql, ids, bytesMost)).map(toRecord)
+
+  const remembered = (from: OpenTable, outboxIds: string[], leftTypes: string[] = []): ClaimedRows => ({
+    outboxIds,
+    leftTypes,
+    isRemembered: true,
+    read: () => readFirst(pool, from, outboxIds),
+    // Nobody has these rows in hand: they may be told more by now than that they were taken.
+    mark: async (statuses) => idsOf(toWrite(from, statuses)),
+    async [Symbol.asyncDispose]() {},
+  })
+  const locked = async (
+    from: OpenTable,
+    lock: (db: Database) => Promise<{ outboxIds: string[]; leftTypes: string[] }>,
+  ): Promise<ClaimedRows> => {
+    const transaction = await begin(pool)
+    try {
+      const { outboxIds, leftTypes } = await lock(transaction.db)
+      return {
+        outboxIds,
+        leftTypes,
+        isRemembered: false,
+        read: () => readFirst(transaction.db, from, outboxIds),
+        async mark(statuses) {
+          const unmarked = await mark(transaction.db, from, statuses)
+          await transaction.commit()
+          return unmarked
+        },
+        [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
+      }
+    } catch (error) {
+      await transaction[Symbol.asyncDispose]()
+      throw error
+    }
+  }
 
   return {
     channel: described.channel,
@@ -165,37 +192,27 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return findNow(pool, described, (await inspect()).shape)
     },
     async tryStart(start) {
-      const { shape } = await inspect()
-      const { waits } = rowExpressions(described, shape, start)
+      const { shape, encoding } = await inspect()
+      const { waits } = rowExpressions(described, shape, start, encoding)
       await pool.query(`explain select from ${shape.qualified} o where ${waits}`)
     },
-    async claim(limit, exceptKeys, exceptIds = []) {
+    async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
       const from = await open()
       if (from.walk !== null) {
-        const unknown = await from.walk.findUnknown(limit, exceptKeys)
+        const { outboxIds, leftTypes } = await from.walk.findUnknown(request)
         await raise(from.walk.takeConflicts())
-        const records = await readRows(from, idsOf(unknown))
-        // Nobody has these rows in hand: they may be told more by now than that they were taken.
-        const leave = async (statuses: readonly RowStatus[]) => idsOf(toWrite(from, statuses))
-        return { records, mark: leave, async [Symbol.asyncDispose]() {} }
+        return remembered(from, outboxIds, leftTypes)
       }
-      const transaction = await begin(pool)
-      try {
-        const rows = await lockRows(transaction.db, from.sql, { bytesMost, limit, exceptKeys, exceptIds })
-        return {
-          records: rows.map(toRecord),
-          async mark(statuses) {
-            const unmarked = await mark(transaction.db, from, statuses)
-            await transaction.commit()
-            return unmarked
-          },
-          [Symbol.asyncDispose]: () => transaction[Symbol.asyncDispose](),
-        }
-      } catch (error) {
-        await transaction[Symbol.asyncDispose]()
-        throw error
-      }
+      return locked(from, async (db) => ({
+        leftTypes: await findLeftTypes(db, from.sql, request),
+        outboxIds: await lockRows(db, from.sql, request),
+      }))
+    },
+    async claimOne(outboxId) {
+      const from = await open()
+      if (from.walk !== null) return remembered(from, (await from.walk.isUnknown(outboxId)) ? [outboxId] : [])
+      return locked(from, async (db) => ({ outboxIds: await lockById(db, from.sql, outboxId), leftTypes: [] }))
     },
     async readRecord(outboxId) {
       const { sql } = await open()
@@ -209,7 +226,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     async readNew(limit) {
       const from = await open()
-      if (from.walk !== null) return readRows(from, idsOf(await from.walk.findUnknown(limit, [])))
+      if (from.walk !== null) return readRows(from, (await from.walk.findUnknown({ ...everything, limit })).outboxIds)
       const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
       return rows.map(toRecord)
     },
@@ -242,7 +259,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 }
 
 interface OpenTable {
-  readonly sql: ClaimStatements & Record<'byId' | 'byIds' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
+  readonly sql: ClaimStatements & ReadStatements & Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
   readonly table: string
@@ -253,25 +270,29 @@ interface OpenTable {
 interface InspectedTable {
   readonly shape: TableShape
   readonly identity: OutboxIdentity
+  /** Of the database, by Postgres' name. */
+  readonly encoding: string
 }
 
 async function inspectNamed(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
   const shape = await inspectTable(pool, table)
-  return { shape, identity: await readIdentity(pool, shape.qualified, table.id) }
+  const { rows } = await pool.query<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
+  const identity = await readIdentity(pool, shape.qualified, table.id)
+  return { shape, identity, encoding: rows[0]?.encoding ?? 'UTF8' }
 }
 
 function openTable(
   pool: pg.Pool,
   table: OutboxTable,
-  { shape, identity }: InspectedTable,
+  { shape, identity, encoding }: InspectedTable,
   { epoch, start }: ServedOutbox,
   ledger: Database,
 ): OpenTable {
-  const rows = rowExpressions(table, shape, start)
+  const rows = rowExpressions(table, shape, start, encoding)
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
-    sql: { ...claimStatements(from, rows), ...readStatements(from, rows) },
+    sql: { ...claimStatements(from, rows), ...readStatements(from, rows), ...lookStatements(from, rows) },
     writing: writeStatements(table, shape, states, rows),
     table: shape.qualified,
     walk: saysTaken(table)
@@ -288,12 +309,11 @@ function openTable(
   }
 }
 
-function readStatements(from: string, { waits, record, createdAt, idType, sort }: RowExpressions) {
+function lookStatements(from: string, { waits, record, createdAt, idType, sort }: RowExpressions) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
   return {
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
-    byIds: `select ${record} from ${from} where ${id} = any($2::${idType}[]) and ${waits} order by ${order}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
     lockOne: `select ${id}::text as "outboxId" from ${from} where ${waits} limit 1 for no key update of o skip locked`,
@@ -303,14 +323,33 @@ function readStatements(from: string, { waits, record, createdAt, idType, sort }
   }
 }
 
+/** The ledger's index of keys cannot hold entries above 2,704 bytes. */
+const keyBytesMax = 2_500
+
+function readKey(key: string | null): { key: string | null; unreadable: string | null } {
+  const bytes = key === null ? 0 : Buffer.byteLength(key)
+  if (bytes <= keyBytesMax) return { key, unreadable: null }
+  return { key: null, unreadable: `the key has ${bytes} bytes, more than the ${keyBytesMax} that a key may have` }
+}
+
+/** Where several instances know different types, those of the first rows that are left to another. */
+async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: ClaimRequest): Promise<string[]> {
+  if (types.elsewhere?.length === 0) return []
+  const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.elsewhere])
+  return rows.map(({ type }) => type)
+}
+
 const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
+
+/** Leaves nothing where it is. */
+const everything = {
+  lineMax: Number.POSITIVE_INFINITY,
+  exceptKeys: [],
+  skipped: [],
+  types: { known: [], elsewhere: [] },
+}
 
 function toMs(iso: string | null | undefined): number | null {
   const ms = Date.parse(iso ?? '')
   return Number.isNaN(ms) ? null : ms
-}
-
-/** What was asked for cannot be an id of this table at all: a word for a bigint, a number for a uuid. */
-function isNoValueOfType(error: unknown): boolean {
-  return ['22P02', '22003', '22007', '22008', '22023'].includes(String((error as { code?: unknown }).code))
 }

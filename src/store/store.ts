@@ -9,6 +9,7 @@ import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
+import { publishTypes } from './ledger/publishTypes.ts'
 import { ForeignOutbox } from './ledger/servedOutbox.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
@@ -32,6 +33,8 @@ import { createWork, type Work, writeSteps } from './work.ts'
 export interface Store {
   outbox: Outbox
   captureTurns: CaptureTurns
+  /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
+  publishTypes(types: readonly string[]): Promise<void>
   work: Work
   reportDesk: ReportDesk
   upkeep: Upkeep
@@ -150,6 +153,7 @@ export async function openStore({
       queue,
       pulse,
       captureTurns: createCaptureTurns({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
+      publishTypes: (types) => publishTypes(pool, instance.id, types),
       work: createWork({ ...shared, leaseMs, reachMs, ladders: pauseLadders(config) }),
       reportDesk: createReportDesk(pool),
       upkeep: createUpkeep({

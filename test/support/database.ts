@@ -9,13 +9,18 @@ export interface TestDatabase extends AsyncDisposable {
   readonly pool: pg.Pool
 }
 
-/** Clones the migrated template (schemas `outboxd` and pg-boss's, table `outbox`), or an empty database. */
+/**
+ * Clones the migrated template (schemas `outboxd` and pg-boss's, table `outbox`), or an empty database.
+ *
+ * @param options more of CREATE DATABASE, such as an encoding
+ */
 export async function createDatabase(
   from: 'outboxd_template' | 'template0' = 'outboxd_template',
+  options = '',
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
   const name = `test_${randomBytes(6).toString('hex')}`
-  await asSuperuser(server, `create database ${name} template ${from}`)
+  await asSuperuser(server, `create database ${name} template ${from} ${options}`)
   const url = new URL(server)
   url.pathname = name
   const pool = new pg.Pool({ connectionString: url.href, max: 10 })

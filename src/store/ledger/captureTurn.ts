@@ -1,18 +1,25 @@
 import type pg from 'pg'
+import type { KnownTypes, SkippedRow } from '../../record.ts'
 import { type Database, inTransaction } from '../database.ts'
 import { type KeptRecord, keepRecords } from './keepRecords.ts'
 import { blockingStates, type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
-import { clearProblems, raiseProblems } from './problems.ts'
+import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
+import { type CaptureAgenda, type FailedRow, forgetSkipped, readAgenda, skipRow } from './skippedRows.ts'
+import { silentMs } from './takeover.ts'
 
-/** What the ledger has room for, read under the turn. */
+/** How the ledger stands, read under the turn. */
 export interface CaptureTurn {
   /** Submissions that are queued. */
   queued: number
-  /** Keys whose line is long, or waits for a person: more of them would only fill the window. */
-  crowdedKeys: string[]
-  /** Rows that were put aside for now: they are not to be claimed. */
-  putAside: string[]
+  /** Records of one key that wait for their turn; `waitsForPerson`: behind one that is held for a person. */
+  lines: { key: string; length: number; waitsForPerson: boolean }[]
+  /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
+  skipped: SkippedRow[]
+  /** The types that live instances know; null: one of them does not say. */
+  typesKnown: KnownTypes['elsewhere']
+  /** Says that rows of exactly these types wait and are left to other instances. */
+  leave(types: readonly string[]): Promise<void>
   /**
    * Writes records into the ledger; committed when the turn's work resolves.
    *
@@ -29,18 +36,33 @@ export interface CaptureTurns {
    * @returns null where another instance has the turn
    */
   take<T>(work: (turn: CaptureTurn) => Promise<T>): Promise<T | null>
+  readAgenda(): Promise<CaptureAgenda>
+  /** Puts rows off that fail each for itself. */
+  skip(rows: readonly FailedRow[]): Promise<void>
+  /** A row that was put off is through, or gone. */
+  forget(outboxId: string): Promise<void>
 }
 
-const lineMost = 20
-
 export function createCaptureTurns(deps: { pool: pg.Pool; who: string; keyOnFailure: KeyOnFailure }): CaptureTurns {
+  const { pool, keyOnFailure } = deps
   return {
     take: (work) =>
-      inTransaction(deps.pool, async (client) => {
+      inTransaction(pool, async (client) => {
         const { rows } = await client.query<{ turn: boolean }>('select pg_try_advisory_xact_lock(7161) as turn')
         if (!rows[0]?.turn) return null
-        return work({ ...(await readRoom(client, deps.keyOnFailure)), keep: (records) => keep(deps, client, records) })
+        const standing = await readStanding(client, keyOnFailure)
+        return work({
+          ...standing,
+          leave: (types) => leave(client, standing, types),
+          keep: (records) => keep(deps, client, records),
+        })
       }),
+    readAgenda: () => readAgenda(pool),
+    skip: (rows) =>
+      inTransaction(pool, async (client) => {
+        for (const row of rows) await skipRow(client, row)
+      }),
+    forget: (outboxId) => inTransaction(pool, (client) => forgetSkipped(client, outboxId)),
   }
 }
 
@@ -67,19 +89,56 @@ async function keep(
   return inConflict
 }
 
-async function readRoom(client: Database, keyOnFailure: KeyOnFailure): Promise<Omit<CaptureTurn, 'keep'>> {
-  const { rows } = await client.query<Omit<CaptureTurn, 'keep'>>(
+interface Standing extends Pick<CaptureTurn, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
+  instances: { name: string; types: string[] | null }[]
+}
+
+async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
+  const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
     `with line as (
-       select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
+       select held.key, held.length, (
+         select s.state not in ('queued', 'sending') from outboxd.submission s
+         where s.key = held.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
+       ) as stuck
+       from (
+         select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
+       ) held
      )
      select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
-       (select coalesce(array_agg(key), '{}') from line where length >= $1 or (
-          select s.state not in ('queued', 'sending') from outboxd.submission s
-          where s.key = line.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
-        )) as "crowdedKeys",
-       (select coalesce(array_agg(subject), '{}') from outboxd.problem
-         where kind = 'row_conflict' and retry_at > clock_timestamp()) as "putAside"`,
-    [lineMost],
+       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
+        from line) as lines,
+       (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
+          select outbox_id as id, captured from outboxd.skipped_row
+          union all select subject, false from outboxd.problem where kind = 'row_conflict' and retry_at > clock_timestamp()
+        ) off) as skipped,
+       (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
+        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances`,
+    [silentMs],
   )
-  return rows[0] ?? { queued: 0, crowdedKeys: [], putAside: [] }
+  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [] }
+  return { ...standing, typesKnown: typesOf(standing.instances) }
+}
+
+function typesOf(instances: Standing['instances']): string[] | null {
+  const types = instances.map((instance) => instance.types)
+  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
+}
+
+async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
+  const problems = types.map((type) => ({ subject: type, detail: whoKnows(type, instances), retryInMs: null }))
+  await replaceProblems(client, 'unknown_type', problems)
+}
+
+function whoKnows(type: string, instances: Standing['instances']): string {
+  const names = (those: Standing['instances']) => those.map(({ name }) => name).join(', ')
+  const knowing = instances.filter(({ types }) => types?.includes(type))
+  const silent = instances.filter(({ types }) => types === null)
+  const others = instances.filter(({ types }) => types !== null && !types.includes(type))
+  return [
+    knowing.length > 0 && `known by ${names(knowing)}`,
+    silent.length > 0 && `${names(silent)} of an older version may know it`,
+    others.length > 0 && `no mapping file on ${names(others)}`,
+  ]
+    .filter((part) => part !== false)
+    .join('; ')
 }

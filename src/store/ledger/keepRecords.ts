@@ -1,5 +1,6 @@
 import type { Resource } from '../../record.ts'
 import type { Database } from '../database.ts'
+import { storableText } from '../storableText.ts'
 import { anotherRow, findRepeated, isSameRow, type RowConflict, twiceInBatch } from './sameRow.ts'
 
 /** A captured record, mapped or refused: what the ledger keeps of it from the start. */
@@ -64,10 +65,16 @@ export async function keepRecords(db: Database, records: readonly KeptRecord[], 
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from known where not same`,
-    [JSON.stringify(single.map((record, ord) => ({ ord, ...record }))), who],
+    [JSON.stringify(single.map(stored)), who],
   )
   return [
     ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),
     ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch })),
   ]
 }
+
+const stored = (record: KeptRecord, ord: number) => ({
+  ord,
+  ...record,
+  error: record.error === null ? null : storableText(record.error),
+})

@@ -1,83 +1,141 @@
+import type { ClaimRequest } from '../../record.ts'
 import type { Database } from '../database.ts'
+import { isNoValueOfType } from './isNoValueOfType.ts'
 import type { RowExpressions } from './statements.ts'
 
-/** A row as it was read, with the values that put it in order. */
-export interface ReadRow {
+interface LockedRow {
   outboxId: string
-  type: string
-  key: string | null
-  createdAt: string | null
-  stamp: string
-  raw: string | Buffer | null
-  bytes: number | null
-}
-
-interface LockedRow extends ReadRow {
+  /** Stands for the row's key. */
+  line: string | null
+  /** The values that put it in order. */
   position: (string | null)[]
 }
 
 const roundsMost = 5
+const leftTypesAmong = 2_000
 
 export interface ClaimStatements {
   readonly lock: string
-  readonly passedOver: string
+  readonly lockById: string
+  readonly overtaking: string
+  readonly leftTypes: string
 }
 
-export function claimStatements(from: string, { waits, key, record, sort, idType }: RowExpressions): ClaimStatements {
+export function claimStatements(from: string, rows: RowExpressions): ClaimStatements {
+  const { waits, key, line, type, sort, idType } = rows
   const expressions = sort.map(({ expression }) => expression)
+  const order = expressions.join(', ')
   const id = expressions.at(-1)
   const [first, second] = sort
   // NULL comes last in the order, and a comparison of rows would lose it.
   const upToLast =
     second === undefined || first === undefined
-      ? `${id} <= $3::${idType}`
-      : `((${first.expression}, ${second.expression}) <= ($4::${first.type}, $3::${idType})
-          or ($4::${first.type} is null and (${first.expression} is not null or ${id} <= $3::${idType})))`
+      ? `${id} <= $4::${idType}`
+      : `((${first.expression}, ${second.expression}) <= ($5::${first.type}, $4::${idType})
+          or ($5::${first.type} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
   return {
     // Not "for update": that would wait for, and hold up, whoever inserts rows that refer to these.
-    lock: `select ${record}, array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position
-      from ${from} where ${waits} and (${key} is null or ${key} <> all($3::text[])) and ${isNotAside(id, 4)}
-      order by ${expressions.join(', ')} limit $2 for no key update of o skip locked`,
-    passedOver: `select distinct ${key} as key from ${from}
-      where ${waits} and ${key} = any($1::text[]) and ${id} <> all($2::${idType}[]) and ${upToLast}`,
+    lock: `select ${id}::text as "outboxId", ${line} as line,
+        array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position
+      from ${from} where ${waits} and ${cutId(id)} <> all($2::text[]) and not ${stays(type, 3)}
+        and (${key} is null or (${key} <> all($5::text[]) and ${line} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
+      order by ${order} limit $1 for no key update of o skip locked`,
+    lockById: `select ${id}::text as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
+      for no key update of o skip locked`,
+    overtaking: `select "outboxId" from (
+        select ${id}::text as "outboxId", ${id} = any($2::${idType}[]) as locked,
+          bool_or(${id} <> all($2::${idType}[]) and ${cutId(id)} <> all($3::text[])) over (partition by ${line} order by ${order}) as "isBehind"
+        from ${from} where ${waits} and ${line} = any($1::bigint[]) and ${upToLast}
+      ) line where locked and "isBehind"`,
+    leftTypes: `select distinct type from (
+        select ${type} as type from ${from} where ${waits} and ${stays(type, 1)} order by ${order} limit ${leftTypesAmong}
+      ) waiting`,
   }
 }
 
-/** As text, since what was put aside may be of another outbox, and cut like the subjects of problems. */
-const isNotAside = (id: string | undefined, parameter: number) => `left(${id}::text, 500) <> all($${parameter}::text[])`
+/** As long as the subject of a problem may be. */
+export const idCharsMax = 500
 
-export interface ClaimLimits {
-  bytesMost: number
-  limit: number
-  exceptKeys: readonly string[]
-  /** Rows that were put aside; those of their keys wait behind them. */
-  exceptIds: readonly string[]
+/** Ids of rows that stay are compared as text: they may be of another outbox, and no value of this one's type. */
+export const cutId = (id: string | undefined) => `left(${id}::text, ${idCharsMax})`
+
+/** Whether a row is left to an instance that knows its type; `$at` are the types that we know, the next those of others. */
+export function stays(type: string, at: number): string {
+  return `(${type} <> all($${at}::text[]) and ($${at + 1}::text[] is null or ${type} = any($${at + 1}::text[])))`
 }
 
 /**
- * Locks up to `limit` rows that wait, lowest first. Of a key whose rows could not all be locked, up to the last of these,
- * none is taken: someone else has the missing one in hand, and those behind it must not overtake it.
+ * Locks up to `limit` rows that wait, lowest first. A row stays if one of its key before it waits and could not be locked:
+ * someone else has that one in hand, or it is put off, or left to another instance, and must not be overtaken. It stays,
+ * too, if there are enough of its key.
+ *
+ * @returns their ids, in order
  */
-export async function lockRows(
-  db: Database,
-  { lock, passedOver }: ClaimStatements,
-  { bytesMost, limit, exceptKeys, exceptIds }: ClaimLimits,
-): Promise<ReadRow[]> {
-  const except = new Set(exceptKeys)
+export async function lockRows(db: Database, statements: ClaimStatements, request: ClaimRequest): Promise<string[]> {
+  const { limit, lineMax, exceptKeys, skipped, types } = request
+  const closed = new Set<string>()
+  let taken: LockedRow[] = []
   for (let round = 1; ; round++) {
-    const { rows } = await db.query<LockedRow>(lock, [bytesMost, limit, [...except], exceptIds])
-    const keys = new Set(rows.flatMap(({ key }) => (key === null ? [] : [key])))
-    const last = rows.at(-1)
-    if (keys.size === 0 || last === undefined) return rows
-    const [order = null, id = order] = last.position
-    const { rows: passed } = await db.query<{ key: string }>(passedOver, [
-      [...keys],
-      rows.map(({ outboxId }) => outboxId),
-      id,
-      ...(last.position.length > 1 ? [order] : []),
+    const { rows } = await db.query<LockedRow>(statements.lock, [
+      limit,
+      cutIdsOf(skipped),
+      types.known,
+      types.elsewhere,
+      exceptKeys,
+      [...closed],
+      idsOf(taken),
     ])
-    if (passed.length === 0) return rows
-    for (const { key } of passed) except.add(key)
-    if (round >= roundsMost) return rows.filter(({ key }) => key === null || !except.has(key))
+    const overtaking = await findOvertaking(db, statements, rows, skipped)
+    taken = takeInLine(rows, overtaking, lineMax)
+    const hasEnough = taken.length === rows.length || rows.length < limit || round >= roundsMost
+    if (hasEnough) return idsOf(taken)
+    const kept = new Set(taken)
+    for (const row of rows) if (!kept.has(row) && row.line !== null) closed.add(row.line)
   }
 }
+
+/** Locks the row of this id. @returns it, or nothing: it does not wait, or is someone else's, or no row can have that id */
+export async function lockById(db: Database, statements: ClaimStatements, outboxId: string): Promise<string[]> {
+  try {
+    return idsOf((await db.query<LockedRow>(statements.lockById, [outboxId])).rows)
+  } catch (error) {
+    if (isNoValueOfType(error)) return []
+    throw error
+  }
+}
+
+/** Which of the rows that were locked have one of their key before them that was not. */
+async function findOvertaking(
+  db: Database,
+  { overtaking }: ClaimStatements,
+  locked: readonly LockedRow[],
+  skipped: ClaimRequest['skipped'],
+): Promise<ReadonlySet<string>> {
+  const lines = new Set(locked.flatMap(({ line }) => (line === null ? [] : [line])))
+  const last = locked.at(-1)
+  if (lines.size === 0 || last === undefined) return new Set()
+  const [order = null, id = order] = last.position
+  const { rows } = await db.query<{ outboxId: string }>(overtaking, [
+    [...lines],
+    idsOf(locked),
+    cutIdsOf(skipped.filter(({ isCaptured }) => isCaptured)),
+    id,
+    ...(last.position.length > 1 ? [order] : []),
+  ])
+  return new Set(idsOf(rows))
+}
+
+/** The rows that may be taken: of each key the first ones, up to one that overtakes, and at most `lineMax`. */
+function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, lineMax: number): LockedRow[] {
+  const lengths = new Map<string, number>()
+  return rows.filter(({ outboxId, line }) => {
+    if (line === null) return true
+    const length = lengths.get(line) ?? 0
+    const mayGo = length < lineMax && !overtaking.has(outboxId)
+    lengths.set(line, mayGo ? length + 1 : Number.POSITIVE_INFINITY)
+    return mayGo
+  })
+}
+
+const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
+const cutIdsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId.slice(0, idCharsMax))

@@ -11,6 +11,10 @@ export interface RowExpressions {
   /** Which rows wait and are ours. */
   readonly waits: string
   readonly key: string
+  /** A hash of the key, which is as short as the key may be long, and a number where no client may be able to read the key. */
+  readonly line: string
+  readonly type: string
+  readonly payload: string
   /** ISO 8601 text in UTC with microseconds. */
   readonly createdAt: string
   /** Tells a row from another of the same id; never NULL. */
@@ -22,10 +26,18 @@ export interface RowExpressions {
   readonly sort: readonly { expression: string; type: string }[]
 }
 
-/** @param start rows before it are none of ours */
-export function rowExpressions(table: OutboxTable, shape: TableShape, start: StartPosition): RowExpressions {
+/**
+ * @param start    rows before it are none of ours
+ * @param encoding the database's, by Postgres' name
+ */
+export function rowExpressions(
+  table: OutboxTable,
+  shape: TableShape,
+  start: StartPosition,
+  encoding: string,
+): RowExpressions {
   const typeOf = (name: string) => columnOf(shape, name).type
-  const payload = payloadExpression(table, shape)
+  const payload = payloadExpression(table, shape, encoding)
   const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
@@ -37,6 +49,9 @@ export function rowExpressions(table: OutboxTable, shape: TableShape, start: Sta
   return {
     waits: `${waitsExpression(table)}${filter}${startExpression(table, shape, start)}`,
     key,
+    line: `hashtextextended(${key}, 0)`,
+    type,
+    payload,
     createdAt,
     stamp,
     record,
@@ -96,7 +111,15 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
   return `case when isfinite(${at}) then ${iso(`(${instant}) at time zone 'UTC'`)} end`
 }
 
-function payloadExpression({ payload }: OutboxTable, shape: TableShape): string {
+function payloadExpression(table: OutboxTable, shape: TableShape, encoding: string): string {
+  const text = payloadText(table, shape)
+  const isText = table.payload.kind === 'columns' || columnOf(shape, table.payload.column).baseType !== 'bytea'
+  // Where the database does not know what its bytes mean, they are read as such: a text that is not UTF-8 fails the
+  // statement, and with it the rows beside it.
+  return isText && encoding === 'SQL_ASCII' ? `convert_to(${text}, 'SQL_ASCII')` : text
+}
+
+function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   if (payload.kind === 'column') {
     const { baseType } = columnOf(shape, payload.column)
     return baseType === 'bytea' ? column(payload.column) : `${column(payload.column)}::text`

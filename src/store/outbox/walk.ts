@@ -1,19 +1,19 @@
+import type { ClaimRequest } from '../../record.ts'
 import type { Database } from '../database.ts'
-import type { RowConflict } from '../ledger/sameRow.ts'
-import { findRepeated, twiceInBatch } from '../ledger/sameRow.ts'
+import { findRepeated, type RowConflict, twiceInBatch } from '../ledger/sameRow.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { cutId, idCharsMax, stays } from './claimByLock.ts'
 import type { Horizon, Settled } from './horizon.ts'
+import { isNoValueOfType } from './isNoValueOfType.ts'
 import type { OutboxMemory, Position, SeenRow } from './memory.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
 export interface Walk {
-  /**
-   * The lowest unknown rows, in order.
-   *
-   * @param exceptKeys rows of these keys are passed over
-   */
-  findUnknown(limit: number, exceptKeys: readonly string[]): Promise<UnknownRow[]>
+  /** The lowest unknown rows that the request does not leave, in order; and the types of rows left to other instances. */
+  findUnknown(request: ClaimRequest): Promise<UnknownRows>
+  /** Whether the row of this id is there, waits, and is unknown. */
+  isUnknown(outboxId: string): Promise<boolean>
   /** Rows met since this was last asked that are others than those that the ledger knows by their ids. */
   takeConflicts(): RowConflict[]
   /** Whether a row may wait; one statement. */
@@ -22,12 +22,18 @@ export interface Walk {
   countUnknown(): Promise<{ waiting: number; firstId: string | null }>
 }
 
-export interface UnknownRow {
-  outboxId: string
-  key: string | null
+export interface UnknownRows {
+  outboxIds: string[]
+  leftTypes: string[]
 }
 
-interface PageRow extends UnknownRow, SeenRow {
+interface PageRow extends SeenRow {
+  /** Stands for the row's key. */
+  line: string | null
+  /** Its key has to stay. */
+  excepted: boolean | null
+  /** Its type, where another instance has to take it. */
+  leftType: string | null
   position: string[]
   settled: boolean | null
 }
@@ -79,42 +85,53 @@ export function openWalk(deps: WalkDeps): Walk {
     throw new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
   }
 
-  async function readPage(after: Position | null, upTo: string | null): Promise<PageRow[]> {
+  async function readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
+    const values = [pageMost, upTo, left.exceptKeys, left.types.known, left.types.elsewhere]
     const { rows } = after
-      ? await db.query<PageRow>(sql.pageAfter, [pageMost, upTo, ...after])
-      : await db.query<PageRow>(sql.page, [pageMost, upTo])
+      ? await db.query<PageRow>(sql.pageAfter, [...values, ...after])
+      : await db.query<PageRow>(sql.page, values)
     return rows
   }
 
+  /** Rows that are put off hold their lines, wherever in the table the walk goes on. */
+  async function readHeldLines(skipped: ReadonlySet<string>): Promise<Set<string>> {
+    if (skipped.size === 0) return new Set()
+    const { rows } = await db.query<{ line: string }>(sql.lines, [[...skipped]]).catch((error: unknown) => {
+      if (!isNoValueOfType(error)) throw error
+      return db.query<{ line: string }>(sql.linesByText, [[...skipped]]) // slower: it has no index
+    })
+    return new Set(rows.map(({ line }) => line))
+  }
+
   return {
-    async findUnknown(limit, exceptKeys) {
+    async findUnknown(request) {
       const settledUpTo = await horizon.read()
       const { outbox, upTo } = settledUpTo
       cursor = await readCursor(outbox, upTo)
       assertAhead(settledUpTo)
-      const except = new Set(exceptKeys)
-      const unknown: UnknownRow[] = []
+      const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
+      const choice = chooseInLine(request, skipped, await readHeldLines(skipped))
       let passed: Position | null = null
       let isPassing = resumeAt === null
       let at = resumeAt ?? cursor
       resumeAt = null
-      for (let page = 1; unknown.length < limit; page++) {
-        const rows = await readPage(at, upTo)
+      for (let page = 1; !choice.isFull(); page++) {
+        const rows = await readPage(at, upTo, request)
         const { known, conflicts: others } = await memory.findKnown(rows)
         const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
         note([...others, ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))])
-        for (const { outboxId, key, position, settled } of rows) {
-          const isKnown = known.has(outboxId) || repeated.has(outboxId)
-          isPassing &&= isKnown && settled === true
-          if (isPassing) passed = position
-          if (isKnown || (key !== null && except.has(key))) continue
-          unknown.push({ outboxId, key })
-          if (unknown.length === limit) break
+        for (const row of rows) {
+          const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
+          isPassing &&= isKnown && row.settled === true
+          if (isPassing) passed = row.position
+          if (!isKnown) choice.meet(row)
+          if (choice.isFull()) break
         }
         at = rows.at(-1)?.position ?? at
         if (rows.length < pageMost) break
         if (page >= pagesMost) {
-          if (!isPassing && unknown.length === 0) resumeAt = at
+          // Not from beyond a row that was left: those of its key behind it would overtake it.
+          if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) resumeAt = at
           break
         }
       }
@@ -122,7 +139,15 @@ export function openWalk(deps: WalkDeps): Walk {
         await memory.advanceCursor(outbox, passed)
         cursor = passed
       }
-      return unknown
+      return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
+    },
+
+    async isUnknown(outboxId) {
+      const { rows } = await db.query<SeenRow>(sql.one, [outboxId]).catch((error: unknown) => {
+        if (isNoValueOfType(error)) return { rows: [] }
+        throw error
+      })
+      return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
     },
 
     takeConflicts() {
@@ -153,21 +178,49 @@ export function openWalk(deps: WalkDeps): Walk {
   }
 }
 
-function walkStatements({ from, rows: { waits, key, stamp, createdAt, sort } }: WalkDeps) {
+type Left = Pick<ClaimRequest, 'exceptKeys' | 'types'>
+const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
+
+/** Chooses, of unknown rows met in order, those that may be taken. */
+function chooseInLine({ limit, lineMax }: ClaimRequest, skipped: ReadonlySet<string>, held: ReadonlySet<string>) {
+  const lengths = new Map([...held].map((line) => [line, Number.POSITIVE_INFINITY]))
+  const outboxIds: string[] = []
+  const leftTypes = new Set<string>()
+  return {
+    outboxIds,
+    leftTypes,
+    isFull: () => outboxIds.length >= limit,
+    meet({ outboxId, line, excepted, leftType }: PageRow): void {
+      const length = line === null ? 0 : (lengths.get(line) ?? 0)
+      const mayGo =
+        leftType === null && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true && length < lineMax
+      if (leftType !== null) leftTypes.add(leftType)
+      if (line !== null) lengths.set(line, mayGo ? length + 1 : Number.POSITIVE_INFINITY)
+      if (mayGo) outboxIds.push(outboxId)
+    },
+  }
+}
+
+function walkStatements({ from, rows: { waits, key, line, type, stamp, createdAt, idType, sort } }: WalkDeps) {
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
   const idOf = expressions.at(-1)
   const after = (firstParameter: number) =>
     ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
   const page = (and: string) => `
-    select ${idOf}::text as "outboxId", ${key} as key, ${stamp} as stamp, ${createdAt} as "createdAt", array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
+    select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt", ${line} as line,
+      ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
+      array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
       ${expressions[0]} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
   const count = (and: string) => `select count(*)::float8 as n from ${from} where ${waits}${and}`
   return {
     page: page(''),
-    pageAfter: page(after(3)),
+    pageAfter: page(after(6)),
+    one: `select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from} where ${waits} and ${idOf} = $1::${idType}`,
+    lines: `select distinct ${line} as line from ${from} where ${idOf} = any($1::${idType}[]) and ${key} is not null`,
+    linesByText: `select distinct ${line} as line from ${from} where ${cutId(idOf)} = any($1::text[]) and ${key} is not null`,
     any: any(''),
     anyAfter: any(after(1)),
     count: count(''),

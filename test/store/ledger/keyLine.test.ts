@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { roomIn } from '../../../src/capture/room.ts'
 import type { Change, Submission } from '../../../src/record.ts'
 import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
 import type { KeyOnFailure } from '../../../src/store/ledger/keyLine.ts'
@@ -111,17 +112,16 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
 
 describe('capture', () => {
   const turns = (keyOnFailure: KeyOnFailure) => createCaptureTurns({ pool: ledger.pool, who: 'test', keyOnFailure })
-  const room = (keyOnFailure: KeyOnFailure = 'continue') =>
-    turns(keyOnFailure).take(async ({ queued, crowdedKeys }) => ({ queued, crowdedKeys }))
+  const room = (keyOnFailure: KeyOnFailure = 'continue') => turns(keyOnFailure).take(async (turn) => roomIn(turn, 800))
 
   test('counts what is queued', async () => {
     await ledger.capture([{}, {}, { error: 'no', body: null }])
-    expect(await room()).toEqual({ queued: 2, crowdedKeys: [] })
+    expect(await room()).toEqual({ limit: 798, lineMax: 20, exceptKeys: [] })
   })
 
   test('leaves keys alone whose line is long', async () => {
     await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
-    expect(await room()).toEqual({ queued: 41, crowdedKeys: ['long'] })
+    expect(await room()).toEqual({ limit: 759, lineMax: 20, exceptKeys: ['long'] })
   })
 
   test.each([
@@ -131,8 +131,8 @@ describe('capture', () => {
   ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
     await ledger.capture(line(3), 'block')
     await send(ledger.work({ keyOnFailure: 'block' }), state === 'accepted' ? accepted() : ({ state } as Change))
-    expect(await room('continue')).toMatchObject({ crowdedKeys: go })
-    expect(await room('block')).toMatchObject({ crowdedKeys: block })
+    expect(await room('continue')).toMatchObject({ exceptKeys: go })
+    expect(await room('block')).toMatchObject({ exceptKeys: block })
   })
 
   test('is done by one instance at a time', async () => {

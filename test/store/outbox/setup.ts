@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { readOutboxFile } from '../../../src/map/readOutboxFile.ts'
-import type { OutboxRecord, RowStatus, Telling } from '../../../src/record.ts'
+import type { ClaimRequest, OutboxRecord, RowStatus, Telling } from '../../../src/record.ts'
 import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
 import { type Outbox, openOutbox } from '../../../src/store/outbox.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -20,6 +20,15 @@ export interface Setup {
   connect(): Promise<pg.Client>
 }
 
+/** A claim that leaves nothing where it is. */
+export const anyRows: ClaimRequest = {
+  limit: 10,
+  lineMax: 1_000,
+  exceptKeys: [],
+  skipped: [],
+  types: { known: [], elsewhere: [] },
+}
+
 /** A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's. */
 export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: string } = {}): Promise<Setup> {
   const database = await createDatabase()
@@ -30,8 +39,8 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
   const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure: 'continue' })
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
-    await using claimed = await outbox.claim(limit, exceptKeys)
-    const { records } = claimed
+    await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })
+    const records = await claimed.read()
     const inConflict = await turns.take((turn) => turn.keep(records.map(kept)))
     const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
     const statuses = inLedger.map(
