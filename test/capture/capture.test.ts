@@ -133,7 +133,7 @@ test('no key takes more than a small part of the window: the rest of it stays in
 })
 
 test('what waits behind a record that is held for a person takes no place: healthy rows are captured', async () => {
-  const line = (key: string) => Array.from({ length: 500 }, () => ({ key }))
+  const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
   await ledger.capture([...line('a'), ...line('b')])
   await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
     where seq in (select min(seq) from outboxd.submission group by key)`)
