@@ -101,7 +101,11 @@ function facts(dossier: Dossier): [string, string][] {
     ['error code', dossier.code],
     ['error', dossier.error],
     ['idempotency key', dossier.idempotencyKey],
-    ['outbox row says', dossier.reportDue ? 'not yet this state: the report is due' : null],
+    [
+      'outbox row says',
+      dossier.reportDue ? `not yet this state: ${dossier.reportTrouble ?? 'the report is due'}` : null,
+    ],
+    ['told again', moment(dossier.reportAgainMs)],
   ]
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }

@@ -93,3 +93,18 @@ test('what the service wrote cannot speak to the terminal', async () => {
   await scene.end({ state: 'failed', errorCode: null, error: 'bad\u001b[2K\rgood' }, { outboxId: '6' })
   expect((await run('outbox:6')).printed).not.toContain('\u001b')
 })
+
+test('of a row that cannot be told it says why, and when that is tried again', async () => {
+  const id = await scene.end(failedE003, { outboxId: '7' })
+  await scene.ledger.pool.query(
+    `update outboxd.submission set report_due = true, report_put_off = revision,
+       report_not_before = now() + interval '4 min' where id = $1`,
+    [id],
+  )
+  await scene.ledger.pool.query(
+    `insert into outboxd.problem (kind, subject, detail) values ('report_refused', '7', 'SQLSTATE P0001: period is closed')`,
+  )
+  const { printed } = await run('outbox:7')
+  expect(printed).toMatch(/outbox row says +not yet this state: SQLSTATE P0001: period is closed/)
+  expect(printed).toMatch(/told again +.*\(in [34] min/)
+})

@@ -38,6 +38,8 @@ const dossier: Dossier = {
   fruitless: 0,
   unknownSinceMs: null,
   reportDue: false,
+  reportTrouble: null,
+  reportAgainMs: null,
   blocker: null,
   pauses: [],
   permitsFree: 5,

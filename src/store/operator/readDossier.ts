@@ -73,6 +73,9 @@ export interface Dossier {
   /** The service answers since then that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
+  /** Why the outbox row cannot be told, and when that is tried again. */
+  reportTrouble: string | null
+  reportAgainMs: number | null
   /** What is in front of it in the line of its key; null where nothing is. */
   blocker: Blocker | null
   pauses: StandingPause[]
@@ -93,6 +96,9 @@ export async function readDossier(db: Database, id: string, onFailure: KeyOnFail
        s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, s.held,
        s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
+       (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
+          and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
+       ${ms('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
        ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
        ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",
        ${ms('s.due_at')} as "dueMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",

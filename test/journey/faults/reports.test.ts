@@ -82,6 +82,21 @@ describe('a trigger of the ERP', () => {
     await rig.becomes('ignored-', 'completed')
     await told(/All is well/, 'mark_ineffective', 0)
   })
+
+  test('that ignores even the mark of a row lets it be sent once, and holds up none behind it', async () => {
+    await rig.pool.query(`
+      create or replace function meddle() returns trigger language plpgsql as $$
+      begin if old.payload::text like '%never-marked-%' then return null; end if; return new; end $$;
+      create or replace trigger meddle before update on outbox for each row execute function meddle()`)
+    await rig.insert('never-marked-')
+    await ledgerSays('never-marked-', 'completed')
+    await othersAreTold('marked')
+    await told(/ignores what is written to 1 row/, 'mark_ineffective', 1)
+    expect(await rig.fate('never-marked-')).toMatchObject({ status: 'new', effects: 1, posts: [200] })
+    await rig.pool.query('drop trigger meddle on outbox')
+    expect(await rig.becomes('never-marked-', 'completed')).toMatchObject({ effects: 1, posts: [200] })
+    await told(/All is well/, 'mark_ineffective', 0)
+  })
 })
 
 test('a row that a form of the ERP keeps locked holds up no other, and its holder is named', async () => {
