@@ -21,3 +21,20 @@ create table outboxd.passage (
   at       bigint not null,   -- of all passages of the resource, the number of its last
   primary key (resource, met)
 ) with (fillfactor = 50);
+
+-- Refusals in a row of one status and body, none of them the service's judgement under a code: ten records that share no
+-- key are not all wrong in the same way, so it is taken for something in between, or for our configuration.
+create table outboxd.refusal_run (
+  resource    text    primary key check (resource in ('data', 'orders')),
+  fingerprint text    not null,
+  said        text    not null,
+  submissions uuid[]  not null,                -- whose refusals make the run
+  is_mass     boolean not null default false   -- it was taken so: the next refusal like it says so at once
+);
+
+-- Refusals that an operator takes at their word for a while.
+create table outboxd.believed_refusal (
+  fingerprint text        primary key,
+  said        text        not null,
+  until       timestamptz not null
+);

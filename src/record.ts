@@ -196,7 +196,6 @@ export const problemKinds = [
   'foreign_outbox',
   'ledger_behind',
   'stuck_transaction',
-  'record_pauses',
   'mass_refusal',
   'loop_failing',
   'claim_lost',
@@ -256,6 +255,18 @@ export interface Passage {
   resource: Resource
   /** The pause that it had met before. */
   met: PauseReason | null
+  /** It was accepted, or judged under a code of the service's own: others before it were not refused by mistake. */
+  judged: boolean
+}
+
+/** A record that was rejected in words that others may be, too: without a code of the service's own. */
+export interface Refusal {
+  submissionId: string
+  resource: Resource
+  /** The same for refusals of one status and body. */
+  fingerprint: string
+  /** One line for the operator. */
+  said: string
 }
 
 /** What a submission's history says that matters for judging its next answer. */
@@ -467,6 +478,8 @@ export interface Settlement {
   pauses: PauseCall[]
   /** Records that the service itself has answered: pauses that a trial had ended are forgotten. */
   passages: Passage[]
+  /** Records that were rejected, in the order of the answers. */
+  refusals: Refusal[]
   /** A trial was answered as it should be: pauses whose time is over end. */
   wayIsClear: boolean
   /** The request that felt the way is through: where it met nothing clear, another may. */

@@ -10,6 +10,7 @@ import type { Metrics } from './observe/metrics.ts'
 import type { Witness } from './observe/witness.ts'
 import type { Resource } from './record.ts'
 import type { ServiceClient, TokenAnswer } from './service/client.ts'
+import { fingerprintOf } from './service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from './service/harmlessCall.ts'
 import { readAnswer, readSubmitAnswer } from './service/reading.ts'
 import { createTokens } from './service/tokens.ts'
@@ -42,7 +43,15 @@ export interface Sending extends Dispatcher {
   takeOver(): Promise<number>
 }
 
-const nothing = { transition: null, pauses: [], passages: [], wayIsClear: false, probeOver: false, remaining: null }
+const nothing = {
+  transition: null,
+  pauses: [],
+  passages: [],
+  refusals: [],
+  wayIsClear: false,
+  probeOver: false,
+  remaining: null,
+}
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
 export function createSending(deps: SendingDeps): Sending {
@@ -134,6 +143,7 @@ export function createSending(deps: SendingDeps): Sending {
       return answer
     },
     judgeTrial,
+    fingerprint: fingerprintOf,
     poll: (submission, accessToken, isGood) => track(trackDeps, submission, accessToken, isGood),
     settle: settler.add,
     newId: randomUUID,

@@ -24,9 +24,8 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     'Rows of the outbox are marked as taken, but the ledger does not know them: see outboxd recover.',
   stuck_transaction: (ids) =>
     `${counted(ids.length, 'transaction')} (${first(ids)}) do not come to an end: outboxd list --state accepted shows them.`,
-  record_pauses: (ids) =>
-    `${counted(ids.length, 'record')} (${first(ids)}) caused pauses again and again: outboxd list.`,
-  mass_refusal: () => 'The service refuses record after record in the same words: outboxd check, then outboxd resume.',
+  mass_refusal: (halves) =>
+    `Record after record (${first(halves)}) is refused in the same words, so nothing is sent: outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
   loop_failing: (loops) =>
     `A part of the daemon fails again and again (${first(loops)}): the lines below, and its log, say why.`,
   claim_lost: () =>

@@ -7,17 +7,23 @@ import { showMoment } from './time.ts'
 
 export interface ResumeOptions {
   all?: boolean
+  believeRefusals?: boolean
 }
 
 export function describeResume(command: Command): Command {
   return command
     .description("end the operator's pause")
     .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
+    .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
     .addHelpText(
       'after',
       `
 Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one request feels the way
 now, and all resume when it is answered as it should be.
+
+Ten records in a row that are refused in the same words, without a code of the service's, pause everybody and are queued
+again, as that is rarely their own fault. Where it is, --believe-refusals takes these words for what they say, for a day: the
+records are rejected like any other, and can be replayed when the mapping or the data are right.
 
 Examples:
   outboxd resume
@@ -25,16 +31,22 @@ Examples:
     )
 }
 
+/** How long refusals in the same words are taken at their word. */
+const believedMs = 86_400_000
+
 /** Ends the operator's pause, and says which others remain. */
 export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
   return operate(context, async (store) => {
     const ended = await store.resume()
-    const shortened = options.all ? await store.shortenPauses() : []
+    const believed = options.believeRefusals ? await store.believeRefusals(believedMs) : []
+    const shortened = options.all || options.believeRefusals ? await store.shortenPauses() : []
     const { pauses } = await store.readSnapshot()
     const say = (line: string) => context.stderr.write(`${line}\n`)
     if (ended === null && pauses.length === 0) say('No pause was on.')
     else if (ended === null) say('No operator had paused.')
     else say(`Resumed; the pause was: ${cut(ended, 300)}`)
+    for (const said of believed) say(`Taken at its word for a day: ${cut(said, 300)}`)
+    if (options.believeRefusals && believed.length === 0) say('No refusal of record after record stands.')
     const nowMs = systemClock.nowMs()
     for (const { reason, untilMs, detail } of pauses) {
       const until = shortened.includes(reason)

@@ -12,7 +12,7 @@ import type {
   Worked,
 } from '../record.ts'
 import { type Balance, decide, freshBalance } from './decide.ts'
-import { isSilence, passageOf } from './hearing.ts'
+import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import type { Permit, Purse } from './purse.ts'
 
@@ -72,6 +72,8 @@ export interface DispatcherDeps {
   /** Asks the service about something that does not exist. @returns null where the question never left */
   ask(accessToken: string, isGood: () => boolean): Promise<Answer | null>
   judgeTrial(answer: Answer): TrialVerdict
+  /** By which a refusal is known again; null where the service itself judges. */
+  fingerprint(answer: Answer): string | null
   settle(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
   newId(): string
   waited(waitedMs: number): void
@@ -299,13 +301,15 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     deps.worked(submission, worked)
     const { step, answer } = worked
     if (answer?.kind === 'response' && answer.status === 401) deps.refused(accessToken)
+    const fingerprint = answer === null ? null : deps.fingerprint(answer)
     const isTrial = probe && job !== null && answer !== null
     const trial = isTrial && step.pause === null ? trialResult(answer, accessToken) : tellsNothing
     const pause = step.pause ?? trial.pause ?? (answer === null ? null : hearSilence(answer, job === null, probe))
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
-      passages: job === null ? passageOf(submission, worked) : [],
+      passages: job === null ? passageOf(submission, worked, fingerprint) : [],
+      refusals: job === null ? refusalOf(submission, worked, fingerprint) : [],
       wayIsClear: trial.clears,
       probeOver: probe,
       remaining: remainingIn(answer),
@@ -356,6 +360,7 @@ const nothing = {
   transition: null,
   pauses: [],
   passages: [],
+  refusals: [],
   wayIsClear: false,
   probeOver: false,
   remaining: null,

@@ -1,4 +1,4 @@
-import type { Answer, Passage, Submission, Worked } from '../record.ts'
+import type { Answer, Passage, Refusal, Submission, Worked } from '../record.ts'
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
@@ -13,12 +13,28 @@ export function isSilence(answer: Answer): boolean {
 const ofTheWay: ReadonlySet<number> = new Set([401, 403, 404, 405, 410, 429])
 
 /** The passage of a record whose POST the service itself has answered: with an id, or a refusal in JSON. */
-export function passageOf({ resource, met }: Submission, { answer, step }: Worked): Passage[] {
+export function passageOf(
+  { resource, met }: Submission,
+  { answer, step }: Worked,
+  fingerprint: string | null,
+): Passage[] {
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
   const accepted = isSuccess(answer) && step.change.state !== 'uncertain'
   const refused = status >= 400 && status < 500 && json !== undefined && !ofTheWay.has(status) && code !== 'E003'
-  return accepted || refused ? [{ resource, met: met?.reason ?? null }] : []
+  return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
+}
+
+/** The refusal of a record that was rejected in words that others may be, too. */
+export function refusalOf(
+  { id: submissionId, resource }: Submission,
+  { answer, step }: Worked,
+  fingerprint: string | null,
+): Refusal[] {
+  const { state } = step.change
+  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || ofTheWay.has(answer.status))
+    return []
+  return [{ submissionId, resource, fingerprint, said: step.cause }]
 }
 
 const isSuccess = ({ status }: Answer & { kind: 'response' }) => status >= 200 && status < 300

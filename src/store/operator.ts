@@ -5,6 +5,7 @@ import * as budget from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
+import { believeRefusals } from './ledger/refusals.ts'
 import { readServedOutbox, type ServedOutbox } from './ledger/servedOutbox.ts'
 import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from './ledger/transactionIds.ts'
 import { assertMigrated } from './migrate.ts'
@@ -55,6 +56,8 @@ export interface OperatorStore extends AsyncDisposable {
   /** @returns what was said when the pause was raised; null where there was none */
   resume(): Promise<string | null>
   shortenPauses(): Promise<PauseReason[]>
+  /** Takes mass refusals at their word for so long. @returns what was said in them */
+  believeRefusals(forMs: number): Promise<string[]>
   readSnapshot(): Promise<LedgerSnapshot>
   readActivity(): Promise<Activity>
   /** The outbox that the ledger belongs to. */
@@ -176,6 +179,7 @@ export async function openOperatorStore(
     pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
     resume: () => endOperatorPause(pool),
     shortenPauses: () => shortenPauses(pool),
+    believeRefusals: (forMs) => believeRefusals(pool, forMs),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool),
     readServedOutbox: () => readServedOutbox(pool),

@@ -6,6 +6,7 @@ import { type Database, inTransaction } from './database.ts'
 import { type ClaimedSubmission, claimQueued, isOver, readPolled, unclaim } from './ledger/claimQueued.ts'
 import { type KeyOnFailure, lockLines, releaseHeads } from './ledger/keyLine.ts'
 import { recordPassages } from './ledger/passages.ts'
+import { endRuns, type MassRefusal, noteRefusal } from './ledger/refusals.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './ledger/transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './ledger/writeTransitions.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -174,9 +175,30 @@ async function settle(deps: WorkDeps, db: Database, settlement: Settlement): Pro
   if (settlement.wayIsClear) await budget.endPauses(db)
   else if (settlement.probeOver) await budget.giveBackProbe(db)
   if (settlement.passages.length > 0) await recordPassages(db, settlement.passages)
-  for (const pause of settlement.pauses) await budget.raisePause(db, pause, deps.ladders)
+  const mass = await hearRefusals(deps, db, settlement, written)
+  for (const pause of [...settlement.pauses, ...mass.map((each) => each.pause)])
+    await budget.raisePause(db, pause, deps.ladders)
   const heldBack = settlement.remaining === null ? 0 : await budget.holdBack(db, settlement.remaining)
-  return { written, heldBack }
+  const queued = new Set(mass.flatMap((each) => each.queued))
+  return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
+}
+
+/** Of the records that were rejected in this settlement, those that were under its fence. */
+async function hearRefusals(
+  { instance: { who }, keyOnFailure }: WorkDeps,
+  db: Database,
+  { passages, refusals }: Settlement,
+  written: readonly WrittenStep[],
+): Promise<MassRefusal[]> {
+  const judged = passages.flatMap((passage) => (passage.judged ? [passage.resource] : []))
+  if (judged.length > 0) await endRuns(db, judged)
+  const ours = new Set(written.map(({ submissionId }) => submissionId))
+  const mass: MassRefusal[] = []
+  for (const refusal of refusals.filter(({ submissionId }) => ours.has(submissionId))) {
+    const heard = await noteRefusal(db, refusal, { who, keyOnFailure })
+    if (heard !== null) mass.push(heard)
+  }
+  return mass
 }
 
 /**

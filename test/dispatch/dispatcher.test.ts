@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createDispatcher, type Demand, type DispatcherDeps, type TokenVerdict } from '../../src/dispatch/dispatcher.ts'
 import { createPurse } from '../../src/dispatch/purse.ts'
 import type { Answer, PauseCall, Submission, Worked } from '../../src/record.ts'
+import { fingerprintOf } from '../../src/service/fingerprint.ts'
 import { judgeTrial } from '../../src/service/harmlessCall.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
@@ -134,6 +135,7 @@ function setup(
     },
     ask: (accessToken, isGood) => new Promise((resolve) => questions.push({ accessToken, isGood, answer: resolve })),
     judgeTrial,
+    fingerprint: fingerprintOf,
     token: async () => state.token,
     refused: (accessToken) => refused.push(accessToken),
     submit: send,

@@ -11,6 +11,7 @@ const work = (id: string | null, given: Partial<Omit<Settlement, 'transitions' |
     id === null ? null : { submission: submission({ id }), job: null, change: { state: 'failed' as const }, cause: '' },
   pauses: [],
   passages: [],
+  refusals: [],
   wayIsClear: false,
   probeOver: false,
   remaining: null,

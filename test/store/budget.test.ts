@@ -387,7 +387,7 @@ describe('pauses', () => {
     expect(await leftMs()).toBeGreaterThan(1_500)
   })
 
-  const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null }])
+  const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null, judged: true }])
 
   test('a pause that a record has left behind begins at the foot of the ladder again', async () => {
     for (let i = 0; i < 3; i++) {

@@ -244,7 +244,7 @@ describe('a settlement', () => {
     const first = await claim(work, { submissions: 3 })
     expect([first.submissions.length, first.proves]).toEqual([1, true])
     expect((await claim(ledger.work(), { submissions: 3 })).submissions).toEqual([])
-    await work.settle(settlement({ passages: [{ resource: 'data', met: null }], probeOver: true }))
+    await work.settle(settlement({ passages: [{ resource: 'data', met: null, judged: true }], probeOver: true }))
     expect(await claim(work, { submissions: 3 })).toMatchObject({ submissions: [{}, {}], proves: false })
   })
 
@@ -254,17 +254,19 @@ describe('a settlement', () => {
     await work.settle(settlement({ transitions: [transition(submission, meets(1))] }))
     const met = async () => (await ledger.read(submission.id)).met
     expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
-    await work.settle(settlement({ passages: [{ resource: 'orders', met: 'unauthorized' }] }))
+    await work.settle(settlement({ passages: [{ resource: 'orders', met: 'unauthorized', judged: true }] }))
     expect(await met()).toMatchObject({ othersThrough: false, othersRecovered: false })
-    await work.settle(settlement({ passages: [{ resource: 'data', met: 'throttled' }] }))
+    await work.settle(settlement({ passages: [{ resource: 'data', met: 'throttled', judged: true }] }))
     expect(await met()).toMatchObject({ othersThrough: true, othersRecovered: false })
-    await work.settle(settlement({ passages: [{ resource: 'data', met: 'unauthorized' }] }))
+    await work.settle(settlement({ passages: [{ resource: 'data', met: 'unauthorized', judged: true }] }))
     expect(await met()).toMatchObject({ times: 1, othersThrough: true, othersRecovered: true })
     const again = (await claim(work, { submissions: 1 })).submissions[0] as Submission
     await work.settle(settlement({ transitions: [transition(again, meets(2))] }))
     // Who recovered a few records ago says still that it passes by itself.
     expect(await met()).toMatchObject({ times: 2, othersThrough: false, othersRecovered: true })
-    await work.settle(settlement({ passages: Array.from({ length: 8 }, () => ({ resource: 'data', met: null })) }))
+    await work.settle(
+      settlement({ passages: Array.from({ length: 8 }, () => ({ resource: 'data', met: null, judged: true })) }),
+    )
     expect(await met()).toMatchObject({ times: 2, othersThrough: true, othersRecovered: false })
   })
 

@@ -51,7 +51,7 @@ export async function openLedger(): Promise<Ledger> {
     queue,
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage, outbox`)
+        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage, outboxd.refusal_run, outboxd.believed_refusal, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {
@@ -147,6 +147,7 @@ export function settlement(given: Partial<Settlement>): Settlement {
     slots: [],
     pauses: [],
     passages: [],
+    refusals: [],
     wayIsClear: false,
     probeOver: false,
     remaining: null,

@@ -2,19 +2,19 @@ import type { Passage } from '../../record.ts'
 import type { Database } from '../database.ts'
 
 /**
- * Counts records that the service itself has answered, and forgets the pauses that a trial had ended before: now they
- * are proven to be over for records, too. The counters are locked in one order, so that two instances never wait for
+ * Counts records that the service itself has answered. Where it judged one, the pauses that a trial had ended before are
+ * forgotten: now they are proven to be over for records, too. The counters are locked in one order, so that two instances never wait for
  * each other in a circle.
  */
 export async function recordPassages(db: Database, passages: readonly Passage[]): Promise<void> {
   await db.query(
-    `with forgotten as (delete from outboxd.pause where cleared_at is not null),
+    `with forgotten as (delete from outboxd.pause where cleared_at is not null and $2),
      r as (select resource, coalesce(met, '') as met from json_to_recordset($1) as r(resource text, met text))
      insert into outboxd.passage as p (resource, met, count, at)
      select r.resource, r.met, count(*), ${passagesOf('r')} + (select count(*) from r each where each.resource = r.resource)
      from r group by r.resource, r.met order by r.resource, r.met
      on conflict (resource, met) do update set count = p.count + excluded.count, at = greatest(p.at, excluded.at)`,
-    [JSON.stringify(passages)],
+    [JSON.stringify(passages), passages.some(({ judged }) => judged)],
   )
 }
 
