@@ -200,6 +200,7 @@ export const problemKinds = [
   'loop_failing',
   'claim_lost',
   'settings_differ',
+  'budget_starved',
   'clock_off',
   'change_capture',
   'outbox_history',

@@ -1,15 +1,18 @@
 import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { watchBudget } from './budgetWatch.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createPurse } from './dispatch/purse.ts'
 import { createSettler } from './dispatch/settler.ts'
+
 import { takeOver } from './dispatch/takeOver.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import type { Witness } from './observe/witness.ts'
-import type { Resource } from './record.ts'
-import type { ServiceClient, TokenAnswer } from './service/client.ts'
+import type { Resource, Worked } from './record.ts'
+import type { ServiceClient } from './service/client.ts'
 import { fingerprintOf } from './service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from './service/harmlessCall.ts'
 import { readAnswer, readSubmitAnswer } from './service/reading.ts'
@@ -43,6 +46,10 @@ export interface Sending extends Dispatcher {
   takeOver(): Promise<number>
 }
 
+/** Below this limit a token is fetched only where the budget has a request left to use it for. */
+const smallCapacity = 10
+const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
+
 const nothing = {
   transition: null,
   pauses: [],
@@ -56,7 +63,9 @@ const nothing = {
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
 export function createSending(deps: SendingDeps): Sending {
   const { config, clock, log, metrics, store, client, witness, mayClaim } = deps
-  const { windowMs, requests: capacity } = config.rateLimit
+  const { windowMs } = config.rateLimit
+  /** What the limit in force allows, which another instance may have made smaller. */
+  let capacity = config.rateLimit.requests
   const purse = createPurse(windowMs)
   const tokenPurse = createPurse(windowMs)
   const planner = createPollPlanner(windowMs, capacity, Math.random)
@@ -75,6 +84,8 @@ export function createSending(deps: SendingDeps): Sending {
     waitMs: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   })
 
+  const budgetWatch = watchBudget({ problems: store.problems, log, host: hostname() })
+
   const tokens = createTokens({
     clock,
     refreshMs: config.service.tokenRefreshMs,
@@ -84,18 +95,31 @@ export function createSending(deps: SendingDeps): Sending {
       if (answered !== null) witness.requested('token', answered.answer)
       return answered
     },
-    async spendSlot(request): Promise<TokenAnswer | 'no-slot'> {
+    isOneAtATime: () => capacity === 1,
+    async spendSlot(request, need) {
+      const permits = permitsForToken(capacity)
+      if (need === 'renewal' && capacity === 1) return 'no-slot'
       const ageMs = clock.stopwatch()
-      tokenPurse.add(await store.work.takeSlots(1), ageMs)
-      if (tokenPurse.available() === 0) return 'no-slot'
-      const permit = tokenPurse.draw('poll')
+      tokenPurse.add(await store.work.takeSlots(permits), ageMs)
+      const permit = tokenPurse.available() >= permits ? tokenPurse.draw('poll') : null
+      void settler.add(nothing) // gives back what it does not use, at once
+      if (permit === null) return 'no-slot'
       const answered = await request(permit.isGood).finally(() => {
         permit.done()
         void settler.add(nothing)
       })
+      if (answered?.token) budgetWatch.tokenLasts(answered.token.lifetimeMs, { requests: capacity, windowMs })
       return answered ?? 'no-slot'
     },
   })
+
+  /** Follows a request until it is known whether it left. */
+  async function followed(working: Promise<Worked>, accessToken: string): Promise<Worked> {
+    const worked = await working
+    if (worked.answer !== null) tokens.used(accessToken)
+    budgetWatch.permits.saw(worked.answer !== null)
+    return worked
+  }
 
   const submitDeps = {
     policy: config.uncertainPolicy,
@@ -115,12 +139,13 @@ export function createSending(deps: SendingDeps): Sending {
 
   const dispatcher = createDispatcher({
     clock,
-    capacity,
+    capacity: config.rateLimit.requests,
     windowMs,
     maxInFlight: config.maxInFlight,
     purse,
     async readDemand(most) {
       const demand = await store.readDemand(most)
+      capacity = demand.capacity
       const { spentOnSubmissions: slotsOnSubmissions, submissionsReady, tracked: accepted } = demand
       planner.press({ capacity, slotsOnSubmissions, submissionsReady, accepted })
       return demand
@@ -135,16 +160,20 @@ export function createSending(deps: SendingDeps): Sending {
       return verdict
     },
     refused: tokens.reject,
-    submit: (submission, accessToken, isGood) => submit(submitDeps, submission, accessToken, isGood),
+    submit: (submission, accessToken, isGood) =>
+      followed(submit(submitDeps, submission, accessToken, isGood), accessToken),
     async ask(accessToken, isGood) {
       const question = harmlessRequest(deps.resource())
       const answer = await client.send(question, accessToken, isGood)
-      if (answer !== null) witness.requested(question.endpoint, answer)
+      if (answer !== null) {
+        tokens.used(accessToken)
+        witness.requested(question.endpoint, answer)
+      }
       return answer
     },
     judgeTrial,
     fingerprint: fingerprintOf,
-    poll: (submission, accessToken, isGood) => track(trackDeps, submission, accessToken, isGood),
+    poll: (submission, accessToken, isGood) => followed(track(trackDeps, submission, accessToken, isGood), accessToken),
     settle: settler.add,
     newId: randomUUID,
     waited: metrics.waitedForSlot,

@@ -16,11 +16,16 @@ export interface Tokens {
    * for renewal is still given while its successor is fetched, and for as long as it lasts if that fails.
    */
   ready(): Promise<TokenVerdict>
+  /** A request was made with it. */
+  used(accessToken: string): void
   /** Drops the token that the service refused, unless another has already taken its place. */
   reject(accessToken: string): void
   /** When the token in force runs out, in epoch milliseconds; null where there is none. */
   expiresAtMs(): number | null
 }
+
+/** There is no token, or one that is good for a while yet is due for renewal. */
+export type TokenNeed = 'missing' | 'renewal'
 
 interface TokensDeps {
   clock: Clock
@@ -28,7 +33,12 @@ interface TokensDeps {
   refreshMs: number
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   /** Makes the request if the budget has a slot for it, and says so where it has none, or none any more. */
-  spendSlot(request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>): Promise<TokenAnswer | 'no-slot'>
+  spendSlot(
+    request: (mayLeave: () => boolean) => Promise<TokenAnswer | null>,
+    why: TokenNeed,
+  ): Promise<TokenAnswer | 'no-slot'>
+  /** Whether a token and a request never find slots within one window. */
+  isOneAtATime(): boolean
   breached(kind: Breach): void
 }
 
@@ -44,16 +54,17 @@ interface Held {
   expiresAtMs: number
   /** The age at which it is renewed. */
   renewAgeMs: number
+  isUsed: boolean
 }
 
 export function createTokens(deps: TokensDeps): Tokens {
   let held: Held | null = null
   let fetching: Promise<TokenVerdict> | null = null
 
-  async function fetch(): Promise<TokenVerdict> {
+  async function fetch(need: TokenNeed): Promise<TokenVerdict> {
     // Its life is counted from before the request, so that a slow answer cannot make it look younger than it is.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
-    const fetched = await deps.spendSlot(deps.requestToken)
+    const fetched = await deps.spendSlot(deps.requestToken, need)
     if (fetched === 'no-slot') return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
@@ -75,22 +86,32 @@ export function createTokens(deps: TokensDeps): Tokens {
       lifetimeMs,
       expiresAtMs: sent.atMs + lifetimeMs,
       renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
+      isUsed: false,
     }
   }
 
-  function shareFetch(): Promise<TokenVerdict> {
-    fetching ??= fetch().finally(() => {
+  function shareFetch(need: TokenNeed): Promise<TokenVerdict> {
+    fetching ??= fetch(need).finally(() => {
       fetching = null
     })
     return fetching
   }
 
+  /** With one slot in all a token that lasts no longer than a window is over before its request may leave: so is the next. */
+  function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
+    return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
+  }
+
   return {
     async ready() {
-      if (held === null || held.ageMs() >= held.lifetimeMs) return shareFetch()
+      if (held === null || isOver(held)) return shareFetch('missing')
       // A failure to renew shows when the token runs out; until then the next call tries again.
-      if (held.ageMs() >= held.renewAgeMs) shareFetch().catch(() => {})
+      if (held.ageMs() >= held.renewAgeMs) shareFetch('renewal').catch(() => {})
       return verdict(held)
+    },
+
+    used(accessToken) {
+      if (held?.accessToken === accessToken) held.isUsed = true
     },
 
     reject(accessToken) {

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
 import type { Breach } from '../../src/record.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
-import { createTokens } from '../../src/service/tokens.ts'
+import { createTokens, type TokenNeed } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
 
 test('the first caller fetches one, the next gets the same', async () => {
@@ -134,10 +134,29 @@ test('a budget that throws during an early renewal is nobody’s unhandled rejec
   expect(await tokens.ready()).toMatchObject({ accessToken: 't1' })
 })
 
-function setup() {
+test('the budget is told whether a token is missing or only due for renewal', async () => {
+  const { tokens, clock, needs } = setup()
+  await tokens.ready()
+  clock.advance(3_300_000)
+  await tokens.ready()
+  expect(needs).toEqual(['missing', 'renewal'])
+})
+
+test('with one request at a time a token that is over is still given to the request that it was fetched for', async () => {
+  const { tokens, clock, issuer } = setup({ isOneAtATime: true })
+  issuer.next(token('short', 60_000))
+  await tokens.ready()
+  clock.advance(60_050)
+  expect(await tokens.ready()).toMatchObject({ accessToken: 'short' })
+  tokens.used('short')
+  expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
+})
+
+function setup({ isOneAtATime = false } = {}) {
   const clock = handClock()
   const budget = { slots: 100, broken: false }
   const breaches: Breach[] = []
+  const needs: TokenNeed[] = []
   const queued: TokenAnswer[] = []
   let asked = 0
   let meanwhile = () => {}
@@ -146,6 +165,7 @@ function setup() {
     clock,
     refreshMs: 300_000,
     breached: (kind) => breaches.push(kind),
+    isOneAtATime: () => isOneAtATime,
     async requestToken() {
       asked++
       const done = Promise.withResolvers<void>()
@@ -155,7 +175,8 @@ function setup() {
       setImmediate(done.resolve)
       return queued.shift() ?? token(`t${asked}`, 3_600_000)
     },
-    async spendSlot(request) {
+    async spendSlot(request, need) {
+      needs.push(need)
       if (budget.broken) throw new Error('the database is away')
       return (budget.slots-- > 0 ? await request(() => true) : null) ?? 'no-slot'
     },
@@ -168,7 +189,7 @@ function setup() {
     },
     answered: () => answered,
   }
-  return { tokens, issuer, clock, budget, breaches }
+  return { tokens, issuer, clock, budget, breaches, needs }
 }
 
 function token(accessToken: string, lifetimeMs: number | null): TokenAnswer {

@@ -29,7 +29,7 @@ export type Fault =
   | { kind: 'half-open' }
   /** Everything waits, both ways, until the fault is switched off or another on. */
   | { kind: 'hold' }
-  /** Every packet comes so much later, both ways. */
+  /** Every packet comes so much later, both ways, until the fault is switched off. */
   | { kind: 'delay'; ms: number }
   /** Both ways in pieces of so many bytes. */
   | { kind: 'slice'; bytes: number }
@@ -211,6 +211,7 @@ function joinPair(client: Socket, upstream: Socket, faults: Faults, forwarded: (
         stuck = null
         return send(chunk)
       case 'delay':
+        stuck = null
         await after(fault.ms)
         return send(chunk)
       case 'slice':

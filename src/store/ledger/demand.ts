@@ -12,6 +12,8 @@ export interface Demand {
   pollOverdueMs: number
   /** Transactions being tracked, all instances together, counted up to 10,000. */
   tracked: number
+  /** Requests that the limit in force allows in a window. */
+  capacity: number
   /** Requests that free slots allow now. */
   permitsFree: number
   /** Requests that submissions have used within the last window, all instances together. */
@@ -48,6 +50,7 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
           where job_id is not null and poll_at <= now()) as "pollOverdueMs",
        (select count(*)::int from (select from outboxd.submission
           where job_id is not null order by poll_at limit 10000) t) as tracked,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot) as capacity,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= now()) as "permitsFree",
        (select coalesce(sum(spent_on_submissions), 0)::int from outboxd.slot
           where free_at > now() and taken_by is null)
