@@ -30,6 +30,14 @@ where free_at > clock_timestamp();
 alter table outboxd.pause
   add column set_at timestamptz not null default clock_timestamp();   -- when until or probe_until was set
 
+create function outboxd.note_set_at() returns trigger language plpgsql as $$
+begin
+  new.set_at := clock_timestamp();
+  return new;
+end $$;
+create trigger note_set_at before insert or update of until, probe_until on outboxd.pause
+  for each row execute function outboxd.note_set_at();
+
 -- The database's clock as it was last seen, and what it was last seen to jump by.
 create table outboxd.clock (
   id         boolean     primary key default true check (id),   -- one row

@@ -1,4 +1,5 @@
 import type { LostClaim } from './dispatch/lostClaims.ts'
+import type { Starvation } from './dispatch/starvation.ts'
 import type { FailingLoop } from './loopHealth.ts'
 import { failureWords } from './observe/failureWords.ts'
 import type { InstanceProblem } from './store/ledger/instanceProblems.ts'
@@ -10,12 +11,14 @@ const lostToTellMs = 10_000
 export function instanceProblems(
   failing: readonly FailingLoop[],
   claims: readonly LostClaim[],
+  starving: readonly Starvation[],
   nowMs: number,
 ): InstanceProblem[] {
   const lost = claims.filter(({ sinceMs }) => nowMs - sinceMs >= lostToTellMs)
   const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
   return [
     ...failing.map(({ loop, error }) => ({ kind: 'loop_failing' as const, part: loop, detail: failureWords(error) })),
+    ...starving.map((starvation) => ({ kind: 'budget_starved' as const, ...starvation })),
     ...(lost.length === 0
       ? []
       : [

@@ -157,7 +157,9 @@ export function startLoops(deps: LoopsDeps): Loops {
     }, reportGatherMs).unref()
   })
 
-  const tell = (problems = instanceProblems(health.failing(), sending.lostClaims(), clock.nowMs())) =>
+  const tell = (
+    problems = instanceProblems(health.failing(), sending.lostClaims(), sending.starving(), clock.nowMs()),
+  ) =>
     store.pulse
       .tell(problems)
       .catch((error: unknown) => log.warn('what is wrong could not be written; it is tried again', { error }))
@@ -174,6 +176,11 @@ export function startLoops(deps: LoopsDeps): Loops {
   )
 
   const orphans = loop('orphans', async () => {
+    const { jumpMs } = await store.clock.look() // before anybody is judged by it
+    if (jumpMs !== 0) {
+      log.warn(`the database’s clock jumped by ${Math.round(jumpMs)} ms: what waits for its time was moved with it`)
+      dispatch.wake()
+    }
     witness.takenOver(await sending.takeOver())
     return lookAfterMs
   })

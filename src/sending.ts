@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { hostname } from 'node:os'
-import { watchBudget } from './budgetWatch.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createPurse } from './dispatch/purse.ts'
 import { createSettler } from './dispatch/settler.ts'
 
+import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
 import { takeOver } from './dispatch/takeOver.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
@@ -40,7 +39,7 @@ export interface SendingDeps {
 }
 
 /** Everything between a slot and a written outcome, put together. */
-export interface Sending extends Dispatcher {
+export interface Sending extends Dispatcher, Pick<StarvationWatch, 'starving'> {
   planner: PollPlanner
   /** Settles what nobody has in hand any more. @returns how many */
   takeOver(): Promise<number>
@@ -84,7 +83,7 @@ export function createSending(deps: SendingDeps): Sending {
     waitMs: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   })
 
-  const budgetWatch = watchBudget({ problems: store.problems, log, host: hostname() })
+  const starvation = watchStarvation()
 
   const tokens = createTokens({
     clock,
@@ -108,7 +107,7 @@ export function createSending(deps: SendingDeps): Sending {
         permit.done()
         void settler.add(nothing)
       })
-      if (answered?.token) budgetWatch.tokenLasts(answered.token.lifetimeMs, { requests: capacity, windowMs })
+      if (answered?.token) starvation.sawToken(answered.token.lifetimeMs, { requests: capacity, windowMs })
       return answered ?? 'no-slot'
     },
   })
@@ -117,7 +116,7 @@ export function createSending(deps: SendingDeps): Sending {
   async function followed(working: Promise<Worked>, accessToken: string): Promise<Worked> {
     const worked = await working
     if (worked.answer !== null) tokens.used(accessToken)
-    budgetWatch.permits.saw(worked.answer !== null)
+    starvation.sawPermit(worked.answer !== null)
     return worked
   }
 
@@ -184,6 +183,7 @@ export function createSending(deps: SendingDeps): Sending {
   return {
     ...dispatcher,
     planner,
+    starving: starvation.starving,
     takeOver: () =>
       takeOver({
         readAbandoned: store.upkeep.readAbandoned,

@@ -33,7 +33,7 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   settings_differ: (settings) =>
     `Daemons on this ledger differ in their settings (${first(settings)}): give all the same, or wait until the last old one has left.`,
   budget_starved: ([problem]) => `The budget cannot be spent: ${problem?.detail}.`,
-  clock_off: () => 'A clock is off: compare the clocks of this host and of the databases.',
+  clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
     `Not all changes of ${counted(tables.length, 'table')} of the ERP were captured (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and when that is mended, select * from outboxd_capture.retry() captures what was noted.`,
   outbox_history: () => 'The outbox table had a history before outboxd first read it: outboxd check counts it.',

@@ -1,22 +1,45 @@
-/** Notices that permits run out before their requests can leave, again and again. */
-export interface StarvationWatch {
-  /** @param left whether a request left with its permit */
-  saw(left: boolean): void
+/** What keeps a budget from being spent though it has slots. */
+export interface Starvation {
+  part: 'permits' | 'token'
+  /** For the operator. */
+  detail: string
 }
 
-/** So many in a row are no accident. */
+/** Notices where the budget is there and cannot be spent. */
+export interface StarvationWatch {
+  /** @param left whether a request left with its permit, or the permit had run out before */
+  sawPermit(left: boolean): void
+  /** @param lifetimeMs of a token that was fetched; null where it does not say */
+  sawToken(lifetimeMs: number | null, limit: { requests: number; windowMs: number }): void
+  /** What stands now. */
+  starving(): Starvation[]
+}
+
+/** So many permits in a row that run out are no accident. */
 const lapsedMost = 5
 
-/** Calls back when it begins, and when a request leaves after it; so does the first one, for whoever ran here before. */
-export function watchStarvation(on: { began(): void; ended(): void }): StarvationWatch {
+export function watchStarvation(): StarvationWatch {
   let lapsed = 0
-  let isOver = false
+  let token: Starvation | null = null
   return {
-    saw(left) {
+    sawPermit(left) {
       lapsed = left ? 0 : lapsed + 1
-      if (left && !isOver) on.ended()
-      if (lapsed === lapsedMost) on.began()
-      isOver = left || (isOver && lapsed < lapsedMost)
     },
+    // With one request a window, a token that lasts no longer is over before the request that it was fetched for.
+    sawToken(lifetimeMs, { requests, windowMs }) {
+      token =
+        lifetimeMs === null || requests > 1 || lifetimeMs > windowMs
+          ? null
+          : { part: 'token', detail: tokenDetail(lifetimeMs, windowMs) }
+    },
+    starving: () => [...(lapsed >= lapsedMost ? [permits] : []), ...(token ? [token] : [])],
   }
 }
+
+const permits: Starvation = {
+  part: 'permits',
+  detail: 'slots run out before a request can leave with them: the ledger’s database is far away or slow',
+}
+
+const tokenDetail = (lifetimeMs: number, windowMs: number) =>
+  `a token lasts ${lifetimeMs / 1000} s, and with RATE_LIMIT_REQUESTS=1 the request for it may leave ${windowMs / 1000} s later`

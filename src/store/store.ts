@@ -1,8 +1,10 @@
+import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from './agreeOnBudget.ts'
 import type { PauseLadders } from './budget.ts'
+import { type ClockWatch, createClockWatch } from './clockWatch.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { openPulse, type Pulse } from './heartbeat.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
@@ -53,6 +55,7 @@ export interface Store {
   takeOperatorActs(): Promise<OperatorActs>
   /** Says again what this instance was given, and finds out what holds among all. */
   agreeOnSettings(): Promise<Agreed>
+  clock: ClockWatch
   /** Announces new outbox rows until the store is closed. */
   listen(onNotice: () => void): void
   /** Says to those who insert rows whether we sleep, so that they need not announce what we find anyway. */
@@ -187,6 +190,7 @@ export async function openStore({
         unmark: () => listener?.unmark(),
       },
       agreeOnSettings,
+      clock: createClockWatch({ pool, host: instance.host, nowMs: Date.now, uptimeMs: () => uptime() * 1000 }),
       async close() {
         await Promise.race([
           withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent

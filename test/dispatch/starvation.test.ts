@@ -2,23 +2,37 @@ import { expect, test } from 'vitest'
 import { watchStarvation } from '../../src/dispatch/starvation.ts'
 
 function setup() {
-  const said: string[] = []
-  const watch = watchStarvation({ began: () => said.push('began'), ended: () => said.push('ended') })
-  return { said, saw: (...all: boolean[]) => all.forEach(watch.saw) }
+  const watch = watchStarvation()
+  return {
+    parts: () => watch.starving().map(({ part }) => part),
+    saw: (...all: boolean[]) => all.forEach(watch.sawPermit),
+    sawToken: watch.sawToken,
+  }
 }
 
-test('five permits in a row that run out begin it, once; the first request that leaves ends it', () => {
-  const { said, saw } = setup()
+test('five permits in a row that run out are said; the first request that leaves ends it', () => {
+  const { parts, saw } = setup()
   saw(false, false, false, false)
-  expect(said).toEqual([])
-  saw(false, false, false)
-  expect(said).toEqual(['began'])
-  saw(true, true)
-  expect(said).toEqual(['began', 'ended'])
+  expect(parts()).toEqual([])
+  saw(false, false)
+  expect(parts()).toEqual(['permits'])
+  saw(true)
+  expect(parts()).toEqual([])
 })
 
-test('one that runs out now and then is no starvation; the first that leaves ends what was said before', () => {
-  const { said, saw } = setup()
+test('one that runs out now and then is no starvation', () => {
+  const { parts, saw } = setup()
   for (let n = 0; n < 10; n++) saw(false, false, false, false, true)
-  expect(said).toEqual(['ended'])
+  expect(parts()).toEqual([])
+})
+
+test.each([
+  { lifetimeMs: 60_000, requests: 1, said: ['token'] },
+  { lifetimeMs: 61_000, requests: 1, said: [] },
+  { lifetimeMs: 60_000, requests: 2, said: [] },
+  { lifetimeMs: null, requests: 1, said: [] },
+])('a token of $lifetimeMs ms, and $requests requests a minute: $said', ({ lifetimeMs, requests, said }) => {
+  const { parts, sawToken } = setup()
+  sawToken(lifetimeMs, { requests, windowMs: 60_000 })
+  expect(parts()).toEqual(said)
 })

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { setClockBack } from '../../support/setClock.ts'
+import { until } from '../../support/until.ts'
+import { setup } from './rig.ts'
+
+const hour = 3_600_000
+
+test('the database’s clock is set back by an hour: what was queued, tracked and paused goes on, and that is said', async () => {
+  await using rig = await setup({ processingTime: 'constant:1' })
+  const { port } = await rig.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
+  for (const marker of markers) await rig.insert(marker)
+  // Some are tracked, some wait for a slot, and all slots have been used.
+  await until(
+    () => rig.fate('clock0-'),
+    ({ state }) => state === 'accepted',
+  )
+  await rig.pool.query(`insert into outboxd.pause (reason, until, detail)
+    values ('throttled', clock_timestamp() + interval '1 s', 'said so')`)
+  await setClockBack(rig.pool, hour)
+  await rig.insert('afterwards-')
+  for (const marker of [...markers, 'afterwards-'])
+    expect(
+      await until(
+        () => rig.fate(marker),
+        ({ status }) => status === 'completed',
+        60_000,
+      ),
+    ).toMatchObject({ effects: 1 })
+
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  await until(metrics, (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text))
+})
