@@ -1,8 +1,9 @@
-import { randomUUID } from 'node:crypto'
 import type { Config } from '../config.ts'
-import type { Answer, ServiceRequest } from '../record.ts'
+import { loadMappings, usedResource } from '../map/loadMappings.ts'
+import type { Answer, Resource } from '../record.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
+import { harmlessRequest } from '../service/harmlessCall.ts'
 import { readAnswer } from '../service/reading.ts'
 import { slotsWithinMs, withBorrowedClient } from './borrowedClient.ts'
 import type { Finding } from './check.ts'
@@ -13,7 +14,13 @@ import { showDuration } from './time.ts'
  * where nobody can know what a daemon has spent it asks only if told so.
  */
 export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<Finding[]> {
-  const asked = await withBorrowedClient(config, { signal, askAnyway, onWait() {}, ask })
+  const resource = resourceOf(config)
+  const asked = await withBorrowedClient(config, {
+    signal,
+    askAnyway,
+    onWait() {},
+    ask: (client, mayLeave) => ask(client, resource, mayLeave),
+  })
   switch (asked.kind) {
     case 'asked':
       return asked.result
@@ -34,7 +41,16 @@ const tooLate = 'the slot’s time had run out before the request could leave: r
 /** It is no problem of the service's, and yet nobody may take it for a success. */
 const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, words: `not asked: ${why}` })
 
-async function ask(client: ServiceClient, mayLeave: () => boolean): Promise<Finding[]> {
+/** Where the mappings are broken, which is a finding of its own, the data half is asked. */
+function resourceOf({ mappingsDir }: Config): Resource {
+  try {
+    return usedResource(loadMappings(mappingsDir))
+  } catch {
+    return 'data'
+  }
+}
+
+async function ask(client: ServiceClient, resource: Resource, mayLeave: () => boolean): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return [notAsked(tooLate)]
   const { answer, token } = asked
@@ -44,12 +60,14 @@ async function ask(client: ServiceClient, mayLeave: () => boolean): Promise<Find
       ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
       : `good for ${showDuration(token.lifetimeMs)}`
   const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
-  const harmless: ServiceRequest = { endpoint: 'status', body: randomUUID(), idempotencyKey: null }
-  const call = await client.send(harmless, token.accessToken, mayLeave)
+  const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
   return [{ what: 'token', isOk: true, words: granted }, call === null ? notAsked(tooLate) : judgeCall(call)]
 }
 
-/** The transaction that is asked for does not exist: whatever says so in the service's own words is as good as a success. */
+/**
+ * What the answer to a question about nothing says. The transaction does not exist: whatever says so in the manner of a
+ * service is as good as a success. Whose 404 without a word it is nobody can tell, and so it is no success.
+ */
 export function judgeCall(answer: Answer): Finding {
   const { pause, said } = readAnswer(answer, 'data')
   const what = 'service'
@@ -63,6 +81,16 @@ export function judgeCall(answer: Answer): Finding {
       isOk: false,
       words: `${said}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
     }
+  const doubt = foreign(answer)
+  if (doubt !== null) return { what, isOk: false, words: `${said}; ${doubt}` }
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
   return { what, isOk: true, words: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
+}
+
+/** Why an answer may not be the service's own; null where it is JSON, as the service's answers are. */
+function foreign({ json, excerpt }: Answer & { kind: 'response' }): string | null {
+  if (typeof json === 'object' && json !== null) return null
+  if (/^\s*</.test(excerpt))
+    return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
+  return 'whether the service says so, or something before it that knows no such address, cannot be told: look at SERVICE_BASE_URL. The first record will tell, and loses nothing by it'
 }
