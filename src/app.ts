@@ -6,7 +6,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
 import { createHeartbeat } from './heartbeat.ts'
-import { type Loops, startLoops } from './loops.ts'
+import { historyMin, type Loops, startLoops } from './loops.ts'
 import { type Mappings, usedResource } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
@@ -77,6 +77,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
     resource: () => usedResource(deps.mappings()),
   })
   await heartbeat.runOnce()
+  await tellHistory(deps, store)
 
   const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending, heartbeat })
   opened.defer(() => endWork(deps, sending, loops))
@@ -94,6 +95,20 @@ export async function startApp(deps: AppDeps): Promise<App> {
       log.info('stopped')
     },
   }
+}
+
+/**
+ * Says that a table with a history was given to a ledger that knows nothing yet: all of it is sent, which is seldom meant.
+ * The problem goes when the history is through (loops.ts).
+ */
+async function tellHistory({ log }: AppDeps, store: Store): Promise<void> {
+  const history = await store.outbox.readHistory().catch(() => null) // its database may be away
+  if (history === null || history.rows <= historyMin) return
+  const detail = `${history.rows} rows waited in the outbox table before anything was captured, and all of them are sent`
+  log.warn('the outbox table has a history, and all of it is sent; outboxd adopt --start leaves it alone', {
+    count: history.rows,
+  })
+  await store.problems.raise([{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
 }
 
 /** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */

@@ -63,6 +63,8 @@ const learnMostMs = 1_000
 const replanMost = 200
 const learnFromMost = 600
 const observeMs = 5_000
+/** More rows than these, before anything was ever captured, are a history. */
+export const historyMin = 1_000
 
 /** Without these no record gets on. */
 const neededLoops: LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
@@ -223,6 +225,7 @@ export function startLoops(deps: LoopsDeps): Loops {
   })
 
   let differences = 0
+  let mayHaveHistory = true
   const observe = loop('observe', async () => {
     const agreed = await store.agreeOnSettings()
     if (agreed.before !== null)
@@ -239,6 +242,10 @@ export function startLoops(deps: LoopsDeps): Loops {
       oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
     })
     witness.ordered(await store.takeOperatorActs())
+    if (mayHaveHistory && outbox.waiting <= historyMin) {
+      await store.problems.clear('outbox_history', null)
+      mayHaveHistory = false
+    }
     await store.problems.replace('change_capture', captureProblems(await store.readCaptureTrouble()))
     return observeMs
   })

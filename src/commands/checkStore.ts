@@ -7,6 +7,7 @@ import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { RowTrial } from '../store/outbox/tryRow.ts'
 import { startWords } from './adopt.ts'
 import type { Finding } from './check.ts'
+import { historyWords } from './historyWords.ts'
 import { openStoreOf } from './operate.ts'
 import { counted } from './table.ts'
 import { wakeWords } from './wakeWords.ts'
@@ -89,7 +90,8 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
   await open.outbox.readNew(1)
   const { isOk, words } = trialWords(await open.outbox.tryRow())
   const start = startWords((await open.readServedOutbox()).start)
-  const also = start === null ? '' : `. ${start}`
+  const history = historyWords(await open.outbox.readHistory())
+  const also = `${start === null ? '' : `. ${start}`}${history === null ? '' : `; ${history}`}`
   return {
     isOk,
     words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,

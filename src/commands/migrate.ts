@@ -1,7 +1,9 @@
 import type { Command } from 'commander'
-import { readStoreConfig } from '../config.ts'
+import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateOutbox, migrateState } from '../store/migrate.ts'
 import type { CommandContext } from './context.ts'
+import { historyWords } from './historyWords.ts'
+import { openStoreOf } from './operate.ts'
 import { wakeWords } from './wakeWords.ts'
 
 export function describeMigrate(command: Command): Command {
@@ -30,5 +32,17 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
       `the outbox table ${config.outboxTable} is there; ${wakeWords({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}\n`,
     )
   }
+  const history = await readHistory(config)
+  if (history !== null) context.stderr.write(`${history}\n`)
   return 0
+}
+
+/** What the daemon would find at its first start. An outbox that cannot be read is told by `check`. */
+async function readHistory(config: StoreConfig): Promise<string | null> {
+  try {
+    await using store = await openStoreOf(config)
+    return historyWords(await store.outbox.readHistory())
+  } catch {
+    return null
+  }
 }

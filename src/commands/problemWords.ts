@@ -36,7 +36,8 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
     `Not all changes of ${counted(tables.length, 'table')} of the ERP were captured (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and when that is mended, select * from outboxd_capture.retry() captures what was noted.`,
-  outbox_history: () => 'The outbox table had a history before outboxd first read it: outboxd check counts it.',
+  outbox_history: ([history]) =>
+    `${history?.detail}: if that is not meant, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
 }
 
 /** One sentence for each kind of problem that stands, in the order of the kinds first seen. */

@@ -38,7 +38,10 @@ export type ArrivalSettled =
  */
 export interface OperatorStore extends AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
-  outbox: Pick<Outbox, 'readRecord' | 'readNew' | 'tryRow' | 'backlog' | 'identify' | 'findNow' | 'tryStart'>
+  outbox: Pick<
+    Outbox,
+    'readRecord' | 'readNew' | 'tryRow' | 'backlog' | 'identify' | 'findNow' | 'tryStart' | 'readHistory'
+  >
   select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readDossier(id: string): Promise<Dossier | null>
@@ -133,6 +136,7 @@ export async function openOperatorStore(
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
       backlog: () => onOutbox((erp) => erp.backlog()),
+      readHistory: () => onOutbox((erp) => erp.readHistory()),
       identify: () => onOutbox((erp) => erp.identify()),
       findNow: () => onOutbox((erp) => erp.findNow()),
       tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),

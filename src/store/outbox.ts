@@ -15,6 +15,7 @@ import {
 } from './ledger/servedOutbox.ts'
 import { type ClaimStatements, claimStatements, lockById, lockRows } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
+import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
 import { isNoValueOfType } from './outbox/isNoValueOfType.ts'
@@ -61,6 +62,8 @@ export interface Outbox {
   /** Tries on one row that waits what the daemon writes, and takes it back. */
   tryRow(): Promise<RowTrial>
   backlog(): Promise<OutboxBacklog>
+  /** The rows that wait; null once anything was ever captured. */
+  readHistory(): Promise<OutboxHistory | null>
   /** Which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */
   identify(): Promise<OutboxIdentity>
   /**
@@ -245,6 +248,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { writing, sql } = await open()
       return writing === null ? { kind: 'never-written' } : tryRow({ pool, writing, lock: sql.lockOne, any: sql.any })
     },
+    async readHistory() {
+      const { rows } = await ledger.query<{ any: boolean }>(`select exists (select from outboxd.submission) as any`)
+      return rows[0]?.any ? null : readHistory(pool, (await open()).history)
+    },
     async backlog() {
       const { walk, sql } = await open()
       if (walk === null) {
@@ -260,6 +267,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 
 interface OpenTable {
   readonly sql: ClaimStatements & ReadStatements & Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
+  readonly history: Parameters<typeof readHistory>[1]
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
   readonly table: string
@@ -293,6 +301,7 @@ function openTable(
   const byTransaction = table.sequence === null
   return {
     sql: { ...claimStatements(from, rows), ...readStatements(from, rows), ...lookStatements(from, rows) },
+    history: { from, waits: rows.waits, createdAt: rows.createdAt },
     writing: writeStatements(table, shape, states, rows),
     table: shape.qualified,
     walk: saysTaken(table)

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
+import { migrate } from '../../../src/commands/migrate.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
@@ -16,13 +17,13 @@ beforeAll(async () => {
 })
 afterAll(() => rig[Symbol.asyncDispose]())
 
-async function said(): Promise<string> {
-  const context = testContext(rig.env)
+async function said(env = rig.env): Promise<string> {
+  const context = testContext(env)
   await status(context, {})
   return context.printed()
 }
 
-const metrics = async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text()
+const metrics = async ({ port } = daemon) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 
 test('change capture that a dropped column broke: the ERP goes on, status and the metric say it until it is mended', async () => {
   await rig.pool.query(
@@ -34,7 +35,10 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   await rig.pool.query('alter table sales_order rename amount to net')
   await rig.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
 
-  await until(metrics, (text) => text.includes('outboxd_problems{kind="change_capture"} 1'))
+  await until(
+    () => metrics(),
+    (text) => text.includes('outboxd_problems{kind="change_capture"} 1'),
+  )
   expect(await said()).toMatch(
     /Not all changes of 1 table of the ERP were captured \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
   )
@@ -48,6 +52,39 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   await rig.pool.query('alter table sales_order rename net to amount')
   await rig.pool.query('select outboxd_capture.retry()')
   await rig.becomes('Order-1-', 'completed')
-  await until(metrics, (text) => text.includes('outboxd_problems{kind="change_capture"} 0'))
+  await until(
+    () => metrics(),
+    (text) => text.includes('outboxd_problems{kind="change_capture"} 0'),
+  )
   expect(await said()).toMatch(/^All is well/)
+})
+
+test('a table with a history: migrate and check count it before the first start, then status and the metric say that it is sent', async () => {
+  await using fresh = await setup()
+  await fresh.pool.query(`insert into outbox (type, payload, created_at)
+    select 'data', '{}', timestamptz '2020-01-01 00:00Z' + n * interval '1 day' from generate_series(0, 3999) n`)
+  const context = testContext(fresh.env)
+  await migrate(context, {})
+  await check(context, {})
+  const words =
+    /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*: the daemon sends all of them.*outboxd adopt --start/
+  expect(context.said()).toMatch(words)
+  expect(context.printed()).toMatch(words)
+
+  const started = await fresh.start({ CAPTURE_WINDOW: '10' })
+  await until(
+    () => metrics(started),
+    (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
+  )
+  expect(await said(fresh.env)).toMatch(
+    /4000 rows waited in the outbox table before anything was captured.*adopt --same --start now/,
+  )
+  await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
+  await until(
+    () => metrics(started),
+    (text) => text.includes('outboxd_problems{kind="outbox_history"} 0'),
+  )
+  const again = testContext(fresh.env)
+  await check(again, {})
+  expect(again.printed()).not.toContain('nothing was captured yet')
 })
