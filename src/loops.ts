@@ -54,6 +54,10 @@ const captureWaitMs: Record<CaptureRound, () => number> = {
 const reportIdleMs = 2_000
 const reportGatherMs = 50
 const suspiciousMs = 5_000
+/** Instances that are started together compare once. */
+const compareAtStartMs = 60_000
+const compareEachMs = 3_600_000
+const lookToCompareMs = 60_000
 const lookAfterMs = 3_000
 const upkeepEveryRounds = 10
 /** An instance that was away is to be heard again well before others may judge. */
@@ -224,6 +228,14 @@ export function startLoops(deps: LoopsDeps): Loops {
     return Math.min(learnMostMs, config.rateLimit.windowMs / 60)
   })
 
+  let compareEveryMs = compareAtStartMs
+  let isStopping = false
+  const compare = loop('compare', async () => {
+    const comparison = await store.compareLedger(compareEveryMs, () => !isStopping)
+    if (comparison !== 'not-due') compareEveryMs = compareEachMs
+    return comparison === 'begun' ? 0 : lookToCompareMs
+  })
+
   let differences = 0
   let mayHaveHistory = true
   const observe = loop('observe', async () => {
@@ -256,7 +268,8 @@ export function startLoops(deps: LoopsDeps): Loops {
       await Promise.all([capture.stop(), dispatch.stop()])
     },
     async stop() {
-      await Promise.all([observe, learn, reconcile, touch, orphans, report].map((each) => each.stop()))
+      isStopping = true
+      await Promise.all([compare, observe, learn, reconcile, touch, orphans, report].map((each) => each.stop()))
       await reportAll().catch((error: unknown) =>
         log.warn('the last reports to the outbox will be made at the next start', { error }),
       )

@@ -81,6 +81,10 @@ const commands: Record<string, (command: Command) => Promise<Command>> = {
     const { describeAdopt, adopt } = await import('./commands/adopt.ts')
     return describeAdopt(command).action((options) => finish(adopt(context, options)))
   },
+  async recover(command) {
+    const { describeRecover, recover } = await import('./commands/recover.ts')
+    return describeRecover(command).action((options) => finish(recover(context, options)))
+  },
   async map(command) {
     const { describeMap, map } = await import('./commands/map.ts')
     return describeMap(command).action((file, options) => finish(map(context, file, options)))

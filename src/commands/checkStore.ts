@@ -1,5 +1,6 @@
 import type { StoreConfig } from '../config.ts'
 import { loadOutboxFile } from '../map/outboxFile.ts'
+import { gapWords } from '../store/ledgerGap.ts'
 import { assertMigrated } from '../store/migrate.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
 import { readMissingLimits, readServerVersion } from '../store/operator/readServer.ts'
@@ -88,6 +89,9 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
   await using open = store
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
+  const until = performance.now() + compareMaxMs
+  const gap = await open.findGap(() => performance.now() < until)
+  if (gap.rows.length > 0) return { isOk: false, words: gapWords(gap) }
   const { isOk, words } = trialWords(await open.outbox.tryRow())
   const start = startWords((await open.readServedOutbox()).start)
   const history = historyWords(await open.outbox.readHistory())
@@ -97,6 +101,9 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
     words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,
   }
 }
+
+/** The daemon compares the whole table each hour. */
+const compareMaxMs = 10_000
 
 /** What the trial of a row shows. */
 function trialWords(trial: RowTrial): Pick<Finding, 'isOk' | 'words'> {

@@ -21,7 +21,7 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   ledger_behind: () =>
-    'Rows of the outbox are marked as taken, but the ledger does not know them: see outboxd recover.',
+    'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
   stuck_transaction: (ids) =>
     `${counted(ids.length, 'transaction')} (${first(ids)}) do not come to an end: outboxd list --state accepted shows them.`,
   mass_refusal: (halves) =>

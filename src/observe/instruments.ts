@@ -18,6 +18,7 @@ export const loops = [
   'reconcile',
   'observe',
   'schedule',
+  'compare',
 ] as const
 
 export type Instruments = ReturnType<typeof createInstruments>

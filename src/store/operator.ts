@@ -3,11 +3,13 @@ import type { StoreConfig } from '../config.ts'
 import type { PauseReason, Problem, State } from '../record.ts'
 import * as budget from './budget.ts'
 import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
+import type { KeptRecord } from './ledger/keepRecords.ts'
 import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
 import { believeRefusals } from './ledger/refusals.ts'
 import { readServedOutbox, type ServedOutbox } from './ledger/servedOutbox.ts'
 import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from './ledger/transactionIds.ts'
+import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrate.ts'
 import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from './operator/adoptOutbox.ts'
 import { discardSubmissions } from './operator/discardSubmissions.ts'
@@ -15,12 +17,16 @@ import { findSubmissions, type SubmissionReference } from './operator/findSubmis
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from './operator/pauses.ts'
 import { type Activity, readActivity } from './operator/readActivity.ts'
 import { type Dossier, readDossier } from './operator/readDossier.ts'
+import { recoverRecords } from './operator/recoverRecords.ts'
 import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } from './operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived } from './operator/resolveSubmission.ts'
 import { type ListedSubmission, type SubmissionFilter, selectSubmissions } from './operator/selectSubmissions.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
 import { type LedgerSnapshot, readSnapshot } from './snapshot.ts'
+
+/** More at once would only be held in memory; the rest is for the next run. */
+const gapRowsMax = 100_000
 
 type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
 
@@ -67,6 +73,11 @@ export interface OperatorStore extends AsyncDisposable {
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
   adopt(adoption: Adoption): Promise<void>
+  /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
+  findGap(goOn: () => boolean): Promise<LedgerGap>
+  tellGap(gap: LedgerGap): Promise<void>
+  /** Takes records in that the ledger lost. */
+  recover(records: readonly KeptRecord[]): Promise<void>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
 }
@@ -188,6 +199,10 @@ export async function openOperatorStore(
     readActivity: () => readActivity(pool),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
+    findGap: (goOn) =>
+      onOutbox((erp) => findGap({ outbox: erp, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })),
+    tellGap: (gap) => tellGap(pool, gap),
+    recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,

@@ -19,12 +19,13 @@ import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
 import { isNoValueOfType } from './outbox/isNoValueOfType.ts'
-import { openMemory } from './outbox/memory.ts'
+import { type OutboxMemory, openMemory } from './outbox/memory.ts'
 import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
 import { type ReadRow, type ReadStatements, readFirstRows, readStatements } from './outbox/readRows.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
+import { type TakenRow, type TakenStatements, takenStatements } from './outbox/takenRows.ts'
 import { tellRows } from './outbox/tellRows.ts'
 import { type RowTrial, tryRow } from './outbox/tryRow.ts'
 import { openWalk, type Walk } from './outbox/walk.ts'
@@ -32,6 +33,7 @@ import { type WriteStatements, writeStatements } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
 
 export type { OutboxTable } from './outbox/outboxTable.ts'
+export type { TakenRow } from './outbox/takenRows.ts'
 
 /** What is left in the outbox. */
 export interface OutboxBacklog {
@@ -72,6 +74,13 @@ export interface Outbox {
    * @throws OutboxTableUnusable, ForeignOutbox
    */
   adopt(who: string): Promise<void>
+  /**
+   * The rows of a slice, in the order of ids, that say they are under way and that the ledger does not know.
+   *
+   * @param after the id that ended the slice before
+   * @returns `upTo`: the id that ends it, null for the last; null where rows do not say that they are under way
+   */
+  readTaken(after: string | null): Promise<{ unknown: TakenRow[]; upTo: string | null } | null>
   /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */
   findNow(): Promise<StartPosition>
   /** Sees that a start position fits the table. @throws Error in the database's words, OutboxTableUnusable */
@@ -191,6 +200,20 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return (await inspect()).identity
     },
     adopt,
+    async readTaken(after) {
+      const { taken, memory } = await open()
+      if (taken === null) return null
+      const last = after === null ? [] : [after]
+      const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
+        sliceMax - 1,
+        ...last,
+      ])
+      const upTo = ends[0]?.id ?? null
+      const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+      const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
+      const { known } = await memory.findKnown(rows)
+      return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
+    },
     async findNow() {
       return findNow(pool, described, (await inspect()).shape)
     },
@@ -273,7 +296,13 @@ interface OpenTable {
   readonly table: string
   /** Null where the rows themselves say whether they wait. */
   readonly walk: Walk | null
+  /** Null where the rows do not say that they are under way. */
+  readonly taken: TakenStatements | null
+  readonly memory: OutboxMemory
 }
+
+/** Rows of one slice of a comparison: some ten milliseconds. */
+const sliceMax = 10_000
 
 interface InspectedTable {
   readonly shape: TableShape
@@ -293,10 +322,12 @@ function openTable(
   pool: pg.Pool,
   table: OutboxTable,
   { shape, identity, encoding }: InspectedTable,
-  { epoch, start }: ServedOutbox,
+  served: ServedOutbox,
   ledger: Database,
 ): OpenTable {
+  const { epoch, start } = served
   const rows = rowExpressions(table, shape, start, encoding)
+  const memory = openMemory(ledger, epoch)
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
@@ -304,6 +335,8 @@ function openTable(
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
     writing: writeStatements(table, shape, states, rows),
     table: shape.qualified,
+    taken: takenStatements(table, shape, rows, served),
+    memory,
     walk: saysTaken(table)
       ? null
       : openWalk({
@@ -311,7 +344,7 @@ function openTable(
           from,
           rows,
           horizon: openHorizon(pool, table, shape),
-          memory: openMemory(ledger, epoch),
+          memory,
           name: nameOutbox(identity),
           byTransaction,
         }),

@@ -13,6 +13,7 @@ import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
 import { publishTypes } from './ledger/publishTypes.ts'
 import { ForeignOutbox } from './ledger/servedOutbox.ts'
+import { findGap, forgetForeign, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
 import { type CaptureTrouble, readCaptureTrouble } from './outbox/captureTrouble.ts'
@@ -45,6 +46,8 @@ export interface Store {
   queue: Pick<Queue, 'touch' | 'supervise'>
   /** What the triggers on the ERP's tables could not do. */
   readCaptureTrouble(): Promise<CaptureTrouble[]>
+  /** Looks for rows that the ledger has lost, where no instance has for so long, and says what it found; `begun`: it goes on the next time */
+  compareLedger(everyMs: number, goOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
@@ -89,6 +92,12 @@ export interface StoreDeps {
 
 /** A half-open connection never says goodbye: whoever closes the store waits for so long and no longer. */
 const goodbyeMs = 3_000
+
+/** A comparison of the outbox with the ledger leaves the ERP's database room. */
+const betweenSlicesMs = 100
+const gapRowsMax = 10_000
+/** A round of a loop that takes long looks stuck: the next one goes on. */
+const comparisonMaxMs = 20_000
 
 /**
  * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
@@ -141,6 +150,7 @@ export async function openStore({
       if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
     })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    let gap: LedgerGap | null = null
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
       const { lastId, ...acts } = await countOperatorActs(pool, lastEventId)
@@ -173,6 +183,20 @@ export async function openStore({
         replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
+      async compareLedger(everyMs, mayGoOn) {
+        await forgetForeign(pool)
+        if (gap === null && !(await takeComparison(pool, everyMs))) return 'not-due'
+        const until = performance.now() + comparisonMaxMs
+        const goOn = async () => {
+          await setTimeout(betweenSlicesMs)
+          return mayGoOn() && performance.now() < until
+        }
+        gap = await findGap({ outbox, goOn, rowsMax: gapRowsMax, begun: gap })
+        await tellGap(pool, gap)
+        const isBegun = gap.isCut && gap.rows.length < gapRowsMax
+        if (!isBegun) gap = null
+        return isBegun ? 'begun' : 'done'
+      },
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readPlannedPolls: (limit) => readPlannedPolls(pool, limit),

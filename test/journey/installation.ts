@@ -18,6 +18,7 @@ export interface Installation {
   /** The ERP's and the ledger's database. */
   pool: pg.Pool
   url: string
+  mappingsDir: string
   /** Starts one more instance. */
   startInstance(env?: Record<string, string>): Promise<void>
   /** Bodies of the POSTs in the order in which the service got them. */
@@ -44,6 +45,7 @@ export async function install(files: Record<string, string>): Promise<Installati
   return {
     pool: database.pool,
     url: database.url,
+    mappingsDir,
     async startInstance(more = {}) {
       const config = readConfig({
         DATABASE_URL: database.url,

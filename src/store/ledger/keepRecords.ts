@@ -22,6 +22,8 @@ export interface KeptRecord {
   stamp: string | null
   /** Why it was rejected; null where it is queued. */
   error: string | null
+  /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
+  doubt?: string | null
 }
 
 /**
@@ -31,23 +33,31 @@ export interface KeptRecord {
  *
  * Keyed records start held: `releaseHeads` frees those whose turn it is, in the same transaction.
  *
+ * @param how `recovered`: their rows say more than the ledger knew, and are told what it says now
  * @returns the rows that are in conflict
  */
-export async function keepRecords(db: Database, records: readonly KeptRecord[], who: string): Promise<RowConflict[]> {
+export async function keepRecords(
+  db: Database,
+  records: readonly KeptRecord[],
+  who: string,
+  how: 'captured' | 'recovered' = 'captured',
+): Promise<RowConflict[]> {
   const repeated = findRepeated(records.map(({ outboxId }) => outboxId))
   const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
   const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         stamp text, error text)
+         stamp text, error text, doubt text)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
-         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at)
+         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due)
        select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
-         coalesce("createdAt", clock_timestamp()), stamp, case when error is null then 'queued' else 'rejected' end,
-         key is not null and error is null, case when error is null then now() end,
-         error, case when error is not null then clock_timestamp() end
+         coalesce("createdAt", clock_timestamp()), stamp,
+         case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
+         key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
+         coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
+         error is null and doubt is not null, $3 = 'recovered'
        from record order by ord
        on conflict (outbox_id, outbox) do nothing
        returning s.id, s.state
@@ -61,11 +71,12 @@ export async function keepRecords(db: Database, records: readonly KeptRecord[], 
        where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, null, state, 0, case state when 'queued' then 'captured' else 'did not map' end, $2 from kept
+       select id, null, state, 0, case when $3 = 'recovered' then 'recovered as ' || state
+         when state = 'queued' then 'captured' else 'did not map' end, $2 from kept
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from known where not same`,
-    [JSON.stringify(single.map(stored)), who],
+    [JSON.stringify(single.map(stored)), who, how],
   )
   return [
     ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),

@@ -1,0 +1,144 @@
+import { randomUUID } from 'node:crypto'
+import type { Command } from 'commander'
+import { v7 as uuidv7 } from 'uuid'
+import { readStoreConfig } from '../config.ts'
+import { loadMappings, type Mappings } from '../map/loadMappings.ts'
+import { mapOutboxRecord } from '../mapOutboxRecord.ts'
+import type { KeptRecord } from '../store/ledger/keepRecords.ts'
+import type { LedgerGap } from '../store/ledgerGap.ts'
+import type { OperatorStore } from '../store/operator.ts'
+import type { TakenRow } from '../store/outbox.ts'
+import { confirm } from './confirm.ts'
+import type { CommandContext } from './context.ts'
+import { exit, misused, operate, printJson } from './operate.ts'
+import { batches } from './selection.ts'
+import { counted, printable } from './table.ts'
+
+export interface RecoverOptions {
+  as?: string
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+const batchSize = 100
+const rowsShown = 10
+
+export function describeRecover(command: Command): Command {
+  return command
+    .description('take rows in that say they were taken, and that the ledger lost: after a restore, a failover')
+    .option('--as <state>', 'uncertain: whether each arrived is asked; new: each is sent')
+    .option('--dry-run', 'show which rows; change nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Compares the whole outbox with the ledger. Rows that are completed or discarded are left as they are. A row that is marked at
+its end alone looks new until then, so nothing can be found of it: after a restore it is sent again by itself.
+--as uncertain is the safe one: settle each with resolve. --as new sends twice what had arrived.
+Safe to run twice, and beside daemons.
+
+Examples:
+  outboxd recover --dry-run
+  outboxd recover --as uncertain`,
+    )
+}
+
+/** Takes in what the ledger lost. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
+export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
+  const { as } = options
+  if (as !== undefined && as !== 'uncertain' && as !== 'new') return misused(context, ['--as takes uncertain or new'])
+  if (as === undefined && !options.dryRun) return misused(context, ['give --as uncertain or --as new, or --dry-run'])
+  const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
+  return operate(context, async (store) => {
+    const gap = await store.findGap(() => !context.signal.aborted)
+    if (options.json) printJson(context, jsonOf(gap))
+    if (gap.rows.length === 0) {
+      context.stderr.write(`${nothingWords(gap)}\n`)
+      return exit.nothing
+    }
+    if (!options.json) context.stdout.write(preview(gap))
+    if (options.dryRun || as === undefined) return exit.done
+    if (!options.yes) {
+      const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
+      const answer = await confirm(context, `Take ${counted(gap.rows.length, 'row')} in as ${as}?${risk}`)
+      if (answer === 'no-terminal')
+        context.stderr.write('outboxd: nobody was asked, as this is no terminal: --yes confirms\n')
+      if (answer !== 'yes') return exit.unconfirmed
+    }
+    const taken = await takeIn(context, store, mappings, { rows: gap.rows, as })
+    context.stderr.write(`Took ${counted(taken, 'row')} in as ${as}.\n`)
+    await store.tellGap(await store.findGap(() => !context.signal.aborted))
+    return context.signal.aborted ? exit.failed : exit.done
+  })
+}
+
+async function takeIn(
+  context: CommandContext,
+  store: OperatorStore,
+  mappings: Mappings,
+  { rows, as }: { rows: readonly TakenRow[]; as: 'uncertain' | 'new' },
+): Promise<number> {
+  let taken = 0
+  for (const batch of batches(rows, batchSize)) {
+    if (context.signal.aborted) break
+    const records: KeptRecord[] = []
+    for (const row of batch) {
+      const record = await readKept(store, mappings, row, as)
+      if (record !== null) records.push(record)
+    }
+    await store.recover(records)
+    taken += records.length
+  }
+  return taken
+}
+
+/** The row as the ledger would have kept it; null where it is gone. What does not map cannot have been sent: it is rejected. */
+async function readKept(
+  store: OperatorStore,
+  mappings: Mappings,
+  { outboxId, said, transactionId }: TakenRow,
+  as: 'uncertain' | 'new',
+): Promise<KeptRecord | null> {
+  const row = await store.outbox.readRecord(outboxId)
+  if (row === null) return null
+  const id = uuidv7()
+  const { unreadable: _, ...record } = row
+  const kept = { ...record, id, idempotencyKey: randomUUID() }
+  const mapped = mapOutboxRecord(mappings, row, id)
+  if (mapped.kind === 'refused')
+    return { ...kept, resource: mapped.resource, body: null, tracked: true, sendsOwnId: false, error: mapped.reason }
+  const { resource, body, tracked, sendsOwnId } = mapped
+  const named = transactionId === null ? '' : ` as transaction ${transactionId}`
+  const doubt = as === 'new' ? null : `the ledger had lost this row, which said ${said}${named}: it may have arrived`
+  return { ...kept, resource, body, tracked, sendsOwnId, error: null, doubt }
+}
+
+function nothingWords({ canTell, isCut }: LedgerGap): string {
+  if (!canTell)
+    return 'The rows of this outbox do not say that they were taken before they are done, so that none can be found.'
+  return isCut ? 'Interrupted: nothing was found so far.' : 'The ledger knows every row that says it was taken.'
+}
+
+function preview({ rows, isCut }: LedgerGap): string {
+  const said = [...Map.groupBy(rows, (row) => row.said)].map(([value, all]) => `${all.length} say ${value}`)
+  const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
+  const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
+  const lines = [
+    `${counted(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${said.join(', ')})${when}:`,
+    ...rows
+      .slice(0, rowsShown)
+      .map(({ outboxId, said: value, createdAt, transactionId }) =>
+        `  ${outboxId}  ${value}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
+      ),
+    ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
+  ]
+  return lines.map((line) => `${printable(line)}\n`).join('')
+}
+
+const jsonOf = ({ canTell, rows, isCut }: LedgerGap) => ({
+  canTell,
+  isComplete: !isCut,
+  rows: rows.map(({ outboxId, said, createdAt, transactionId }) => ({ outboxId, said, createdAt, transactionId })),
+})

@@ -1,0 +1,73 @@
+import type { Database } from './database.ts'
+import { clearProblems, raiseProblems } from './ledger/problems.ts'
+import type { Outbox, TakenRow } from './outbox.ts'
+
+/** What came of comparing the outbox with the ledger. */
+export interface LedgerGap {
+  /** False where the rows do not say that they are under way, so that none can be found. */
+  canTell: boolean
+  /** Rows that say they were taken and that the ledger does not know, in the order of their ids. */
+  rows: TakenRow[]
+  /** There may be more: it was given up at a bound. */
+  isCut: boolean
+  /** The id from which to go on, where it was given up. */
+  after: string | null
+}
+
+export interface GapDeps {
+  outbox: Pick<Outbox, 'readTaken'>
+  /** Asked between two slices: false gives up. */
+  goOn(): Promise<boolean>
+  rowsMax: number
+  /** A comparison that was given up, to go on with. */
+  begun: LedgerGap | null
+}
+
+/** Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. */
+export async function findGap({ outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
+  const rows = [...(begun?.rows ?? [])]
+  let after = begun?.after ?? null
+  for (;;) {
+    const slice = await outbox.readTaken(after)
+    if (slice === null) return { canTell: false, rows, isCut: false, after: null }
+    rows.push(...slice.unknown)
+    if (slice.upTo === null) return { canTell: true, rows, isCut: false, after: null }
+    after = slice.upTo
+    if (rows.length >= rowsMax || !(await goOn())) return { canTell: true, rows, isCut: true, after }
+  }
+}
+
+/** In words, for the problem and for `check`; without the client's data. */
+export function gapWords({ rows, isCut }: LedgerGap): string {
+  const [first] = rows
+  const oldest = rows
+    .map(({ createdAt }) => createdAt)
+    .filter((at) => at !== null)
+    .sort()[0]
+  const many = `${rows.length}${isCut ? ' or more' : ''}`
+  return `${many} rows say that they were taken and the ledger does not know them: the first is ${first?.outboxId}${oldest ? `, the oldest was recorded ${oldest}` : ''}. Nobody will send them: outboxd recover --dry-run shows them`
+}
+
+/** Says how the comparison stands. */
+export async function tellGap(ledger: Database, gap: LedgerGap): Promise<void> {
+  if (gap.rows.length > 0)
+    await raiseProblems(ledger, [{ kind: 'ledger_behind', subject: '', detail: gapWords(gap), retryInMs: null }])
+  else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
+}
+
+/** Takes the turn to compare, where nobody has done so for that long. */
+export async function takeComparison(ledger: Database, everyMs: number): Promise<boolean> {
+  const { rowCount } = await ledger.query(
+    `update outboxd.outbox set compared_at = clock_timestamp() where is_current
+       and (compared_at is null or compared_at < clock_timestamp() - $1 * interval '1 ms')`,
+    [everyMs],
+  )
+  return (rowCount ?? 0) > 0
+}
+
+/** A daemon of another table that was refused and has gone says nothing more. */
+export async function forgetForeign(ledger: Database): Promise<void> {
+  await ledger.query(
+    `delete from outboxd.problem where kind = 'foreign_outbox' and seen_at < clock_timestamp() - interval '5 minutes'`,
+  )
+}
