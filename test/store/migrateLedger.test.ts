@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs'
+import { expect, onTestFinished, test } from 'vitest'
+import { states } from '../../src/record.ts'
+import { createDatabase } from '../support/database.ts'
+
+const migration = (name: string) => readFileSync(`migrations/${name}.sql`, 'utf8')
+
+test('a ledger of before, with rows in every state, keeps all of them as those of its first outbox, and its positions', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query(`create schema outboxd; ${migration('0001_ledger')}; ${migration('0002_outbox_cursor')}`)
+  for (const state of states)
+    await pool.query(
+      `insert into outboxd.submission (id, outbox_id, type, body, recorded_at, state, due_at, idempotency_key, claim_id,
+         instance_id, transaction_id, job_id, accepted_at, poll_at, ended_at)
+       select gen_random_uuid(), $1, 'data', '{}', now(), $1, case when $1 = 'queued' then now() end, gen_random_uuid(),
+         case when $1 = 'sending' then gen_random_uuid() end, case when $1 = 'sending' then gen_random_uuid() end,
+         't', case when $1 = 'accepted' then gen_random_uuid() end, now(), case when $1 = 'accepted' then now() end,
+         case when $1 not in ('queued', 'sending', 'accepted') then now() end`,
+      [state],
+    )
+  await pool.query(`insert into outboxd.outbox_cursor (outbox, position) values ('1.2.sequence', '{5}')`)
+  const counted = 'select state, sum(delta)::int as n from outboxd.state_delta group by state order by state'
+  const before = (await pool.query(counted)).rows
+  await pool.query(migration('0006_outbox'))
+  const { rows } = await pool.query('select outbox_id, outbox, row_stamp from outboxd.submission order by seq')
+  expect(rows).toEqual(states.map((state) => ({ outbox_id: state, outbox: 1, row_stamp: null })))
+  expect((await pool.query(counted)).rows).toEqual(before)
+  expect((await pool.query('select epoch, position from outboxd.outbox_cursor')).rows).toEqual([
+    { epoch: 1, position: ['5'] },
+  ])
+  expect((await pool.query('select id, table_name, is_current from outboxd.outbox')).rows).toEqual([
+    { id: 1, table_name: null, is_current: true },
+  ])
+})
