@@ -119,6 +119,7 @@ export function simulate(scenario: Scenario): Outcome {
       wireRoom: scenario.maxInFlight - onWire,
       submissionsReady: submissionsReady(),
       pollsDue: due.countUntil(nowMs),
+      rarePollsDue: 0,
       oldestPollOverdueMs: Math.max(0, nowMs - due.firstAtMs),
       windowMs,
       balance,

@@ -22,6 +22,10 @@ const seconds = (most: number) =>
         .max(most * 1000, `must be at most ${most}`),
     )
 
+/** The same, where 0 says that it never is. */
+const secondsOrNever = (most: number) =>
+  z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
+
 const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
 
 const noCredentials = (url: URL) => url.username === '' && url.password === ''
@@ -103,6 +107,10 @@ export const variables = {
   },
   UNAVAILABLE_PAUSE_SECONDS: { schema: seconds(86_400).default(300_000), about: 'pause after E003' },
   UNAUTHORIZED_PAUSE_SECONDS: { schema: seconds(86_400).default(60_000), about: 'pause after a second 401' },
+  STUCK_AFTER_SECONDS: {
+    schema: secondsOrNever(366 * 86_400).default(86_400_000),
+    about: 'an accepted record that the service has not ended after so long is put before a person; 0: never',
+  },
   UNCERTAIN_POLICY: {
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
     about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
@@ -161,10 +169,14 @@ export interface Config extends StoreConfig {
     expiresInUnitMs: number
     tokenRefreshMs: number
     requestTimeoutMs: number
+    /** An answer may give back what was sent, and say something of it. */
+    answerMaxBytes: number
   }
   maxInFlight: number
   unavailablePauseMs: number
   unauthorizedPauseMs: number
+  /** Null: never. */
+  stuckAfterMs: number | null
   uncertainPolicy: 'hold' | 'resend' | 'probe'
   captureWindow: number
   http: { host: string; port: number }
@@ -204,10 +216,12 @@ export function readConfig(env: Environment): Config {
       expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
       tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
       requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
+      answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
     },
     maxInFlight: value('MAX_IN_FLIGHT'),
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
+    stuckAfterMs: value('STUCK_AFTER_SECONDS'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
     captureWindow: value('CAPTURE_WINDOW'),
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },

@@ -208,6 +208,11 @@ export function startLoops(deps: LoopsDeps): Loops {
         if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
       },
       store.upkeep.forgetInstances,
+      async () => {
+        const { stuckAfterMs } = config
+        const stuck = stuckAfterMs === null ? [] : await store.upkeep.findStuck(stuckAfterMs)
+        await store.problems.replace('stuck_transaction', stuck)
+      },
       store.compactCounts,
     ]
     await takeEach([...supervise, ...(isUpkeep ? upkeep : [])])

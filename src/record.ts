@@ -371,6 +371,8 @@ export interface Submission {
   ageMs: number
   polls: number
   fruitless: number
+  /** Its poll is one of those that get a small share of the slots: it is long past its time. */
+  polledRarely: boolean
   unknownForMs: number | null
   notDoneMs: number | null
 }
@@ -408,6 +410,8 @@ export interface Change {
   dueInMs?: number
   /** Accepted or probing: when to ask next, in milliseconds from now. */
   pollInMs?: number
+  /** The next poll is one of those that get a small share of the slots; left out, it is not. */
+  pollRarely?: boolean
   idempotencyKey?: string
   inDoubt?: boolean
   serverErrors?: number

@@ -129,7 +129,7 @@ export function createSending(deps: SendingDeps): Sending {
     newKey: randomUUID,
   }
   const trackDeps = {
-    limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs },
+    limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
     send: client.send,
     read: readAnswer,
     nextPollMs: planner.nextPollMs,

@@ -22,8 +22,8 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   ledger_behind: () =>
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
-  stuck_transaction: (ids) =>
-    `${counted(ids.length, 'transaction')} (${first(ids)}) do not come to an end: outboxd list --state accepted shows them.`,
+  stuck_transaction: ([all]) =>
+    `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
   mass_refusal: (halves) =>
     `Record after record (${first(halves)}) is refused in the same words, so nothing is sent: outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
   loop_failing: (loops) =>

@@ -91,15 +91,28 @@ function accepted(dossier: Dossier): Standing {
   ].filter((doubt) => doubt != null)
   const why = `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`
   const pause = longestPause(pauses)
-  return {
-    why: [why, ...doubts].join('; '),
-    next:
-      pause !== null
-        ? `${pauseWords(pause)}: ${pauseNext(pause, nowMs, 'asked')}`
-        : pollMs === null || pollMs <= nowMs
-          ? 'asked as soon as a slot is free'
-          : `asked again at ${showMoment(pollMs, nowMs)}`,
-  }
+  const next =
+    pause !== null
+      ? `${pauseWords(pause)}: ${pauseNext(pause, nowMs, 'asked')}`
+      : pollMs === null || pollMs <= nowMs
+        ? 'asked as soon as a slot is free'
+        : `asked again at ${showMoment(pollMs, nowMs)}`
+  return { why: [why, ...doubts].join('; '), next: dossier.polledRarely ? `${next}${stuckNext(dossier)}` : next }
+}
+
+/** What a person can do about a transaction that does not come to an end. */
+function stuckNext({ id, answered, idByPerson }: Dossier): string {
+  const correct = idByPerson || !answered
+  return [
+    ', rarely, as it is long past its time; ask the operator of the service what became of it, then perhaps',
+    ...(correct
+      ? [
+          `  outboxd resolve ${id} --arrived TRANSACTION_ID   it has another id`,
+          `  outboxd resolve ${id} --not-arrived              it is not there: it is sent again`,
+        ]
+      : []),
+    `  outboxd discard ${id} --reason TEXT              nobody will ask any more`,
+  ].join('\n')
 }
 
 function uncertainNext(dossier: Dossier): string {

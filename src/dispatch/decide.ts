@@ -9,6 +9,8 @@ export interface Waiting {
   readonly wireRoom: number
   readonly submissionsReady: number
   readonly pollsDue: number
+  /** Due polls of transactions that are long past their time; not among `pollsDue`. */
+  readonly rarePollsDue: number
   /** How long the oldest due poll has been due, milliseconds; 0 if none is. */
   readonly oldestPollOverdueMs: number
   /** From the decision before; at first {@link freshBalance}. */
@@ -21,6 +23,8 @@ export interface Balance {
   readonly owedToPolls: number
   /** How many submissions of a backlog may go now; grows with time. */
   readonly submissionsAllowed: number
+  /** How many polls of transactions long past their time may go now; grows with time. */
+  readonly rarePollsAllowed: number
   readonly atMs: number
 }
 
@@ -28,13 +32,14 @@ export interface Balance {
 export interface Spending {
   readonly submissions: number
   readonly polls: number
+  readonly rarePolls: number
   /** Decide again after this many milliseconds though nothing happens: slots are free, only the pace holds submissions. */
   readonly againInMs: number | undefined
   readonly balance: Balance
 }
 
 export function freshBalance(capacity: number, nowMs: number): Balance {
-  return { owedToPolls: 0, submissionsAllowed: allowedMax(capacity), atMs: nowMs }
+  return { owedToPolls: 0, submissionsAllowed: allowedMax(capacity), rarePollsAllowed: 1, atMs: nowMs }
 }
 
 /**
@@ -50,8 +55,12 @@ export function freshBalance(capacity: number, nowMs: number): Balance {
  *   second, they would all come back in the same second a window later, and so for ever: polls that fall due in between
  *   would wait half a window. Pace costs a backlog nothing, for its polls need the other slots anyway. It is quicker
  *   while many slots are free.
+ * - Polls of transactions that are long past their time get a twentieth of the capacity, so that a thousand of them do
+ *   not slow down what is new; more only where nothing else waits and half of the slots lie idle.
  */
-export function decide(waiting: Waiting): Spending {
+export function decide(all: Waiting): Spending {
+  const rare = spendOnRarePolls(all)
+  const waiting = { ...all, slotsFree: all.slotsFree - rare.polls, wireRoom: all.wireRoom - rare.polls }
   const { slotsFree, pollsDue, submissionsReady, balance } = waiting
   const slots = Math.max(0, Math.min(slotsFree, waiting.wireRoom))
   const allowed = submissionsAllowed(waiting)
@@ -72,15 +81,30 @@ export function decide(waiting: Waiting): Spending {
   return {
     submissions,
     polls,
+    rarePolls: rare.polls,
     againInMs: paceHolds && slotsLeft > 0 ? Math.max(1, (1 - allowedLeft) / pacePerMs(after)) : undefined,
     balance: {
       owedToPolls: bothWait ? Math.min(1, Math.max(0, owedToPolls - polls)) : balance.owedToPolls,
       submissionsAllowed: allowedLeft,
+      rarePollsAllowed: rare.allowedLeft,
       atMs: waiting.nowMs,
     },
   }
 }
 
+function spendOnRarePolls(waiting: Waiting): { polls: number; allowedLeft: number } {
+  const { balance, nowMs, windowMs, capacity, slotsFree, wireRoom, rarePollsDue } = waiting
+  const perWindow = capacity * RARE_POLLS_SHARE
+  const earned = (Math.max(0, nowMs - balance.atMs) * perWindow) / windowMs
+  const allowed = Math.min(Math.max(1, perWindow), balance.rarePollsAllowed + earned)
+  const isIdle = waiting.submissionsReady + waiting.pollsDue === 0
+  const idle = isIdle ? Math.floor(slotsFree - capacity * IDLE_SHARE) : 0
+  const polls = Math.max(0, Math.min(rarePollsDue, slotsFree, wireRoom, Math.max(whole(allowed), idle)))
+  return { polls, allowedLeft: Math.max(0, allowed - polls) }
+}
+
+const RARE_POLLS_SHARE = 0.05
+const IDLE_SHARE = 0.5
 const POLLS_SHARE = 0.6
 /** What a window's slots carry is half the capacity in submissions; paced below that, slots would go unused. */
 const PACE = 0.7

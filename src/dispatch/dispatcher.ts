@@ -11,7 +11,7 @@ import type {
   TrialVerdict,
   Worked,
 } from '../record.ts'
-import { type Balance, decide, freshBalance } from './decide.ts'
+import { type Balance, decide, freshBalance, type Spending } from './decide.ts'
 import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import type { Permit, Purse } from './purse.ts'
@@ -20,6 +20,7 @@ import type { Permit, Purse } from './purse.ts'
 export interface Demand {
   submissionsReady: number
   pollsDue: number
+  rarePollsDue: number
   pollOverdueMs: number
   permitsFree: number
   nextDueMs: number | null
@@ -41,6 +42,7 @@ interface ClaimRequest {
   id: string
   submissions: number
   polls: number
+  rarePolls: number
   permits: number
   probe: boolean
 }
@@ -142,6 +144,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const silent = { requests: 0, records: 0 }
   let lastTrialWasPoll = false
   let tokensRefused = 0
+  let rareInHand = 0
   let permitsFree = 0
   let pollOverdueMs = 0
   let onRoom = () => {}
@@ -165,12 +168,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       wireRoom: room,
       submissionsReady: Math.min(demand.submissionsReady, recordsMax(demand)),
       // The ledger counts polls that are in hand as due, too.
-      pollsDue: Math.max(0, demand.pollsDue - jobs.size),
+      pollsDue: Math.max(0, demand.pollsDue - (jobs.size - rareInHand)),
+      rarePollsDue: Math.max(0, demand.rarePollsDue - rareInHand),
       oldestPollOverdueMs: demand.pollOverdueMs,
       balance,
     })
     balance = spending.balance
-    if (spending.submissions + spending.polls === 0) return untilMore(demand, spending.againInMs)
+    if (spending.submissions + spending.polls + spending.rarePolls === 0) return untilMore(demand, spending.againInMs)
 
     const token = await readyToken(demand)
     if (token.kind === 'wait') return token.ms
@@ -190,9 +194,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const token = await readyToken(demand)
     if (token.kind === 'wait') return token.ms
     // Turn and turn about: a transaction whose poll alone goes wrong must not hold everybody.
-    lastTrialWasPoll = !lastTrialWasPoll && demand.pollsDue > jobs.size
+    lastTrialWasPoll = !lastTrialWasPoll && demand.pollsDue > jobs.size - rareInHand
     const begun = lastTrialWasPoll
-      ? await claimAndBegin({ submissions: 0, polls: 1, probe: true }, token.accessToken)
+      ? await claimAndBegin({ submissions: 0, polls: 1, rarePolls: 0, probe: true }, token.accessToken)
       : await askAndFollow(token.accessToken)
     return begun === 0 ? tookNothingMs : 0
   }
@@ -208,14 +212,19 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   }
 
   async function claimAndBegin(
-    { submissions, polls, probe }: { submissions: number; polls: number; probe: boolean },
+    {
+      submissions,
+      polls,
+      rarePolls,
+      probe,
+    }: Pick<Spending, 'submissions' | 'polls' | 'rarePolls'> & { probe: boolean },
     accessToken: string,
   ): Promise<number> {
     const id = deps.newId()
     const ageMs = deps.clock.stopwatch()
-    const permits = Math.max(0, submissions + polls - deps.purse.available())
+    const permits = Math.max(0, submissions + polls + rarePolls - deps.purse.available())
     lost.remember(id)
-    const claim = await deps.claim({ id, submissions, polls, permits, probe })
+    const claim = await deps.claim({ id, submissions, polls, rarePolls, permits, probe })
     deps.purse.add(claim.slots, ageMs)
     // What took too long to be claimed stays lost, and is given back with the next round.
     const isTimely = deps.mayClaim()
@@ -277,11 +286,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Follows a piece of work until its outcome is written. */
   function begin(piece: Piece): void {
     const { job, submission } = piece
+    const rare = job !== null && submission.polledRarely ? 1 : 0
     if (job) jobs.add(job)
     else sending.add(submission)
+    rareInHand += rare
     follow(finish(piece), () => {
       if (job) jobs.delete(job)
       else sending.delete(submission)
+      rareInHand -= rare
     })
   }
 

@@ -49,6 +49,7 @@ export function createServiceClient({ service, maxInFlight, clock }: ServiceClie
     timeoutMs: service.requestTimeoutMs,
     // And one for the token, so that no request ever waits for a connection.
     connections: maxInFlight + 1,
+    answerMaxBytes: service.answerMaxBytes,
     tls: { ca: service.ca, cert: service.cert, key: service.key },
   })
   const api = endpointAt(service.baseUrl)

@@ -42,10 +42,10 @@ interface HttpDeps {
   timeoutMs: number
   /** Requests at once, per origin and method; one more would wait for a connection with its deadline running. */
   connections: number
+  /** More of an answer's body is not read. */
+  answerMaxBytes: number
   tls: { ca: string | null; cert: string | null; key: string | null }
 }
-
-const bodyMaxBytes = 1_000_000
 
 /**
  * HTTP as a service that must not get anything twice needs it (facts.md, undici): HTTP/1.1 alone, nothing repeated,
@@ -84,7 +84,7 @@ function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
 function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {
   return new Promise((resolve) => {
     const tookMs = deps.clock.stopwatch()
-    const answer = new AnswerReader(request.mayLeave, (outcome) => {
+    const answer = new AnswerReader(deps.answerMaxBytes, request.mayLeave, (outcome) => {
       clearTimeout(deadline)
       resolve(outcome && { ...outcome, tookMs: tookMs() })
     })
@@ -107,6 +107,7 @@ type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'too
  * aborted there, unsent.
  */
 class AnswerReader implements Dispatcher.DispatchHandler {
+  readonly #maxBytes: number
   readonly #mayLeave: () => boolean
   readonly #settle: (outcome: Outcome | null) => void
   #settled = false
@@ -117,7 +118,8 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   #chunks: Buffer[] = []
   #bytes = 0
 
-  constructor(mayLeave: () => boolean, settle: (outcome: Outcome | null) => void) {
+  constructor(maxBytes: number, mayLeave: () => boolean, settle: (outcome: Outcome | null) => void) {
+    this.#maxBytes = maxBytes
     this.#mayLeave = mayLeave
     this.#settle = settle
   }
@@ -150,7 +152,7 @@ class AnswerReader implements Dispatcher.DispatchHandler {
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
     this.#bytes += chunk.length
     this.#chunks.push(chunk)
-    if (this.#bytes > bodyMaxBytes) this.#stopReading(controller, `a body of more than ${bodyMaxBytes} bytes`)
+    if (this.#bytes > this.#maxBytes) this.#stopReading(controller, `a body of more than ${this.#maxBytes} bytes`)
   }
 
   onResponseEnd(): void {

@@ -169,7 +169,7 @@ export async function openOperatorStore(
           const settled = await workInLine(db, [seen], () => resolveArrived(db, seen, { transactionId, jobId, who }))
           if (settled === null) return { kind: 'changed' }
           if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-          if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0 }])
+          if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
           return { kind: 'settled', tracked: settled.tracked }
         }),
       ),

@@ -7,6 +7,8 @@ export interface PollPlan {
   jobId: string
   submissionId: string
   inMs: number
+  /** Of a transaction that is long past its time: fetched apart from the others. */
+  rarely: boolean
 }
 
 /** A poll that is due, taken from the queue. */
@@ -17,8 +19,8 @@ export interface DuePoll {
 
 /** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (design.md, section 3). */
 export interface Queue {
-  /** Takes up to `limit` due jobs, within the caller's transaction. */
-  fetch(db: Database, limit: number): Promise<DuePoll[]>
+  /** Takes up to `limit` due jobs, those that are polled rarely or the others, within the caller's transaction. */
+  fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>
   /** Completes jobs within the caller's transaction. @returns the ids of those that were still ours */
   complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
   insert(db: Database, plans: readonly PollPlan[]): Promise<void>
@@ -35,6 +37,7 @@ export interface Queue {
 
 const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
+const rarePriority = -1
 
 /** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction's journey ends. */
 const queueOptions = {
@@ -102,9 +105,10 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     throw error
   }
   return {
-    async fetch(db, limit) {
+    async fetch(db, limit, rarely) {
       const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
         batchSize: limit,
+        ...(rarely ? { maxPriority: rarePriority } : { minPriority: rarePriority + 1 }),
         includeMetadata: true,
         db: within(db),
       })
@@ -118,8 +122,9 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     async insert(db, plans) {
       await boss.insert(
         queueName,
-        plans.map(({ jobId, submissionId, inMs }) => ({
+        plans.map(({ jobId, submissionId, inMs, rarely }) => ({
           id: jobId,
+          priority: rarely ? rarePriority : 0,
           data: { submissionId },
           startAfter: interval(inMs),
         })),

@@ -3,6 +3,8 @@ import type { Submission, Transition } from '../record.ts'
 import { type Database, inTransaction } from './database.ts'
 import { forgetProblems } from './ledger/instanceProblems.ts'
 import { type KeyOnFailure, lockLines, readWaitingKeys, releaseHeads } from './ledger/keyLine.ts'
+import type { RaisedProblem } from './ledger/problems.ts'
+import { findStuck } from './ledger/stuck.ts'
 import { forgetInstances, readAbandoned, readOverdue, renewLostJobs } from './ledger/takeover.ts'
 import { type Queue, queueSchema } from './queue.ts'
 import type { WrittenStep } from './work.ts'
@@ -24,6 +26,8 @@ export interface Upkeep {
   releaseLines(): Promise<number>
   /** Forgets instances that have long been silent, and the problems of those that are. */
   forgetInstances(): Promise<void>
+  /** What there is to say of transactions that the service does not end. */
+  findStuck(stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]>
 }
 
 export interface UpkeepDeps {
@@ -65,5 +69,6 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
       await forgetInstances(pool)
       await forgetProblems(pool)
     },
+    findStuck: (stuckAfterMs) => findStuck(pool, stuckAfterMs),
   }
 }

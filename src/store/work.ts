@@ -22,6 +22,8 @@ export interface ClaimRequest {
   id: string
   submissions: number
   polls: number
+  /** Polls of transactions that are long past their time. */
+  rarePolls: number
   /** Requests that slots must be taken for; the rest is already in hand. */
   permits: number
   /** Somebody has to feel the way first: take one poll, if nobody else does. */
@@ -147,17 +149,23 @@ async function claimTrial(
 
 /** Fewer slots than asked for: submissions first, as the dispatcher has already weighed them against the polls. */
 async function claimUpTo(deps: WorkDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const inHand = request.submissions + request.polls - request.permits
+  const inHand = request.submissions + request.polls + request.rarePolls - request.permits
   const permits = inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
   const wanted = Math.min(request.submissions, Math.max(0, permits - Math.min(request.polls, Math.ceil(permits / 2))))
   const { id, who } = { id: request.id, who: deps.instance.who }
   const submissions = wanted > 0 ? await claimQueued(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
-  const polls = await claimPolls(deps, db, Math.min(request.polls, permits - submissions.length))
-  return { submissions, polls }
+  const left = permits - submissions.length
+  const rare = await claimPolls(deps, db, { limit: Math.min(request.rarePolls, left), rarely: true })
+  const others = await claimPolls(deps, db, { limit: Math.min(request.polls, left - rare.length), rarely: false })
+  return { submissions, polls: [...others, ...rare] }
 }
 
-async function claimPolls({ queue }: WorkDeps, db: Database, limit: number): Promise<Claim['polls']> {
-  const due = limit > 0 ? await queue.fetch(db, limit) : []
+async function claimPolls(
+  { queue }: WorkDeps,
+  db: Database,
+  { limit, rarely }: { limit: number; rarely: boolean },
+): Promise<Claim['polls']> {
+  const due = limit > 0 ? await queue.fetch(db, limit, rarely) : []
   if (due.length === 0) return []
   const submissions = await readPolled(db, due)
   const byJob = new Map(submissions.map((submission) => [submission.jobId, submission]))
@@ -225,7 +233,7 @@ export async function writeSteps(
   const effective = ours.filter(({ submission }) => stepped.has(submission.id))
   const plans: PollPlan[] = effective.flatMap(({ submission, change, nextJobId }) =>
     nextJobId && change.pollInMs !== undefined
-      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs }]
+      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.pollRarely ?? false }]
       : [],
   )
   if (plans.length > 0) await queue.insert(db, plans)

@@ -104,6 +104,11 @@ function notArrived(submission: Submission): Step {
   }
 }
 
+/** The same step, of a transaction that is long past its time: its next poll is one of those that get few slots. */
+export function rarely(step: Step): Step {
+  return step.change.pollInMs === undefined ? step : { ...step, change: { ...step.change, pollRarely: true } }
+}
+
 /** The step of a poll that never left this process, since the right to send had run out. */
 export function neverAsked(submission: Submission, why: string): Step {
   return {
@@ -111,6 +116,7 @@ export function neverAsked(submission: Submission, why: string): Step {
       state: submission.state,
       probing: submission.probing,
       pollInMs: 0,
+      pollRarely: submission.polledRarely,
       unknown: submission.unknownForMs !== null,
     },
     cause: `never asked: ${why}`,

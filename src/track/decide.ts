@@ -21,6 +21,8 @@ interface TransactionStatus {
 export interface TrackCircumstances {
   /** The transactionId or orderId that was asked for. */
   transactionId: string
+  /** How long ago it was accepted, milliseconds. */
+  ageMs: number
   history: TrackHistory
   limits: TrackLimits
 }
@@ -33,7 +35,12 @@ export interface TrackLimits {
   unavailableMs: number
   /** The first wait after a question that went wrong, doubling from there. */
   backoffMinMs: number
+  /** The longest wait, for a transaction whose age is less than four times that. */
   backoffMaxMs: number
+  /** The longest wait for an old one, and the shortest for one that is stuck. */
+  backoffOldMaxMs: number
+  /** The age from which a transaction is stuck; null: it never is. */
+  stuckAfterMs: number | null
 }
 
 /** interface.md, 7.2 and design.md, section 6. */
@@ -42,6 +49,8 @@ export const trackLimits: TrackLimits = {
   unavailableMs: 300_000,
   backoffMinMs: 1_000,
   backoffMaxMs: 60_000,
+  backoffOldMaxMs: 3_600_000,
+  stuckAfterMs: 86_400_000,
 }
 
 const resubmissionsMax = 3
@@ -114,7 +123,12 @@ function unknown(said: string, now: TrackCircumstances): TrackVerdict {
   return { kind: 'lost', idByPerson, reason }
 }
 
-function askAgain(reason: string, breach: Breach | null, { history, limits }: TrackCircumstances) {
-  const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, limits.backoffMaxMs)
+/**
+ * The longer a transaction has gone without a usable answer, the less another minute matters: a quarter of its age is the
+ * longest wait, so that a thousand of them do not take the slots that new records need.
+ */
+function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
+  const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
+  const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)
   return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
 }

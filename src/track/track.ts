@@ -1,5 +1,5 @@
 import type { Answer, Resource, ServiceRequest, Submission, Worked } from '../record.ts'
-import { advanceTrack, neverAsked } from './advance.ts'
+import { advanceTrack, neverAsked, rarely } from './advance.ts'
 import { decideTrack, type TrackLimits, type TrackReading } from './decide.ts'
 
 export interface TrackDeps {
@@ -29,6 +29,7 @@ export async function track(
   if (answer === null) return { step: neverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,
+    ageMs: submission.ageMs,
     history: {
       unknownForMs: submission.unknownForMs,
       resubmissions: submission.resubmissions,
@@ -39,11 +40,14 @@ export async function track(
     },
     limits: deps.limits,
   })
+  const { stuckAfterMs, backoffOldMaxMs } = deps.limits
+  const isStuck = stuckAfterMs !== null && submission.ageMs >= stuckAfterMs
+  const plannedMs = deps.nextPollMs(submission.resource, submission.ageMs)
   const step = advanceTrack(submission, verdict, {
-    nextPollMs: deps.nextPollMs(submission.resource, submission.ageMs),
+    nextPollMs: isStuck ? Math.max(plannedMs, backoffOldMaxMs) : plannedMs,
     freshKey: deps.newKey(),
     askedMs: submission.ageMs,
     answeredMs: submission.ageMs + answer.tookMs,
   })
-  return { step, answer, breach: 'breach' in verdict ? verdict.breach : null }
+  return { step: isStuck ? rarely(step) : step, answer, breach: 'breach' in verdict ? verdict.breach : null }
 }

@@ -28,6 +28,7 @@ const dossier: Dossier = {
   mayHaveArrived: false,
   idByPerson: false,
   answered: false,
+  polledRarely: false,
   held: false,
   blocks: false,
   dueMs: nowMs - 1_000,

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { decide, freshBalance, type Waiting } from '../../src/dispatch/decide.ts'
 
 const WINDOW_MS = 60_000
@@ -14,6 +14,7 @@ function waiting(over: Partial<Waiting>): Waiting {
     wireRoom: capacity,
     submissionsReady: 0,
     pollsDue: 0,
+    rarePollsDue: 0,
     oldestPollOverdueMs: 0,
     balance: freshBalance(capacity, 0),
     ...over,
@@ -54,19 +55,26 @@ test('never more than the slots, the room on the wire, or what waits; never a pa
         wireRoom: fc.integer({ min: -3, max: 64 }),
         submissionsReady: anyCount,
         pollsDue: anyCount,
+        rarePollsDue: anyCount,
         oldestPollOverdueMs: fc.double({ min: 0, max: 1e7, noNaN: true }),
         balance: fc.record({
           owedToPolls: fc.double({ min: 0, max: 1, noNaN: true }),
           submissionsAllowed: fc.double({ min: 0, max: 500, noNaN: true }),
+          rarePollsAllowed: fc.double({ min: 0, max: 500, noNaN: true }),
           atMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
         }),
       }),
       (state) => {
-        const { submissions, polls, againInMs, balance } = decide(state)
+        const { submissions, polls, rarePolls, againInMs, balance } = decide(state)
         expect(Number.isInteger(submissions) && Number.isInteger(polls)).toBe(true)
         expect(submissions).toBeGreaterThanOrEqual(0)
         expect(polls).toBeGreaterThanOrEqual(0)
-        expect(submissions + polls).toBeLessThanOrEqual(Math.max(0, Math.min(state.slotsFree, state.wireRoom)))
+        expect(Number.isInteger(rarePolls)).toBe(true)
+        expect(rarePolls).toBeGreaterThanOrEqual(0)
+        expect(rarePolls).toBeLessThanOrEqual(state.rarePollsDue)
+        expect(submissions + polls + rarePolls).toBeLessThanOrEqual(
+          Math.max(0, Math.min(state.slotsFree, state.wireRoom)),
+        )
         expect(submissions).toBeLessThanOrEqual(state.submissionsReady)
         expect(polls).toBeLessThanOrEqual(state.pollsDue)
         expect(balance.owedToPolls).toBeGreaterThanOrEqual(0)
@@ -134,4 +142,36 @@ test('pace never holds a backlog below half the capacity in a window', () => {
     sent += spending.submissions
   }
   expect(sent).toBeGreaterThan(60)
+})
+
+describe('polls of transactions that are long past their time', () => {
+  /** Plays slots that come one at a time, as under load. */
+  function play(slots: number, over: Partial<Waiting>) {
+    let balance = freshBalance(100, 0)
+    const spent = { submissions: 0, polls: 0, rarePolls: 0 }
+    for (let i = 0; i < slots; i++) {
+      const spending = decide(waiting({ ...over, nowMs: i * 600, slotsFree: 1, wireRoom: 1, balance }))
+      balance = spending.balance
+      for (const kind of ['submissions', 'polls', 'rarePolls'] as const) spent[kind] += spending[kind]
+    }
+    return spent
+  }
+
+  test('take a twentieth of the slots, whatever else waits', () => {
+    const many = { rarePollsDue: 1_000, submissionsReady: 1_000, pollsDue: 1_000 }
+    const { submissions, polls, rarePolls } = play(1_000, many)
+    expect(rarePolls).toBeGreaterThan(45)
+    expect(rarePolls).toBeLessThan(53)
+    expect(submissions).toBeGreaterThan(350)
+    expect(polls).toBeGreaterThan(540)
+  })
+
+  test('take more only where nothing else waits and half of the slots lie idle', () => {
+    const balance = { ...freshBalance(100, 0), rarePollsAllowed: 0 }
+    const idle = { rarePollsDue: 1_000, wireRoom: 8, balance }
+    expect(decide(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
+    expect(decide(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)
+    expect(decide(waiting({ ...idle, slotsFree: 50 })).rarePolls).toBe(0)
+    expect(decide(waiting({ ...idle, slotsFree: 100, submissionsReady: 1 })).rarePolls).toBe(0)
+  })
 })

@@ -92,6 +92,7 @@ function setup(
       return {
         submissionsReady: ledger.ready,
         pollsDue: ledger.due + dispatcher.pollsInHand().length,
+        rarePollsDue: 0,
         pollOverdueMs: 0,
         permitsFree: ledger.free,
         nextDueMs: null,
@@ -181,7 +182,7 @@ function setup(
 test('what is ready and due goes on the wire, each with a slot of its own', async () => {
   const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
   expect(await dispatcher.runOnce()).toBe(0)
-  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, permits: 3, probe: false }])
+  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, probe: false }])
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isGood }) => isGood())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)

@@ -95,6 +95,7 @@ export function permittedClientFor(url: string, service: Partial<Config['service
       expiresInUnitMs: 1000,
       tokenRefreshMs: 300_000,
       requestTimeoutMs: 10_000,
+      answerMaxBytes: 1_000_000,
       ...service,
     },
   })

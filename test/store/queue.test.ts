@@ -11,9 +11,9 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-const plan = (inMs: number): PollPlan => ({ jobId: randomUUID(), submissionId: randomUUID(), inMs })
+const plan = (inMs: number): PollPlan => ({ jobId: randomUUID(), submissionId: randomUUID(), inMs, rarely: false })
 const insert = (plans: PollPlan[]) => ledger.queue.insert(ledger.pool, plans)
-const fetch = async (limit = 100) => (await ledger.queue.fetch(ledger.pool, limit)).map(({ job }) => job)
+const fetch = async (limit = 100) => (await ledger.queue.fetch(ledger.pool, limit, false)).map(({ job }) => job)
 const column = async (sql: string) =>
   (await ledger.pool.query<{ value: unknown }>(`select ${sql} as value from pgboss.job`)).rows
 
@@ -27,7 +27,7 @@ test('due jobs are fetched, others are not', async () => {
 test('a job brings the submission that it is for', async () => {
   const due = plan(0)
   await insert([due])
-  expect(await ledger.queue.fetch(ledger.pool, 1)).toEqual([
+  expect(await ledger.queue.fetch(ledger.pool, 1, false)).toEqual([
     { job: { id: due.jobId, retryCount: 0 }, submissionId: due.submissionId },
   ])
 })
@@ -93,7 +93,7 @@ test('everything happens in the caller’s transaction', async () => {
   const [kept, undone] = [plan(0), plan(0)]
   await insert([kept])
   const failing = inTransaction(ledger.pool, async (db) => {
-    const due = await ledger.queue.fetch(db, 10)
+    const due = await ledger.queue.fetch(db, 10, false)
     await ledger.queue.complete(
       db,
       due.map(({ job }) => job),
@@ -115,4 +115,16 @@ test('installing again keeps the jobs and the options', async () => {
   await insert([plan(0)])
   await installQueue(ledger.url)
   expect(await fetch()).toHaveLength(1)
+})
+
+test('polls that are to be rare are fetched apart, and do not stand before the others', async () => {
+  await insert([
+    { ...plan(0), rarely: true },
+    { ...plan(0), rarely: true },
+  ])
+  const [due, rare] = [plan(0), { ...plan(0), rarely: true }]
+  await insert([due, rare])
+  expect((await fetch()).map(({ id }) => id)).toEqual([due.jobId])
+  expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(2)
+  expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(1)
 })

@@ -51,6 +51,7 @@ test('the counts by state are always those of the table, whatever happens, compa
               id,
               submissions: each.most,
               polls: 0,
+              rarePolls: 0,
               permits: each.most,
               probe: false,
             })

@@ -130,7 +130,7 @@ describe('a claim', () => {
   test('given back whose answer was lost leaves its polls to come back by themselves', async () => {
     await ledger.capture([{}])
     const id = randomUUID()
-    await work.claim({ id, submissions: 1, polls: 0, permits: 1, probe: false })
+    await work.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, probe: false })
     await work.unclaim(id)
     expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
   })

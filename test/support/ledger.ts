@@ -131,9 +131,19 @@ export function record(given: Partial<KeptRecord> = {}): KeptRecord {
 }
 
 /** A claim for up to so many submissions and polls, with slots for all of them. */
-export async function claim(work: Work, wanted: { submissions?: number; polls?: number; probe?: boolean }) {
-  const { submissions = 0, polls = 0, probe = false } = wanted
-  return work.claim({ id: randomUUID(), submissions, polls, permits: submissions + polls, probe })
+export async function claim(
+  work: Work,
+  wanted: { submissions?: number; polls?: number; rarePolls?: number; probe?: boolean },
+) {
+  const { submissions = 0, polls = 0, rarePolls = 0, probe = false } = wanted
+  return work.claim({
+    id: randomUUID(),
+    submissions,
+    polls,
+    rarePolls,
+    permits: submissions + polls + rarePolls,
+    probe,
+  })
 }
 
 export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {

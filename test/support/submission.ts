@@ -30,6 +30,7 @@ export function submission(given: Partial<Submission> = {}): Submission {
     ageMs: 0,
     polls: 0,
     fruitless: 0,
+    polledRarely: false,
     unknownForMs: null,
     notDoneMs: null,
     ...given,

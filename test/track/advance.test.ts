@@ -148,7 +148,7 @@ describe('what must not change:', () => {
 
   test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
     expect(neverAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
-      change: { state: 'accepted', probing: false, pollInMs: 0, unknown: true },
+      change: { state: 'accepted', probing: false, pollInMs: 0, pollRarely: false, unknown: true },
       cause: 'never asked: stopped',
       pause: null,
     })

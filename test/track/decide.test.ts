@@ -109,6 +109,14 @@ describe('500, timeouts, lost connections, and questions that the service will n
   })
 })
 
+test('the older it is, the longer the waits may be: a quarter of its age, an hour at most', () => {
+  const hour = 3_600_000
+  const waits = [0, 240_000, hour, 4 * hour, 100 * hour].map((ageMs) =>
+    decide(response(410), { ageMs, history: { fruitless: 100 } }),
+  )
+  expect(waits).toMatchObject([60_000, 60_000, 900_000, hour, hour].map((afterMs) => ({ afterMs })))
+})
+
 describe('a breach of contract', () => {
   test.each([
     ['data', response(200, { transactionId: 'tx', status: 'cancelled' }), 'unknown_status'],
@@ -188,10 +196,11 @@ describe('whatever the answer and the history', () => {
 
 interface Circumstances {
   resource?: Resource
+  ageMs?: number
   history?: Partial<TrackHistory>
 }
 
-function decide(answer: Answer, { resource = 'data', history }: Circumstances = {}) {
+function decide(answer: Answer, { resource = 'data', ageMs = 0, history }: Circumstances = {}) {
   const clean = {
     unknownForMs: null,
     resubmissions: 0,
@@ -200,6 +209,6 @@ function decide(answer: Answer, { resource = 'data', history }: Circumstances = 
     earlierInDoubt: false,
     idByPerson: false,
   }
-  const now = { transactionId: 'tx', history: { ...clean, ...history }, limits: trackLimits }
+  const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

@@ -63,6 +63,16 @@ test('still pending: the schedule says when to ask next, by the age at which it 
   expect(step.change).toMatchObject({ state: 'accepted', pollInMs: 1_234, notDoneMs: 5_000, polls: 1 })
 })
 
+test('one that is stuck is asked for in an hour, as one of those that get few slots; one that is not, as planned', async () => {
+  const day = 86_400_000
+  const pending = (await setup().track({ ageMs: day })).step
+  expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, pollRarely: true })
+  const useless = (await setup(response(410)).track({ ageMs: day, fruitless: 50 })).step
+  expect(useless.change).toMatchObject({ pollInMs: 3_600_000, pollRarely: true })
+  expect((await setup().track({ ageMs: day - 1 })).step.change.pollRarely).toBeUndefined()
+  expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
+})
+
 test('completed: its age when the answer was there is what is learned, and the result keeps its digits', async () => {
   const text = '{"transactionId":"tx","status":"completed","result":{"total":1.10}}'
   const { step } = await setup(response(200, text)).track()

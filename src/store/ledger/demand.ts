@@ -8,9 +8,11 @@ export interface Demand {
   submissionsReady: number
   /** Polls that are due, counted up to the limit asked for. */
   pollsDue: number
-  /** How long the oldest due poll is overdue, milliseconds. */
+  /** Due polls of transactions that are long past their time, counted up to the limit asked for; not among the others. */
+  rarePollsDue: number
+  /** How long the oldest due poll is overdue, milliseconds; those of transactions long past their time aside. */
   pollOverdueMs: number
-  /** Transactions being tracked, all instances together, counted up to 10,000. */
+  /** Transactions being tracked that are not long past their time, all instances together, counted up to 10,000. */
   tracked: number
   /** Requests that the limit in force allows in a window. */
   capacity: number
@@ -45,11 +47,13 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
        (select count(*)::int from (select from outboxd.submission
           where state = 'queued' and not held and due_at <= now() order by due_at limit $1) ready) as "submissionsReady",
        (select count(*)::int from (select from outboxd.submission
-          where job_id is not null and poll_at <= now() order by poll_at limit $1) due) as "pollsDue",
-       (select coalesce(extract(epoch from now() - min(poll_at))::float8 * 1000, 0) from outboxd.submission
-          where job_id is not null and poll_at <= now()) as "pollOverdueMs",
+          where job_id is not null and not polled_rarely and poll_at <= now() order by poll_at limit $1) due) as "pollsDue",
        (select count(*)::int from (select from outboxd.submission
-          where job_id is not null order by poll_at limit 10000) t) as tracked,
+          where job_id is not null and polled_rarely and poll_at <= now() order by poll_at limit $1) due) as "rarePollsDue",
+       (select coalesce(extract(epoch from now() - min(poll_at))::float8 * 1000, 0) from outboxd.submission
+          where job_id is not null and not polled_rarely and poll_at <= now()) as "pollOverdueMs",
+       (select count(*)::int from (select from outboxd.submission
+          where job_id is not null and not polled_rarely order by poll_at limit 10000) t) as tracked,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as capacity,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= now()) as "permitsFree",
        (select coalesce(sum(spent_on_submissions), 0)::int from outboxd.slot
@@ -58,7 +62,10 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
        (select extract(epoch from least(
           (select min(due_at) from outboxd.submission
              where state = 'queued' and not held and due_at > now()),
-          (select min(poll_at) from outboxd.submission where job_id is not null and poll_at > now())
+          (select min(poll_at) from outboxd.submission
+             where job_id is not null and not polled_rarely and poll_at > now()),
+          (select min(poll_at) from outboxd.submission
+             where job_id is not null and polled_rarely and poll_at > now())
         ) - now())::float8 * 1000) as "nextDueMs",
        (select extract(epoch from min(free_at) - now())::float8 * 1000 from outboxd.slot
           where permits > 0 and free_at > now()) as "nextSlotMs",

@@ -10,6 +10,7 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
        extract(epoch from poll_at - now())::float8 * 1000 as "inMs"
      from outboxd.submission
      where job_id is not null and poll_at > now() and state = 'accepted' and fruitless = 0
+       and not polled_rarely
      order by poll_at limit $1`,
     [limit],
   )

@@ -61,12 +61,12 @@ export async function forgetInstances(db: Database): Promise<void> {
 export async function renewLostJobs(
   db: Database,
   queueSchema: string,
-): Promise<{ submissionId: string; jobId: string }[]> {
-  const { rows } = await db.query<{ submissionId: string; jobId: string }>(
+): Promise<{ submissionId: string; jobId: string; rarely: boolean }[]> {
+  const { rows } = await db.query<{ submissionId: string; jobId: string; rarely: boolean }>(
     `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
      where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
        select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
-     ) returning s.id as "submissionId", s.job_id as "jobId"`,
+     ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
   )
   return rows
 }

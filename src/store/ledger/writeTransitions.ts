@@ -34,7 +34,7 @@ export async function writeTransitions(
          "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "metPause" text, "metTimes" int, "transactionId" text,
          probing boolean, polls int, fruitless int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
          "errorCode" text, error text, result text, "mayHaveArrived" boolean,
-         ended boolean, cause text, report boolean)
+         "pollRarely" boolean,         ended boolean, cause text, report boolean)
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
@@ -56,6 +56,7 @@ export async function writeTransitions(
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
          result = t.result, may_have_arrived = coalesce(t."mayHaveArrived", false),
+         polled_rarely = coalesce(t."pollRarely", false),
          id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id, ended_at = case when t.ended then clock_timestamp() end,
          report_due = s.report_due or t.report
        from step t

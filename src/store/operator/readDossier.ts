@@ -61,6 +61,8 @@ export interface Dossier {
   idByPerson: boolean
   /** Whether the service has ever said of the transaction that it works on it. */
   answered: boolean
+  /** It is long past its time, and its polls get few slots. */
+  polledRarely: boolean
   held: boolean
   /** Whether it holds back the later records of its key, by its state. */
   blocks: boolean
@@ -94,7 +96,7 @@ export async function readDossier(db: Database, id: string, onFailure: KeyOnFail
     `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.state, s.error_code as code, s.error, s.payload,
        s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
        s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
-       s.not_done_ms is not null as answered, s.held,
+       s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
        s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",

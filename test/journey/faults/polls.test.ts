@@ -31,6 +31,12 @@ test.each([
   expect(fate).toMatchObject({ posts: [200], effects: 1 })
 })
 
+test('an answer of more than 1 MB, every time: read, and completed', async () => {
+  await rig.fault({ kind: 'oversized', bytes: 1_500_000, endpoint: 'status' })
+  await rig.insert('large-')
+  expect(await rig.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
+})
+
 test('404 for ten minutes: failed, and the reason says so', async () => {
   await rig.fault({ kind: 'answer', status: 404, endpoint: 'status' })
   await rig.insert('long-404-')
