@@ -17,7 +17,8 @@ async function locked(table: string): Promise<string> {
 
 test.each([
   ['the ledger', 'outboxd.migration', migrateState, 'STATE_DATABASE_URL'],
-  ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox'), 'DATABASE_URL'],
+  // Only what changes the table needs a lock on it: here, to take the trigger away.
+  ['the outbox', 'outbox', (url: string) => migrateOutbox(url, 'outbox', false), 'DATABASE_URL'],
 ])('a lock on %s: nobody waits behind the migration for long, and it says what is in the way', async (...row) => {
   const [, table, migrate, variable] = row
   const url = await locked(table)
