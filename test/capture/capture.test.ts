@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../src/capture/capture.ts'
 import { blameFor } from '../../src/store/database.ts'
 import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
+import { readProblems } from '../../src/store/ledger/problems.ts'
 import { openOutbox } from '../../src/store/outbox.ts'
+import { readSnapshot } from '../../src/store/snapshot.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -141,4 +143,93 @@ test('what waits behind a record that is held for a person takes no place: healt
   await insert(10, 'data', 'a')
   await captureAll()
   expect(await statuses()).toEqual({ queued: 10, new: 10 })
+})
+
+test('400 orders of 0.9 MB are captured in batches of 16 MB', async () => {
+  const batches: number[] = []
+  await ledger.pool.query(`insert into outbox (type, payload)
+    select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 400) n`)
+  await captureAll({ onCaptured: (count) => batches.push(count) })
+  expect(await statuses()).toEqual({ queued: 400 })
+  expect(Math.max(...batches)).toBe(17)
+}, 120_000)
+
+test('a row that can be neither captured nor rejected is put off, holds its key alone, and goes through when it can', async () => {
+  await insert(1)
+  await insert(3, 'data', 'stuck')
+  await insert(1, 'data', 'other')
+  const { rows } = await ledger.pool.query(`select id::text from outbox where key = 'stuck' order by id limit 1`)
+  const [stuck] = rows.map(({ id }) => id)
+  await ledger.pool.query(`alter table outboxd.submission add constraint refused check (outbox_id <> '${stuck}')`)
+  const skippedRows: string[] = []
+  await captureAll({ onRowSkipped: (outboxId) => skippedRows.push(outboxId) })
+  expect(skippedRows).toEqual([stuck])
+  expect(await statuses()).toEqual({ queued: 2, new: 3 })
+  const [problem] = await readProblems(ledger.pool, 10)
+  expect(problem).toMatchObject({ kind: 'row_skipped', subject: stuck, detail: expect.stringContaining('23514') })
+
+  const due = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await due()
+  await captureAll()
+  const [again] = await readProblems(ledger.pool, 10)
+  expect(Number(again?.retryMs) - Number(again?.seenMs)).toBeGreaterThan(19_000) // twice as long as the first time
+  await ledger.pool.query('alter table outboxd.submission drop constraint refused')
+  await due()
+  await captureAll()
+  expect(await statuses()).toEqual({ queued: 5 })
+  expect(await readProblems(ledger.pool, 10)).toEqual([])
+  const order = await ledger.pool.query(
+    `select outbox_id::int as id from outboxd.submission where key = 'stuck' order by seq`,
+  )
+  expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
+})
+
+describe('a type without a mapping file', () => {
+  const other = (types: string[] | null) =>
+    ledger.pool.query(
+      `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', $1)`,
+      [types],
+    )
+  const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
+
+  test('is left new while another live instance knows it, with those of its key behind it; it is told who does', async () => {
+    await other(['data', 'order'])
+    await insert(1, 'data', 'k')
+    await insert(1, 'order', 'k')
+    await insert(1, 'data', 'k')
+    await insert(2)
+    await captureAll()
+    expect(await statuses()).toEqual({ queued: 3, new: 2 })
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([
+      { kind: 'unknown_type', subject: 'order', detail: expect.stringMatching(/^known by \w{8} on erp-2$/) },
+    ])
+    expect((await readSnapshot(ledger.pool)).problems).toEqual({ unknown_type: 1 })
+
+    await captureAll({ knownTypes: () => ['data', 'order'] })
+    expect(await statuses()).toEqual({ queued: 5 })
+    expect(await readProblems(ledger.pool, 10)).toEqual([])
+    const { rows } = await ledger.pool.query(`select type from outboxd.submission where key = 'k' order by seq`)
+    expect(rows.map(({ type }) => type)).toEqual(['data', 'order', 'data'])
+  })
+
+  test('is left while an instance of an older version may know it, and rejected once nobody does', async () => {
+    await other(null)
+    await insert(1, 'order')
+    await captureAll(refuse)
+    expect(await statuses()).toEqual({ new: 1 })
+    await ledger.pool.query(`update outboxd.instance set types = '{data}'`)
+    await captureAll(refuse)
+    expect(await statuses()).toEqual({ rejected: 1 })
+    expect(await readProblems(ledger.pool, 10)).toEqual([])
+  })
+
+  test('two instances that each lack the other’s type get through a key of both', async () => {
+    await other(['a', 'b'])
+    await insert(1, 'a', 'k')
+    await insert(1, 'b', 'k')
+    await insert(1, 'a', 'k')
+    for (const mine of ['a', 'b', 'a']) await captureAll({ knownTypes: () => [mine] })
+    const { rows } = await ledger.pool.query('select type from outboxd.submission order by seq')
+    expect(rows.map(({ type }) => type)).toEqual(['a', 'b', 'a'])
+  })
 })

@@ -43,6 +43,8 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   await writeFile(file, mapping)
   await reload('read the mapping files again')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
+  const { rows: instances } = await database.pool.query('select types from outboxd.instance')
+  expect(instances).toEqual([{ types: ['data', 'greeting', 'order'] }]) // the others hear of it
 
   await appendFile(file, 'endpiont: data\n')
   expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')

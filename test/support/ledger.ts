@@ -51,7 +51,8 @@ export async function openLedger(): Promise<Ledger> {
     queue,
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
-        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage, outboxd.refusal_run, outboxd.believed_refusal, outbox`)
+        outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
+        outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {

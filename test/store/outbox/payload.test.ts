@@ -58,6 +58,16 @@ test('a payload is decoded from the encoding that the file names', () => {
   expect(read('7b7', 'hex').unreadable).toBe('the payload is not hex')
 })
 
+test('a payload in base64 or hex of many megabytes is read', () => {
+  const json = JSON.stringify({ a: 'x'.repeat(4_500_000) })
+  const read = (raw: string, encoding: string) => readPayloadText({ raw, bytes: raw.length }, encoding, 20_000_000)
+  for (const encoding of ['base64', 'hex'] as const) {
+    const raw = Buffer.from(json).toString(encoding)
+    expect(read(raw, encoding).payload === json).toBe(true)
+    expect(read(`${raw.slice(0, -1)}!`, encoding).unreadable).toBe(`the payload is not ${encoding}`)
+  }
+})
+
 test('a payload built of columns keeps the digits of numerics and the offsets of times', async () => {
   const ddl = `create table invoice (id bigint generated always as identity primary key, sent timestamptz,
     "Net" numeric(14,4), tax numeric, rate double precision, at timestamptz, local timestamp, day date, note text, ok boolean,
