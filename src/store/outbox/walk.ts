@@ -93,7 +93,7 @@ export function openWalk(deps: WalkDeps): Walk {
     return rows
   }
 
-  /** Rows that are put off hold their lines, wherever in the table the walk goes on. */
+  /** The lines of rows that are put off. */
   async function readHeldLines(skipped: ReadonlySet<string>): Promise<Set<string>> {
     if (skipped.size === 0) return new Set()
     const { rows } = await db.query<{ line: string }>(sql.lines, [[...skipped]]).catch((error: unknown) => {
@@ -110,7 +110,9 @@ export function openWalk(deps: WalkDeps): Walk {
       cursor = await readCursor(outbox, upTo)
       assertAhead(settledUpTo)
       const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
-      const choice = chooseInLine(request, skipped, await readHeldLines(skipped))
+      // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
+      const held = resumeAt === null ? new Set<string>() : await readHeldLines(skipped)
+      const choice = chooseInLine(request, skipped, held)
       let passed: Position | null = null
       let isPassing = resumeAt === null
       let at = resumeAt ?? cursor
