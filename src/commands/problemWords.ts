@@ -17,7 +17,7 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   mark_ineffective: (rows) =>
     `The outbox table ignores what is written to ${counted(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
   row_conflict: (rows) =>
-    `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd show outbox:${rows[0]?.subject} says what to do.`,
+    `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd adopt --new where ids began anew; else the ERP gives the row an id that was never used.`,
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   ledger_behind: () =>
