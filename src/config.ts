@@ -121,7 +121,8 @@ export const variables = {
   },
   CAPTURE_WINDOW: {
     schema: integer(1, 1_000_000).default(1000),
-    about: 'queued submissions at once; the rest of a backlog stays in the outbox',
+    about:
+      'queued submissions at once, but for those held behind one that waits for a person; the rest of a backlog stays in the outbox, and so does what is more than a 40th of this of one key',
   },
   PAYLOAD_MAX_BYTES: {
     schema: integer(1, 100_000_000).default(1_000_000),

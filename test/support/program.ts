@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { onTestFinished } from 'vitest'
+import { compileCache } from './compileCache.ts'
 
 /** `node src/main.ts …` as a process of its own, killed at the end of the test at the latest. */
 export interface Program {
@@ -20,7 +21,7 @@ const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 export function startProgram(args: readonly string[], env: Record<string, string>): Program {
   const child = spawn(process.execPath, [main, ...args], {
     cwd: join(main, '..', '..'),
-    env: { PATH: process.env.PATH, ...env },
+    env: { PATH: process.env.PATH, ...compileCache, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -74,7 +74,7 @@ const rows: Row[] = [
   },
   {
     says: 'an answer after the deadline: uncertain',
-    fault: { kind: 'delay', delayMs: 1_500 },
+    fault: { kind: 'delay', delayMs: 5_500 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
@@ -146,7 +146,7 @@ beforeAll(async () => {
       await rig.insert(marker, { field2, customerId })
     }),
   )
-  await rig.start({ MAX_IN_FLIGHT: '50' })
+  await rig.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '4' })
 })
 afterAll(() => rig[Symbol.asyncDispose]())
 

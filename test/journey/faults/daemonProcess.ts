@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
+import { compileCache } from '../../support/compileCache.ts'
 
 /** `outboxd run` as a process of its own, to be killed and stopped. */
 export interface DaemonProcess extends AsyncDisposable {
@@ -15,7 +16,7 @@ const main = join(import.meta.dirname, '..', '..', '..', 'src', 'main.ts')
 /** Starts one and waits until it says that it is running. @throws Error with its last words where it ends before */
 export async function startDaemonProcess(env: Record<string, string>): Promise<DaemonProcess> {
   const child: ChildProcess = spawn(process.execPath, [main, 'run'], {
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', ...env, LOG_LEVEL: 'info' },
+    env: { PATH: process.env.PATH, ...compileCache, NODE_ENV: 'production', ...env, LOG_LEVEL: 'info' },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null)

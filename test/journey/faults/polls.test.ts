@@ -23,7 +23,7 @@ test.each([
   { name: 'status-gzip', fault: { kind: 'gzip', bytes: 1_000 } },
   { name: 'status-401', fault: { kind: 'answer', status: 401 } },
   { name: 'status-429', fault: { kind: 'answer', status: 429 } },
-  { name: 'status-late', fault: { kind: 'delay', delayMs: 1_300 } },
+  { name: 'status-late', fault: { kind: 'delay', delayMs: 2_600 } },
 ])('$name: asked again, completed, submitted once', async ({ name, fault }) => {
   await rig.fault({ ...fault, endpoint: 'status', times: 1 })
   await rig.insert(`${name}-`)

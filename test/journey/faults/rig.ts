@@ -149,7 +149,7 @@ function daemonEnvironment(databaseUrl: string, serviceUrl: string): Record<stri
     SERVICE_CLIENT_SECRET: 'sandbox-secret',
     RATE_LIMIT_REQUESTS: '500',
     RATE_LIMIT_WINDOW_SECONDS: '6',
-    REQUEST_TIMEOUT_SECONDS: '1',
+    REQUEST_TIMEOUT_SECONDS: '2',
     UNAVAILABLE_PAUSE_SECONDS: '0.3',
     UNAUTHORIZED_PAUSE_SECONDS: '0.3',
     MAPPINGS_DIR: mappingsDir,

@@ -194,6 +194,6 @@ async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Pro
       expect(await capture()).toEqual([])
       expect(await outbox.hasNew()).toBe(false)
     },
-    { timeout: 10_000, interval: 20 },
+    { timeout: 50_000, interval: 20 },
   )
 }
