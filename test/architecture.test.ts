@@ -118,6 +118,10 @@ test(onlyMain, () => {
   expect(readersOfProcess(sources)).toEqual([])
 })
 
+test('no files of ours import each other in a circle, but for types', () => {
+  expect(circles(allImports(sources))).toEqual([])
+})
+
 /** Each rule must see what it forbids; a rule that never fires keeps nothing true. */
 describe('the rules themselves', () => {
   test.each([
@@ -175,12 +179,38 @@ describe('the rules themselves', () => {
     expect(readersOfProcess(new Map([['main.ts', text]]))).toEqual([])
   })
 
+  test('a circle of two is caught, one of types is not', () => {
+    const edge = { from: 'a.ts', to: 'b.ts', types: false }
+    expect(circles([edge, { from: 'b.ts', to: 'a.ts', types: false }])).toEqual(['a.ts', 'b.ts'])
+    expect(circles([edge, { from: 'b.ts', to: 'a.ts', types: true }])).toEqual([])
+  })
+
   test('speaking of process.env in a comment is no use of it', () => {
     expect(
       readersOfProcess(new Map([['app.ts', `/** reads no process.env */\nconst a = 'http://x' // process.exit`]])),
     ).toEqual([])
   })
 })
+
+/** Files that reach themselves. */
+function circles(edges: readonly Import[]): string[] {
+  const next = Map.groupBy(
+    edges.filter(({ to, types }) => isOurs(to) && !types),
+    ({ from }) => from,
+  )
+  const reaches = (goal: string) => {
+    const seen = new Set<string>()
+    const waiting = [goal]
+    for (let at = waiting.pop(); at !== undefined; at = waiting.pop())
+      for (const { to } of next.get(at) ?? []) {
+        if (to === goal) return true
+        if (!seen.has(to)) waiting.push(to)
+        seen.add(to)
+      }
+    return false
+  }
+  return [...next.keys()].filter(reaches)
+}
 
 function folder(path: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : ''

@@ -1,9 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Database } from '../database.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
+import { column, columnOf, literal } from './columns.ts'
 import { OutboxTableUnusable, type TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
-import { column, columnOf, literal } from './statements.ts'
 
 const waitMaxMs = 10_000
 const lookEveryMs = 100

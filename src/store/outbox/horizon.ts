@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts'
+import { column, literal } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
-import { column, literal } from './statements.ts'
 
 /**
  * How far an outbox table is settled: no transaction that is still running, or begins later, can commit a row there.

@@ -1,7 +1,7 @@
 import { quoteIdentifier } from '../database.ts'
+import { column, columnOf, iso } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
-import { column, columnOf, iso } from './statements.ts'
 
 /**
  * What tells a row from another that has, or had, the same id: when it was recorded; where the table does not say that, a hash

@@ -1,7 +1,7 @@
 import type { StartPosition } from '../ledger/servedOutbox.ts'
+import { column, columnOf, literal, unitsPerSecond } from './columns.ts'
 import { OutboxTableUnusable, type TableShape } from './inspectTable.ts'
 import type { CreatedAt, OutboxTable } from './outboxTable.ts'
-import { column, columnOf, literal, unitsPerSecond } from './statements.ts'
 
 /**
  * The condition that a row is not from before the start position, to follow another; empty where all are ours. A row that

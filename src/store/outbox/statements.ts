@@ -1,7 +1,7 @@
-import pg from 'pg'
 import { quoteIdentifier } from '../database.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
-import type { Column, TableShape } from './inspectTable.ts'
+import { column, columnOf, iso, literal, literals, unitsPerSecond } from './columns.ts'
+import type { TableShape } from './inspectTable.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 import { stampExpression } from './rowStamp.ts'
 import { startExpression } from './startPosition.ts'
@@ -60,16 +60,6 @@ export function rowExpressions(
   }
 }
 
-export const column = (name: string): string => `o.${quoteIdentifier(name)}`
-export const literal = pg.escapeLiteral
-export const literals = (values: Iterable<string>): string => [...values].map(literal).join(', ')
-
-export function columnOf(shape: TableShape, name: string): Column {
-  const found = shape.columns.get(name)
-  if (found === undefined) throw new Error(`the column ${name} was not inspected`)
-  return found
-}
-
 // Values of the file stand as literals, so that the planner can prove that a partial index on the waiting rows fits.
 function waitsExpression({ state }: OutboxTable): string {
   if (state === null) return 'true'
@@ -92,8 +82,6 @@ function typeExpression({ type }: OutboxTable): string {
   return `case ${text} ${cases.join(' ')} else ${text} end`
 }
 
-export const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-export const unitsPerSecond = { seconds: 1, milliseconds: 1_000, microseconds: 1_000_000 }
 /** Years 1 to 9999: outside, to_timestamp throws and would take the whole batch with it. */
 const leastSecond = -62_135_596_800
 const mostSecond = 253_402_300_799

@@ -1,9 +1,10 @@
 import type { State } from '../../record.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
+import { column, literals } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn } from './outboxTable.ts'
 import { startExpression } from './startPosition.ts'
-import { column, literals, type RowExpressions } from './statements.ts'
+import type { RowExpressions } from './statements.ts'
 
 /** A row that says that it was taken and has not come to its end. */
 export interface TakenRow {

@@ -1,9 +1,10 @@
 import type { State } from '../../record.ts'
 import { ended } from '../../record.ts'
 import { quoteIdentifier } from '../database.ts'
+import { column, columnOf, literal, literals } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
-import { column, columnOf, literal, literals, type RowExpressions } from './statements.ts'
+import type { RowExpressions } from './statements.ts'
 
 /** How states are written to rows; null where the description has nothing to write. */
 export interface WriteStatements {
