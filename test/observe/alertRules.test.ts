@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { createMetrics } from '../../src/observe/metrics.ts'
+import { problemKinds } from '../../src/record.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -53,6 +54,12 @@ describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { 
 test('the runbook has no section for an alert that does not exist', () => {
   const sections = anchors(runbook).filter((anchor) => anchor.startsWith('outboxd'))
   expect(sections.toSorted()).toEqual(alerts.map(({ alert }) => alert?.toLowerCase()).toSorted())
+})
+
+test('under OutboxdProblem the runbook has a row for each kind of problem: what it means, and what repairs it', () => {
+  const section = runbook.split('\n## ').find((each) => each.startsWith('OutboxdProblem')) ?? ''
+  const kinds = [...section.matchAll(/^\| `(\w+)` \| [^|]+ \| [^|]+ \|$/gm)].map(([, kind]) => kind)
+  expect(kinds).toEqual([...problemKinds])
 })
 
 test('the check itself sees a misspelt metric, label or value', () => {
