@@ -28,7 +28,12 @@ export class SessionPool extends pg.Pool {
   constructor(config: pg.PoolConfig, settings: SessionSettings) {
     super({ ...config, ...settings.timeouts, options: startOptions(settings) })
     this.#settings = settings
-    this.on('connect', (client) => this.#openedAs.set(client, this.#opened++))
+    this.on('connect', (client) => {
+      this.#openedAs.set(client, this.#opened++)
+      // A server that is ready and ends the session in one packet is heard before whoever waits for the client can listen:
+      // without a listener that ends the process. The statement that follows fails by itself.
+      client.on('error', () => {})
+    })
     this.on('release', (error) => {
       if (isReadOnly(error)) this.#goodFrom = this.#opened
     })
