@@ -122,6 +122,8 @@ export type ToldRow<R extends RowStatus> = { status: R } & (
   | { kind: 'ineffective'; why: string }
   /** The id is another row's now. */
   | { kind: 'another' }
+  /** It waits, and its contents are others than when it was taken: edited, or another row. */
+  | { kind: 'differs' }
 )
 
 /** One request of a submission's journey, as it goes on the wire. */

@@ -18,7 +18,10 @@ export interface AdoptOptions {
 export function describeAdopt(command: Command): Command {
   return command
     .description('say which outbox table the ledger belongs to, and from which row on')
-    .option('--same', 'the configured table has the rows that the ledger knows: it was renamed or moved')
+    .option(
+      '--same',
+      'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
+    )
     .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
     .option('--start <position>', 'rows before it are none of ours: now, id:N, or since:D (2026-11-01, 2h)')
     .option('--yes', 'do not ask')

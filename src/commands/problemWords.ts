@@ -16,8 +16,7 @@ const words: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The outcome of ${counted(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}; it is written when that lets go.`,
   mark_ineffective: (rows) =>
     `The outbox table ignores what is written to ${counted(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
-  row_conflict: (rows) =>
-    `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd adopt --new where ids began anew; else the ERP gives the row an id that was never used.`,
+  row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   ledger_behind: () =>
@@ -50,6 +49,15 @@ export function problemWords(problems: readonly Problem[]): string[] {
 const otherwise = (problems: readonly Problem[]) => `${problems[0]?.kind}: ${problems[0]?.detail}`
 
 const subjectsShown = 3
+
+function rowConflicts(rows: readonly Problem[]): string {
+  if (rows.length === 0) return ''
+  return `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd show outbox:${rows[0]?.subject} shows both. outboxd adopt --new where ids began anew; else the ERP gives the row an id that was never used.`
+}
+
+/** What is told of the whole table names no row. */
+const ofTable = (all: readonly Problem[]) =>
+  all.flatMap(({ subject, detail }) => (subject === '' ? [`In the outbox ${detail}.`] : []))
 
 function first(problems: readonly Problem[]): string {
   const shown = problems.slice(0, subjectsShown).map(({ subject }) => subject)

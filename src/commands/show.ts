@@ -41,8 +41,9 @@ export async function show(context: CommandContext, name: string, options: ShowO
       return exit.nothing
     }
     const standing = whereItStands(dossier)
-    if (options.json) printJson(context, jsonOf(dossier, standing))
-    else context.stdout.write(describe(dossier, standing))
+    const row = dossier.conflict === null ? null : await readRow(store, dossier.outboxId)
+    if (options.json) printJson(context, { ...jsonOf(dossier, standing), row })
+    else context.stdout.write(describe(dossier, standing, row))
     return exit.done
   })
 }
@@ -58,10 +59,36 @@ async function explainMissing(store: OperatorStore, name: string): Promise<strin
   return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
 }
 
-function describe(dossier: Dossier, { why, next }: Standing): string {
+/** The row that has the id now, where it is another than the one that was taken. */
+async function readRow(store: OperatorStore, outboxId: string): Promise<OtherRow | null> {
+  const record = await store.outbox.readRecord(outboxId).catch(() => null)
+  return record && { type: record.type, key: record.key, createdAt: record.createdAt }
+}
+
+interface OtherRow {
+  type: string
+  key: string | null
+  createdAt: string | null
+}
+
+function conflictLines({ conflict, type, key, recordedMs, outboxId }: Dossier, row: OtherRow | null): string[] {
+  if (conflict === null) return []
+  const facts = (of: { type: string; key: string | null }, recorded: string) =>
+    `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
+  return [
+    '',
+    `conflict: the outbox row ${outboxId} is not the one of which this is the record: ${conflict}`,
+    `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
+    `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
+    '  if ids began anew: outboxd adopt --new; else the ERP gives the row an id that was never used, or takes it out',
+  ]
+}
+
+function describe(dossier: Dossier, { why, next }: Standing, row: OtherRow | null): string {
   const lines = [
     `${dossier.state}: ${why}`,
     ...`next: ${next}`.split('\n'),
+    ...conflictLines(dossier, row),
     '',
     ...facts(dossier).map(([name, value]) => `${name.padEnd(17)}${value}`),
     '',

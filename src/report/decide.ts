@@ -6,6 +6,7 @@ export type Outcome =
   | { kind: 'locked'; holder: number | null }
   | { kind: 'ineffective'; why: string }
   | { kind: 'another' }
+  | { kind: 'differs' }
   | { kind: 'refused'; code: string; words: string; isLock: boolean }
 
 /** Whether the row is told again, and what an operator is told of it. */
@@ -37,6 +38,8 @@ export function judgeOutcome(outcome: Outcome, failures: number): Judgement {
       return putOff('mark_ineffective', outcome.why, failures)
     case 'another':
       return putOff('row_conflict', anotherWords, failures)
+    case 'differs':
+      return putOff('row_conflict', differsWords, failures)
     case 'refused': {
       const words = `SQLSTATE ${outcome.code}: ${outcome.words}`
       return outcome.isLock ? waitsForLock(words, failures) : putOff('report_refused', words, failures)
@@ -47,6 +50,9 @@ export function judgeOutcome(outcome: Outcome, failures: number): Judgement {
 }
 
 const anotherWords = 'the ledger knows another row of this id, whose outcome this one is not told'
+
+const differsWords =
+  'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
 
 const holderWords = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 

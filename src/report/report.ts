@@ -65,7 +65,9 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[]): Promise<boo
 
 function judge(report: Report, outcome: Outcome): ToldReport {
   const { againInMs, problem } = judgeOutcome(outcome, report.failures)
-  return { report, againInMs, problem: problem && { ...problem, subject: report.outboxId } }
+  // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
+  const subject = outcome.kind === 'differs' ? '' : report.outboxId
+  return { report, againInMs, problem: problem && { ...problem, subject } }
 }
 
 function split<T>(all: readonly T[]): T[][] {

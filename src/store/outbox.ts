@@ -3,7 +3,7 @@ import type { ClaimedRows, ClaimRequest, OutboxRecord, RowStatus, Telling } from
 import { states } from '../record.ts'
 import { begin, type Database } from './database.ts'
 import { raiseProblems } from './ledger/problems.ts'
-import { conflictRetryMs, type RowConflict } from './ledger/sameRow.ts'
+import { conflictRetryMs, type RowConflict, wholeTable } from './ledger/sameRow.ts'
 import {
   assertServed,
   claimOutbox,
@@ -13,7 +13,7 @@ import {
   type ServedOutbox,
   type StartPosition,
 } from './ledger/servedOutbox.ts'
-import { type ClaimStatements, claimStatements, lockById, lockRows } from './outbox/claimByLock.ts'
+import { type ClaimStatements, claimStatements, cutId, lockById, lockRows } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
 import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
@@ -24,6 +24,7 @@ import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
 import { type ReadRow, type ReadStatements, readFirstRows, readStatements } from './outbox/readRows.ts'
+import { type LookStatements, reviewConflicts } from './outbox/reviewConflicts.ts'
 import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
 import { type TakenRow, type TakenStatements, takenStatements } from './outbox/takenRows.ts'
 import { tellRows } from './outbox/tellRows.ts'
@@ -81,6 +82,8 @@ export interface Outbox {
    * @returns `upTo`: the id that ends it, null for the last; null where rows do not say that they are under way
    */
   readTaken(after: string | null): Promise<{ unknown: TakenRow[]; upTo: string | null } | null>
+  /** Conflicts of rows that the ERP has taken out or put right are over. */
+  reviewConflicts(): Promise<void>
   /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */
   findNow(): Promise<StartPosition>
   /** Sees that a start position fits the table. @throws Error in the database's words, OutboxTableUnusable */
@@ -114,7 +117,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const table = await inspect()
     const served = await readServedOutbox(ledger)
     assertServed(served, table.identity)
-    const key = JSON.stringify([served.epoch, served.start])
+    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited])
     if (opened?.served !== key) opened = { from: openTable(pool, described, table, served, ledger), served: key }
     return opened.from
   }
@@ -149,7 +152,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         kind: 'row_conflict',
         subject: outboxId,
         detail,
-        retryInMs: conflictRetryMs,
+        retryInMs: outboxId === wholeTable ? null : conflictRetryMs,
       })),
     )
   const readRows = async (from: OpenTable, ids: readonly string[]) => {
@@ -214,6 +217,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { known } = await memory.findKnown(rows)
       return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
     },
+    reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
     async findNow() {
       return findNow(pool, described, (await inspect()).shape)
     },
@@ -289,7 +293,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
 }
 
 interface OpenTable {
-  readonly sql: ClaimStatements & ReadStatements & Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
+  readonly sql: ClaimStatements &
+    ReadStatements &
+    LookStatements &
+    Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly history: Parameters<typeof readHistory>[1]
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
@@ -333,7 +340,7 @@ function openTable(
   return {
     sql: { ...claimStatements(from, rows), ...readStatements(from, rows), ...lookStatements(from, rows) },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
-    writing: writeStatements(table, shape, states, rows),
+    writing: writeStatements(table, shape, states, rows, served.rowsEdited),
     table: shape.qualified,
     taken: takenStatements(table, shape, rows, served),
     memory,
@@ -351,10 +358,13 @@ function openTable(
   }
 }
 
-function lookStatements(from: string, { waits, record, createdAt, idType, sort }: RowExpressions) {
+function lookStatements(from: string, { waits, record, createdAt, stamp, idType, sort }: RowExpressions) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
+  const seen = `select ${id}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from}`
   return {
+    look: `${seen} where ${id} = any($1::${idType}[])`,
+    lookByText: `${seen} where ${cutId(id)} = any($1::text[])`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,

@@ -185,6 +185,7 @@ export async function openStore({
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       async compareLedger(everyMs, mayGoOn) {
         await forgetForeign(pool)
+        await outbox.reviewConflicts()
         if (gap === null && !(await takeComparison(pool, everyMs))) return 'not-due'
         const until = performance.now() + comparisonMaxMs
         const goOn = async () => {

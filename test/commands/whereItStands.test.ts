@@ -41,6 +41,7 @@ const dossier: Dossier = {
   reportDue: false,
   reportTrouble: null,
   reportAgainMs: null,
+  conflict: null,
   blocker: null,
   pauses: [],
   permitsFree: 5,

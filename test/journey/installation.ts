@@ -19,8 +19,8 @@ export interface Installation {
   pool: pg.Pool
   url: string
   mappingsDir: string
-  /** Starts one more instance. */
-  startInstance(env?: Record<string, string>): Promise<void>
+  /** Starts one more instance. @returns what stops it */
+  startInstance(env?: Record<string, string>): Promise<() => Promise<unknown>>
   /** Bodies of the POSTs in the order in which the service got them. */
   arrivals(): Promise<string[]>
 }
@@ -70,6 +70,7 @@ export async function install(files: Record<string, string>): Promise<Installati
         version: 'test',
       })
       onTestFinished(() => app.stop())
+      return () => app.stop()
     },
     async arrivals() {
       const { rows } = await service.pool.query<{ body: string }>(

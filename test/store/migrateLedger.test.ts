@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
 import { states } from '../../src/record.ts'
 import { createDatabase } from '../support/database.ts'
@@ -33,4 +33,24 @@ test('a ledger of before, with rows in every state, keeps all of them as those o
   expect((await pool.query('select id, table_name, is_current from outboxd.outbox')).rows).toEqual([
     { id: 1, table_name: null, is_current: true },
   ])
+})
+
+test('a ledger of before keeps its positions, what it put off, and which rows it knows', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  const before = readdirSync('migrations').filter((name) => /^\d/.test(name) && name < '0011')
+  await pool.query(
+    `create schema outboxd; ${before.map((name) => readFileSync(`migrations/${name}`, 'utf8')).join(';')}`,
+  )
+  await pool.query(`insert into outboxd.outbox_cursor (outbox, position) values ('1.2.sequence', '{5}');
+    insert into outboxd.skipped_row (outbox_id, captured, retry_at) values ('7', false, now())`)
+  await pool.query(migration('0011_same_rows'))
+  expect((await pool.query('select position, sequence_file, same_upto from outboxd.outbox_cursor')).rows).toEqual([
+    { position: ['5'], sequence_file: null, same_upto: null },
+  ])
+  expect((await pool.query('select outbox_id, outbox from outboxd.skipped_row')).rows).toEqual([
+    { outbox_id: '7', outbox: 1 },
+  ])
+  expect((await pool.query('select rows_edited from outboxd.outbox')).rows).toEqual([{ rows_edited: false }])
 })

@@ -5,7 +5,7 @@ import { type KeptRecord, keepRecords } from './keepRecords.ts'
 import { blockingStates, type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
-import { type CaptureAgenda, type FailedRow, forgetSkipped, readAgenda, skipRow } from './skippedRows.ts'
+import { type CaptureAgenda, type FailedRow, forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
 import { silentMs } from './takeover.ts'
 
 /** How the ledger stands, read under the turn. */
@@ -108,8 +108,8 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
         from line) as lines,
        (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
-          select outbox_id as id, captured from outboxd.skipped_row
-          union all select subject, false from outboxd.problem where kind = 'row_conflict' and retry_at > clock_timestamp()
+          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
+          union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances`,

@@ -1,7 +1,15 @@
 import type { Resource } from '../../record.ts'
 import type { Database } from '../database.ts'
 import { storableText } from '../storableText.ts'
-import { anotherRow, findRepeated, isSameRow, type RowConflict, twiceInBatch } from './sameRow.ts'
+import {
+  anotherRow,
+  differsInContent,
+  findRepeated,
+  isSameRow,
+  type RowConflict,
+  rowsAreEdited,
+  twiceInBatch,
+} from './sameRow.ts'
 
 /** A captured record, mapped or refused: what the ledger keeps of it from the start. */
 export interface KeptRecord {
@@ -62,7 +70,8 @@ export async function keepRecords(
        on conflict (outbox_id, outbox) do nothing
        returning s.id, s.state
      ), known as (
-       select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp, ${isSameRow}
+       select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
+         (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited})
          and (s.row_stamp is not null or r."createdAt" is not null or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id

@@ -1,12 +1,22 @@
+const kind = (stamp: string) => `split_part(${stamp}, ' ', 1)`
+const identity = (stamp: string) => `split_part(${stamp}, ' ', 2)`
+
 /**
  * Whether a row `r` that was read (`stamp`, `"createdAt"`) is the one that the submission `s` was captured from. Stamps of
  * two kinds cannot be compared (the description has got a created_at since), nor can one that was captured before
  * stamps were kept, but for the time at which it was recorded.
  */
 export const isSameRow = `case
-  when split_part(s.row_stamp, ' ', 1) = split_part(r.stamp, ' ', 1) then s.row_stamp = r.stamp
+  when ${kind('s.row_stamp')} = ${kind('r.stamp')} then s.row_stamp = r.stamp
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
+
+/** Whether two stamps differ in the contents alone (rowStamp.ts): an edited row, unless it is another like it. */
+export const differsInContent = (one: string, other: string): string =>
+  `coalesce(${kind(one)} in ('content', 'both') and ${kind(one)} = ${kind(other)} and ${identity(one)} = ${identity(other)} and ${one} <> ${other}, false)`
+
+/** Whether an operator has said that the ERP edits rows after they were taken. */
+export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** A row of the outbox that has the id of another, which the ledger knows. */
 export interface RowConflict {
@@ -15,6 +25,9 @@ export interface RowConflict {
   detail: string
 }
 
+/** How a conflict is told that is the whole table's: it names no row. */
+export const wholeTable = ''
+
 /** How long a row that is in conflict is left alone, milliseconds. */
 export const conflictRetryMs = 600_000
 
@@ -22,6 +35,10 @@ export const anotherRow = (state: string, recorded: string): string =>
   `the ledger knows another row of this id (recorded ${recorded}, now ${state}); this one is neither sent nor told its outcome`
 
 export const twiceInBatch = 'two rows of the outbox have this id: neither is sent. Make the id unique, then correct one'
+
+/** Rows that are known by their ids and are not as they were taken. @param examples ids of some */
+export const otherContents = (rows: string, examples: readonly string[]): string =>
+  `${rows} with ids that the ledger knows are not as they were when these were taken (${examples.join(', ')}), and are not sent again. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
 
 /** The ids that stand more than once. */
 export function findRepeated(ids: readonly string[]): Set<string> {

@@ -23,6 +23,8 @@ export interface ServedOutbox {
   identity: OutboxIdentity | null
   start: StartPosition
   sinceMs: number
+  /** An operator has said that the ERP edits rows after they were taken. */
+  rowsEdited: boolean
 }
 
 /** The outbox of the configuration is not the one that the ledger belongs to, or has begun anew. */
@@ -46,11 +48,12 @@ interface Row {
   startId: string | null
   startAt: string | null
   sinceMs: number
+  rowsEdited: boolean
 }
 
 const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
   start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
-  extract(epoch from since)::float8 * 1000 as "sinceMs"`
+  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited"`
 
 export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
   const { rows } = await db.query<Row>(`select ${columns} from outboxd.outbox where is_current`)
@@ -70,11 +73,12 @@ export async function claimOutbox(
   )
 }
 
-const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs }: Row): ServedOutbox => ({
+const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited }: Row): ServedOutbox => ({
   epoch,
   identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
   start: { id: startId, at: startAt },
   sinceMs,
+  rowsEdited,
 })
 
 export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>

@@ -18,6 +18,10 @@ export class TooManyRowsSkipped extends Error {
   }
 }
 
+/** A row that was put off is one of the outbox that is served now: another may have a row of its id. */
+export const isOfServed = 'outbox = outboxd.current_outbox()'
+const isIt = `hashtextextended(outbox_id, 0) = hashtextextended($1, 0) and ${isOfServed}`
+
 /** Claims leave these rows out by name, which must stay a short list. */
 const skippedMax = 1_000
 const firstRetryMs = 10_000
@@ -32,9 +36,9 @@ export async function skipRow(db: Database, { outboxId, isCaptured, detail }: Fa
   const { rows } = await db.query<{ retryInMs: number }>(
     `insert into outboxd.skipped_row as s (outbox_id, captured, retry_at)
      select $1, $2, clock_timestamp() + $3 * interval '1 ms'
-     where exists (select from outboxd.skipped_row where hashtextextended(outbox_id, 0) = hashtextextended($1, 0))
-       or (select count(*) from outboxd.skipped_row) < $5
-     on conflict (hashtextextended(outbox_id, 0)) do update set captured = excluded.captured, times = s.times + 1,
+     where exists (select from outboxd.skipped_row where ${isIt})
+       or (select count(*) from outboxd.skipped_row where ${isOfServed}) < $5
+     on conflict (hashtextextended(outbox_id, 0), outbox) do update set captured = excluded.captured, times = s.times + 1,
        retry_at = clock_timestamp() + least($4, $3 * 2 ^ least(s.times, 20)) * interval '1 ms'
      returning extract(epoch from retry_at - clock_timestamp())::float8 * 1000 as "retryInMs"`,
     [outboxId, isCaptured, firstRetryMs, retryMaxMs, skippedMax],
@@ -46,9 +50,7 @@ export async function skipRow(db: Database, { outboxId, isCaptured, detail }: Fa
 
 /** A row is through, or gone. */
 export async function forgetSkipped(db: Database, outboxId: string): Promise<void> {
-  await db.query('delete from outboxd.skipped_row where hashtextextended(outbox_id, 0) = hashtextextended($1, 0)', [
-    outboxId,
-  ])
+  await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
   await clearProblems(db, 'row_skipped', [outboxId])
 }
 
@@ -63,7 +65,7 @@ export interface CaptureAgenda {
 export async function readAgenda(db: Database): Promise<CaptureAgenda> {
   const { rows } = await db.query<CaptureAgenda>(
     `select
-       (select outbox_id from outboxd.skipped_row where retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId",
+       (select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId",
        exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
   )
   return rows[0] ?? { dueId: null, leavesTypes: false }

@@ -1,4 +1,5 @@
 import type { Database } from '../database.ts'
+import { wholeTable } from '../ledger/sameRow.ts'
 import { type OutboxIdentity, readServedOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 
 /** What an operator says of the outbox table that is configured. */
@@ -34,7 +35,8 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
 export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, who: string): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
-  if (rows === 'new') {
+  if (rows === 'same') await sayRowsAreSame(db)
+  else {
     await db.query(
       'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
     )
@@ -47,10 +49,23 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
        said_by = $6, compared_at = null where is_current`,
     [identity.database, identity.table, identity.idColumn, id, at, who],
   )
+  await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   // What was said of rows was said of the former outbox; what still holds is seen again.
   await db.query(
-    `delete from outboxd.problem where kind = 'foreign_outbox' or ($1 and kind in ('row_conflict', 'ledger_behind',
+    `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind',
     'row_skipped', 'report_refused', 'report_locked', 'mark_ineffective'))`,
     [rows === 'new'],
+  )
+}
+
+/** Rows up to the position are not compared again; and where others have been seen to differ in their contents, they were edited. */
+async function sayRowsAreSame(db: Database): Promise<void> {
+  await db.query(
+    'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
+  )
+  await db.query(
+    `update outboxd.outbox set rows_edited = true where is_current
+       and exists (select from outboxd.problem where kind = 'row_conflict' and subject = $1)`,
+    [wholeTable],
   )
 }

@@ -78,6 +78,8 @@ export interface Dossier {
   /** Why the outbox row cannot be told, and when that is tried again. */
   reportTrouble: string | null
   reportAgainMs: number | null
+  /** What the problem says where its outbox row is another now; null where it is not. */
+  conflict: string | null
   /** What is in front of it in the line of its key; null where nothing is. */
   blocker: Blocker | null
   pauses: StandingPause[]
@@ -100,6 +102,8 @@ export async function readDossier(db: Database, id: string, onFailure: KeyOnFail
        s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
+       (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
+          and s.outbox = outboxd.current_outbox()) as conflict,
        ${ms('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
        ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
        ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",

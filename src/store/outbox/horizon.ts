@@ -1,6 +1,7 @@
 import type { Database } from '../database.ts'
 import { column, literal } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
+import type { Cursor } from './memory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -9,6 +10,8 @@ import type { OutboxTable } from './outboxTable.ts'
  */
 export interface Horizon {
   read(): Promise<Settled>
+  /** Whether the numbers began anew since a position was reached. */
+  isBehind(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
 export interface Settled {
@@ -18,6 +21,8 @@ export interface Settled {
   upTo: string | null
   /** The number that the sequence has drawn last; null where that is unknown, or there is none. */
   drawn: string | null
+  /** The sequence's file on disk, which changes where it is begun anew; null where there is none. */
+  sequenceFile: string | null
 }
 
 export function openHorizon(db: Database, table: OutboxTable, shape: TableShape): Horizon {
@@ -33,12 +38,13 @@ const outboxKey = (qualified: string) =>
  */
 function byTransaction(db: Database, shape: TableShape): Horizon {
   const sql = `select ${outboxKey(shape.qualified)} || '.transaction' as outbox,
-    (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn`
+    (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
     async read() {
       const { rows } = await db.query<Settled>(sql)
       return rows[0] as Settled
     },
+    isBehind: async () => false, // no transaction is given its number twice
   }
 }
 
@@ -53,8 +59,9 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
   // pg_locks is read after the statement's snapshot was taken: that order is what the argument needs. A standby does
   // not know the primary's locks.
+  const own = `pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass`
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
-      pg_sequence_last_value(pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass)::text as drawn,
+      pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select max(${column(sequence)})::text from ${shape.qualified} o) as highest,
       array(select virtualtransaction from pg_locks
         where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
@@ -71,12 +78,13 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
         outbox: string
         standby: boolean
         drawn: string | null
+        sequenceFile: string | null
         highest: string | null
         writers: string[]
       }>(sql)
-      const { outbox, standby, drawn, highest, writers } = rows[0] as (typeof rows)[0]
+      const { outbox, standby, drawn, sequenceFile, highest, writers } = rows[0] as (typeof rows)[0]
       if (outbox !== outboxBefore) [upTo, waiting, outboxBefore] = [null, null, outbox]
-      if (standby) return { outbox, upTo: null, drawn }
+      if (standby) return { outbox, upTo: null, drawn, sequenceFile }
       if (waiting !== null && !writers.some((writer) => waiting?.writers.has(writer))) {
         upTo = waiting.highest
         waiting = null
@@ -85,7 +93,14 @@ function bySequence(db: Database, shape: TableShape, sequence: string): Horizon 
         upTo = highest
         waiting = null
       } else if (highest !== null && waiting === null) waiting = { highest, writers: new Set(writers), outbox }
-      return { outbox, upTo, drawn }
+      return { outbox, upTo, drawn, sequenceFile }
+    },
+    async isBehind({ position, sequenceFile }) {
+      const { rowCount } = await db.query(
+        `select where pg_sequence_last_value(${own})::text::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
+        [position[0], sequenceFile],
+      )
+      return (rowCount ?? 0) > 0
     },
   }
 }

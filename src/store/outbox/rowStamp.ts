@@ -4,9 +4,12 @@ import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
- * What tells a row from another that has, or had, the same id: when it was recorded; where the table does not say that, a hash
- * of what the record is made of, without the columns that we write. A date is too coarse: the id of a row of this morning
- * may be used again today. Where nobody but the description says that ids are unique, it is both.
+ * What tells a row from another that has, or had, the same id: when it was recorded; where the table does not say that, two
+ * hashes, of its type and key, and of what the record is made of, without the columns that we write: the second alone changes where
+ * the ERP edits a row. A date is too coarse: the id of a row of this morning may be used again today. Where nobody but
+ * the description says that ids are unique, it is the time and the contents.
+ *
+ * Words with one space between: the kind, what it is, and for two of the kinds its contents. A `row` is of before: one hash of all.
  *
  * `hashtextextended` is as stable as hash partitions, which it assigns rows to.
  */
@@ -15,12 +18,13 @@ export function stampExpression(
   shape: TableShape,
   { type, key }: { type: string; key: string },
 ): string {
-  const said = `row_to_json(row(${type}, ${key}, ${content(table, shape)}))::text`
-  const hash = `to_hex(hashtextextended((${said}) collate "C", 0))`
+  const hash = (...said: string[]) => `to_hex(hashtextextended((row_to_json(row(${said}))::text) collate "C", 0))`
   const recorded = recordedExpression(table, shape)
-  if (recorded === null) return `'row ' || ${hash}`
-  if (table.idPromised) return `'both ' || coalesce(${recorded}, '') || ' ' || ${hash}`
-  return `coalesce('at ' || ${recorded}, 'row ' || ${hash})`
+  const contents = content(table, shape)
+  if (recorded !== null && table.idPromised)
+    return `'both ' || coalesce(${recorded}, '') || ' ' || ${hash(type, key, contents)}`
+  const hashes = `'content ' || ${hash(type, key)} || ' ' || ${hash(contents)}`
+  return recorded === null ? hashes : `coalesce('at ' || ${recorded}, ${hashes})`
 }
 
 /** As the column has it, whatever zone the description says. */

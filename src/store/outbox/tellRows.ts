@@ -87,6 +87,7 @@ type Fate =
   | { kind: 'ineffective'; why: string }
   | { kind: 'locked'; holder: number | null }
   | { kind: 'another' }
+  | { kind: 'differs' }
 
 const gone: Fate = { kind: 'written' }
 const ignored: Fate = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
@@ -106,9 +107,13 @@ async function findHolders(
   return new Map(
     rows
       .filter(({ open, same }) => open || !same)
-      .map(({ outboxId, same, secured, holder }) => [
+      .map(({ outboxId, same, differs, secured, holder }) => [
         outboxId,
-        !same ? { kind: 'another' } : holder === null && secured ? hidden : { kind: 'locked', holder },
+        !same
+          ? { kind: differs ? 'differs' : 'another' }
+          : holder === null && secured
+            ? hidden
+            : { kind: 'locked', holder },
       ]),
   )
 }
@@ -117,6 +122,7 @@ interface UnheldRow {
   outboxId: string
   open: boolean
   same: boolean
+  differs: boolean
   secured: boolean
   holder: number | null
 }

@@ -3,9 +3,11 @@ import type { Database } from '../database.ts'
 import { findRepeated, type RowConflict, twiceInBatch } from '../ledger/sameRow.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import { cutId, idCharsMax, stays } from './claimByLock.ts'
+import { createDifferences } from './differences.ts'
 import type { Horizon, Settled } from './horizon.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
-import type { OutboxMemory, Position, SeenRow } from './memory.ts'
+import { judgeSample } from './judgeSample.ts'
+import type { Cursor, OutboxMemory, Position, SeenRow } from './memory.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
@@ -14,9 +16,9 @@ export interface Walk {
   findUnknown(request: ClaimRequest): Promise<UnknownRows>
   /** Whether the row of this id is there, waits, and is unknown. */
   isUnknown(outboxId: string): Promise<boolean>
-  /** Rows met since this was last asked that are others than those that the ledger knows by their ids. */
+  /** Rows met since this was last asked that are not as those that the ledger knows by their ids; a whole table's under no id. */
   takeConflicts(): RowConflict[]
-  /** Whether a row may wait; one statement. */
+  /** Whether a row may wait, or the numbers of the table began anew, which a claim says. */
   hasUnknown(): Promise<boolean>
   /** How many wait, and the first of them. */
   countUnknown(): Promise<{ waiting: number; firstId: string | null }>
@@ -52,6 +54,8 @@ export interface WalkDeps {
 
 const pageMost = 2_000
 const pagesMost = 20
+/** Rows at the position and just behind it that are compared with those that were taken there. */
+const sampleMax = 20
 
 /**
  * The table is read from a cursor on. It moves over rows that are in the ledger and settled, never over one that is
@@ -61,29 +65,53 @@ const pagesMost = 20
 export function openWalk(deps: WalkDeps): Walk {
   const { db, horizon, memory } = deps
   const sql = walkStatements(deps)
-  let cursor: Position | null = null
+  let cursor: Cursor | null = null
   /** Where to go on when so many known rows lay behind the cursor that none was found among them. */
   let resumeAt: Position | null = null
 
-  async function readCursor(outbox: string, upTo: string | null): Promise<Position | null> {
+  async function readCursor(outbox: string, upTo: string | null): Promise<Cursor | null> {
     const stored = await memory.readCursor(outbox)
-    const isOfAnother = deps.byTransaction && BigInt(stored?.[0] ?? 0) > BigInt(upTo ?? 0)
+    const isOfAnother = deps.byTransaction && BigInt(stored?.position[0] ?? 0) > BigInt(upTo ?? 0)
     return isOfAnother ? null : stored
   }
 
-  const conflicts = new Map<string, RowConflict>()
-  const told = new Set<string>()
-  /** A row that is in conflict is told of once: the position passes it, as it does what is known. */
-  function note(found: readonly RowConflict[]): void {
-    for (const conflict of found) if (!told.has(conflict.outboxId)) conflicts.set(conflict.outboxId, conflict)
+  const differences = createDifferences()
+  /** Those that are in conflict are passed by the position, as what is known. */
+  async function meet(
+    rows: readonly SeenRow[],
+  ): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
+    const { known, conflicts, edited } = await memory.findKnown(rows)
+    const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
+    const stamps = new Map(rows.map(({ outboxId, stamp }) => [outboxId, stamp]))
+    const twice = [...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))
+    differences.meetOthers([...conflicts, ...twice], (outboxId) => stamps.get(outboxId) ?? '')
+    differences.meetEdited(edited)
+    return { known, repeated }
   }
 
   /** Numbers that are drawn a second time stand before the position, where nobody looks. */
-  function assertAhead({ drawn }: Settled): void {
-    if (drawn === null || cursor?.[0] === undefined || BigInt(drawn) >= BigInt(cursor[0])) return
-    const why = `the table has been read up to number ${cursor[0]} and its sequence stands at ${drawn}: it was set back`
-    throw new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
+  async function assertAhead({ drawn, sequenceFile }: Settled): Promise<void> {
+    if (cursor === null || deps.byTransaction) return
+    const [at = '0'] = cursor.position
+    const readUpTo = `the table has been read up to number ${at}`
+    if (drawn !== null && BigInt(drawn) < BigInt(at))
+      throw beganAnew(`${readUpTo} and its sequence stands at ${drawn}: it was set back`)
+    const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
+    const { rows } = await db.query<SeenRow>(cursor.sameUpto ? sql.behindSince : sql.behind, [...bounds])
+    const { known, conflicts, edited } = await memory.findKnown(rows)
+    const verdict = judgeSample({
+      rows: rows.length,
+      unknown: rows.length - known.size,
+      another: conflicts.length,
+      edited: edited.length,
+      byTime: rows.every(({ stamp }) => stamp.startsWith('at ')),
+      sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
+    })
+    if (verdict === 'anew') throw beganAnew(`${readUpTo}, and the rows there are not those that were`)
+    if (verdict === 'differs') differences.meetEdited(rows.map(({ outboxId }) => outboxId))
   }
+  const beganAnew = (why: string) =>
+    new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
 
   async function readPage(after: Position | null, upTo: string | null, left: Left = nothing): Promise<PageRow[]> {
     const values = [pageMost, upTo, left.exceptKeys, left.types.known, left.types.elsewhere]
@@ -108,20 +136,18 @@ export function openWalk(deps: WalkDeps): Walk {
       const settledUpTo = await horizon.read()
       const { outbox, upTo } = settledUpTo
       cursor = await readCursor(outbox, upTo)
-      assertAhead(settledUpTo)
+      await assertAhead(settledUpTo)
       const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
       // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
       const held = resumeAt === null ? new Set<string>() : await readHeldLines(skipped)
       const choice = chooseInLine(request, skipped, held)
       let passed: Position | null = null
       let isPassing = resumeAt === null
-      let at = resumeAt ?? cursor
+      let at = resumeAt ?? cursor?.position ?? null
       resumeAt = null
       for (let page = 1; !choice.isFull(); page++) {
         const rows = await readPage(at, upTo, request)
-        const { known, conflicts: others } = await memory.findKnown(rows)
-        const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
-        note([...others, ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))])
+        const { known, repeated } = await meet(rows)
         for (const row of rows) {
           const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
           isPassing &&= isKnown && row.settled === true
@@ -137,9 +163,11 @@ export function openWalk(deps: WalkDeps): Walk {
           break
         }
       }
-      if (passed !== null) {
-        await memory.advanceCursor(outbox, passed)
-        cursor = passed
+      const { sequenceFile } = settledUpTo
+      const position: Position | null = passed ?? cursor?.position ?? null
+      if (position !== null && (passed !== null || cursor?.sequenceFile !== sequenceFile)) {
+        await memory.advanceCursor(outbox, { position, sequenceFile })
+        cursor = { position, sequenceFile, sameUpto: cursor?.sameUpto ?? null }
       }
       return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes] }
     },
@@ -152,21 +180,17 @@ export function openWalk(deps: WalkDeps): Walk {
       return rows.length === 1 && !(await memory.findKnown(rows)).known.has(outboxId)
     },
 
-    takeConflicts() {
-      const found = [...conflicts.values()]
-      conflicts.clear()
-      for (const { outboxId } of found) told.add(outboxId)
-      return found
-    },
+    takeConflicts: () => differences.take(),
 
     async hasUnknown() {
-      const { rowCount } = cursor ? await db.query(sql.anyAfter, [...cursor]) : await db.query(sql.any)
-      return (rowCount ?? 0) > 0
+      if (cursor === null) return ((await db.query(sql.any)).rowCount ?? 0) > 0
+      const { rowCount } = await db.query(sql.anyAfter, [...cursor.position])
+      return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor))
     },
 
     async countUnknown() {
       const { outbox, upTo } = await horizon.read()
-      const from = await readCursor(outbox, upTo)
+      const from = (await readCursor(outbox, upTo))?.position ?? null
       const { rows } = from
         ? await db.query<{ n: number }>(sql.countAfter, [...from])
         : await db.query<{ n: number }>(sql.count)
@@ -209,6 +233,11 @@ function walkStatements({ from, rows: { waits, key, line, type, stamp, createdAt
   const idOf = expressions.at(-1)
   const after = (firstParameter: number) =>
     ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
+  const upTo = ` and (${order}) <= (${sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')})`
+  const descending = expressions.map((each) => `${each} desc`).join(', ')
+  const behind = (and: string) => `
+    select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"
+    from ${from} where ${waits}${and} order by ${descending} limit ${sampleMax}`
   const page = (and: string) => `
     select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt", ${line} as line,
       ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
@@ -220,6 +249,8 @@ function walkStatements({ from, rows: { waits, key, line, type, stamp, createdAt
   return {
     page: page(''),
     pageAfter: page(after(6)),
+    behind: behind(upTo),
+    behindSince: behind(`${upTo}${after(sort.length + 1)}`),
     one: `select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from} where ${waits} and ${idOf} = $1::${idType}`,
     lines: `select distinct ${line} as line from ${from} where ${idOf} = any($1::${idType}[]) and ${key} is not null`,
     linesByText: `select distinct ${line} as line from ${from} where ${cutId(idOf)} = any($1::text[]) and ${key} is not null`,

@@ -1,6 +1,7 @@
 import type { State } from '../../record.ts'
 import { ended } from '../../record.ts'
 import { quoteIdentifier } from '../database.ts'
+import { differsInContent } from '../ledger/sameRow.ts'
 import { column, columnOf, literal, literals } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
@@ -20,7 +21,7 @@ export interface WriteStatements {
   readonly report: string
   /**
    * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
-   * all (`open`), and are the ones that are meant (`same`),
+   * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
    * the session that has each locked, where that can be seen, and whether row-level security holds for us.
    */
   readonly unheld: string
@@ -28,12 +29,16 @@ export interface WriteStatements {
   readonly states: ReadonlySet<State>
 }
 
-/** @param rows `stamp` tells a row from another of the same id, to which nothing is written */
+/**
+ * @param rows `stamp` tells a row from another of the same id, to which nothing is written
+ * @param rowsEdited the ERP edits rows after they were taken
+ */
 export function writeStatements(
   table: OutboxTable,
   shape: TableShape,
   states: readonly State[],
   { waits, stamp }: Pick<RowExpressions, 'waits' | 'stamp'>,
+  rowsEdited: boolean,
 ): WriteStatements | null {
   const { state, write } = table
   const assignments = [
@@ -46,7 +51,10 @@ export function writeStatements(
   const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = notFinal(state)
-  const same = isOfStamp(stamp)
+  // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
+  const mayBeEdited = rowsEdited ? 'true' : `(${waits}) is not true`
+  const differs = differsInContent('r.stamp', stamp)
+  const same = `(${isOfStamp(stamp)} or ${differs} and ${mayBeEdited})`
   return {
     mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
@@ -59,7 +67,7 @@ export function writeStatements(
       )
       select "outboxId", "outboxId" in (select "outboxId" from held) as held,
         "outboxId" in (select "outboxId" from written) as written from r`,
-    unheld: `select r."outboxId", ${open} as open, ${same} as same, row_security_active(${literal(shape.qualified)}::regclass) as secured,
+    unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literal(shape.qualified)}::regclass) as secured,
         ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
       from json_to_recordset($1) as r("outboxId" text, stamp text)
         join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test, vi } from 'vitest'
 import { adopt } from '../../../src/commands/adopt.ts'
 import { check } from '../../../src/commands/check.ts'
+import { show } from '../../../src/commands/show.ts'
 import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/store/snapshot.ts'
 import { testContext } from '../../support/context.ts'
@@ -41,6 +42,12 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   const said = await statusOf(given)
   expect(said).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
   expect(said).not.toContain('All is well')
+  expect(said).toContain('outboxd show outbox:1 shows both')
+  const shown = contextOf(given)
+  expect(await show(shown, 'outbox:1', {})).toBe(0)
+  expect(shown.printed()).toMatch(
+    /conflict: the outbox row 1 is not the one .*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
+  )
 
   expect(await adopt(contextOf(given), { new: true })).toBe(4)
   expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
@@ -91,4 +98,65 @@ test('a start position that does not fit the table is refused', async () => {
   const given = await install(mapping)
   await expect(adopt(contextOf(given), { start: 'id:x', yes: true })).rejects.toThrow('invalid input syntax')
   expect(await adopt(contextOf(given), { start: 'soon' })).toBe(2)
+})
+
+const remembered = (sequence: string) => `
+table: source
+id: id
+type: { constant: data }
+payload: payload
+state: none
+${sequence}`
+const source = `create table source (id bigint generated always as identity primary key, payload jsonb, note text)`
+const fill = ({ pool }: Installation, field2: string, rows: number) =>
+  pool.query(`insert into source (payload) select '${payload(field2)}' from generate_series(1, ${rows})`)
+const arrived = async (given: Installation) =>
+  Object.fromEntries(
+    [...Map.groupBy(await given.arrivals(), (body) => /"field2":"(\w+)"/.exec(body)?.[1] ?? '')].map(([name, all]) => [
+      name,
+      all.length,
+    ]),
+  )
+
+test('by a sequence: a table that was emptied and filled beyond the position while no daemon ran is noticed, and nothing of it is lost', async () => {
+  const given = await install({ ...mapping, 'outbox.yaml': remembered('sequence: id') })
+  await given.pool.query(source)
+  const env = { MAPPINGS_DIR: given.mappingsDir }
+  await fill(given, 'first', 3)
+  const stop = await given.startInstance()
+  await until(async () => expect(await arrived(given)).toEqual({ first: 3 }))
+  await until(async () =>
+    expect((await given.pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }]),
+  )
+  await stop()
+  await given.pool.query('truncate source restart identity')
+  await fill(given, 'second', 5)
+  await given.startInstance()
+  await until(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
+  expect(await statusOf(given, env)).not.toContain('All is well')
+  expect(await arrived(given)).toEqual({ first: 3 })
+  expect(await adopt(contextOf(given, env), { new: true, yes: true })).toBe(0)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
+})
+
+test('rows without created_at that the ERP edits are one problem of the table, until an operator says that they are edited', async () => {
+  const given = await install({ ...mapping, 'outbox.yaml': remembered('') })
+  await given.pool.query(source)
+  const env = { MAPPINGS_DIR: given.mappingsDir }
+  await fill(given, 'first', 30)
+  await given.startInstance()
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30 }))
+  await given.pool.query(`update source set payload = '${payload('edited')}'`)
+  await fill(given, 'second', 1)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
+  expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
+  expect(await statusOf(given, env)).toMatch(
+    /In the outbox 30 rows with ids that the ledger knows .*outboxd adopt --same, once/,
+  )
+  expect(await adopt(contextOf(given, env), { same: true, yes: true })).toBe(0)
+  await given.pool.query(`update source set payload = '${payload('again')}'`)
+  await fill(given, 'third', 1)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
+  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect(await statusOf(given, env)).toContain('All is well')
 })
