@@ -65,6 +65,14 @@ export async function takeComparison(ledger: Database, everyMs: number): Promise
   return (rowCount ?? 0) > 0
 }
 
+/** A row that a filter failed for, in a daemon that is no more or has another filter now: whoever meets it says so each minute. */
+export async function forgetUnfilterable(ledger: Database): Promise<void> {
+  await ledger.query(
+    `delete from outboxd.problem p where kind = 'row_skipped' and seen_at < clock_timestamp() - interval '5 minutes'
+       and not exists (select from outboxd.skipped_row s where left(s.outbox_id, 500) = p.subject)`,
+  )
+}
+
 /** A daemon of another table that was refused and has gone says nothing more. */
 export async function forgetForeign(ledger: Database): Promise<void> {
   await ledger.query(

@@ -29,6 +29,7 @@ import { type RowExpressions, rowExpressions } from './outbox/statements.ts'
 import { type TakenRow, type TakenStatements, takenStatements } from './outbox/takenRows.ts'
 import { tellRows } from './outbox/tellRows.ts'
 import { type RowTrial, tryRow } from './outbox/tryRow.ts'
+import { createUnfilterable, type FilterStatements, mayBeRowsFault } from './outbox/unfilterable.ts'
 import { openWalk, type Walk } from './outbox/walk.ts'
 import { type WriteStatements, writeStatements } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
@@ -103,6 +104,7 @@ export interface Outbox {
  */
 export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
   const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
+  const unfilterable = createUnfilterable({ pool, ledger })
   let inspected: Promise<InspectedTable> | undefined
   let opened: { from: OpenTable; served: string } | undefined
   const inspect = () => {
@@ -117,9 +119,25 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const table = await inspect()
     const served = await readServedOutbox(ledger)
     assertServed(served, table.identity)
-    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited])
-    if (opened?.served !== key) opened = { from: openTable(pool, described, table, served, ledger), served: key }
+    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, unfilterable.ids()])
+    if (opened?.served !== key)
+      opened = {
+        from: openTable(pool, described, table, { served, unfilterable: unfilterable.ids() }, ledger),
+        served: key,
+      }
     return opened.from
+  }
+  /** Does work that the filter may fail for a single row in. */
+  const withFilter = async <T>(work: (from: OpenTable) => Promise<T>): Promise<T> => {
+    const { sql } = await open()
+    await unfilterable.retest(sql)
+    const known = unfilterable.ids()
+    try {
+      return await work(await open())
+    } catch (error) {
+      if (described.filter === null || !mayBeRowsFault(error) || !(await unfilterable.find(sql, known))) throw error
+      return work(await open())
+    }
   }
   let isOurs = false
   const adopt = async (who: string) => {
@@ -204,18 +222,19 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     adopt,
     async readTaken(after) {
-      const { taken, memory } = await open()
-      if (taken === null) return null
-      const last = after === null ? [] : [after]
-      const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
-        sliceMax - 1,
-        ...last,
-      ])
-      const upTo = ends[0]?.id ?? null
-      const bounds = [...last, ...(upTo === null ? [] : [upTo])]
-      const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
-      const { known } = await memory.findKnown(rows)
-      return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
+      return withFilter(async ({ taken, memory }) => {
+        if (taken === null) return null
+        const last = after === null ? [] : [after]
+        const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
+          sliceMax - 1,
+          ...last,
+        ])
+        const upTo = ends[0]?.id ?? null
+        const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+        const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
+        const { known } = await memory.findKnown(rows)
+        return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
+      })
     },
     reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
     async findNow() {
@@ -228,16 +247,19 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
-      const from = await open()
-      if (from.walk !== null) {
-        const { outboxIds, leftTypes } = await from.walk.findUnknown(request)
-        await raise(from.walk.takeConflicts())
-        return remembered(from, outboxIds, leftTypes)
-      }
-      return locked(from, async (db) => ({
-        leftTypes: await findLeftTypes(db, from.sql, request),
-        outboxIds: await lockRows(db, from.sql, request),
-      }))
+      return withFilter(async (from) => {
+        const failing = unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
+        const meant = { ...request, skipped: [...request.skipped, ...failing] }
+        if (from.walk !== null) {
+          const { outboxIds, leftTypes } = await from.walk.findUnknown(meant)
+          await raise(from.walk.takeConflicts())
+          return remembered(from, outboxIds, leftTypes)
+        }
+        return locked(from, async (db) => ({
+          leftTypes: await findLeftTypes(db, from.sql, meant),
+          outboxIds: await lockRows(db, from.sql, meant),
+        }))
+      })
     },
     async claimOne(outboxId) {
       const from = await open()
@@ -261,10 +283,11 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return rows.map(toRecord)
     },
     async hasNew() {
-      const { walk, sql } = await open()
-      if (walk !== null) return walk.hasUnknown()
-      const { rowCount } = await pool.query(sql.any)
-      return (rowCount ?? 0) > 0
+      return withFilter(async ({ walk, sql }) => {
+        if (walk !== null) return walk.hasUnknown()
+        const { rowCount } = await pool.query(sql.any)
+        return (rowCount ?? 0) > 0
+      })
     },
     async report(read) {
       const { writing, table } = await open()
@@ -280,14 +303,15 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return rows[0]?.any ? null : readHistory(pool, (await open()).history)
     },
     async backlog() {
-      const { walk, sql } = await open()
-      if (walk === null) {
-        const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(sql.backlog)
-        return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
-      }
-      const { waiting, firstId } = await walk.countUnknown()
-      const { rows } = firstId === null ? { rows: [] } : await pool.query<ReadRow>(sql.byId, [0, firstId])
-      return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
+      return withFilter(async ({ walk, sql }) => {
+        if (walk === null) {
+          const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(sql.backlog)
+          return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
+        }
+        const { waiting, firstId } = await walk.countUnknown()
+        const { rows } = firstId === null ? { rows: [] } : await pool.query<ReadRow>(sql.byId, [0, firstId])
+        return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
+      })
     },
   }
 }
@@ -296,6 +320,7 @@ interface OpenTable {
   readonly sql: ClaimStatements &
     ReadStatements &
     LookStatements &
+    FilterStatements &
     Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly history: Parameters<typeof readHistory>[1]
   readonly writing: WriteStatements | null
@@ -329,16 +354,21 @@ function openTable(
   pool: pg.Pool,
   table: OutboxTable,
   { shape, identity, encoding }: InspectedTable,
-  served: ServedOutbox,
+  { served, unfilterable }: { served: ServedOutbox; unfilterable: readonly string[] },
   ledger: Database,
 ): OpenTable {
   const { epoch, start } = served
-  const rows = rowExpressions(table, shape, start, encoding)
+  const rows = rowExpressions(table, shape, start, encoding, unfilterable)
   const memory = openMemory(ledger, epoch)
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
-    sql: { ...claimStatements(from, rows), ...readStatements(from, rows), ...lookStatements(from, rows) },
+    sql: {
+      ...claimStatements(from, rows),
+      ...readStatements(from, rows),
+      ...lookStatements(from, rows),
+      ...filterStatements(table, from, rows),
+    },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
     writing: writeStatements(table, shape, states, rows, served.rowsEdited),
     table: shape.qualified,
@@ -355,6 +385,15 @@ function openTable(
           name: nameOutbox(identity),
           byTransaction,
         }),
+  }
+}
+
+function filterStatements({ filter }: OutboxTable, from: string, { mayWait, idType, sort }: RowExpressions) {
+  const id = sort.at(-1)?.expression
+  return {
+    candidates: `select ${id}::text as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+      order by ${id} limit $2`,
+    ask: `select count(case when (${filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`,
   }
 }
 

@@ -13,7 +13,7 @@ import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
 import { publishTypes } from './ledger/publishTypes.ts'
 import { ForeignOutbox } from './ledger/servedOutbox.ts'
-import { findGap, forgetForeign, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
+import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { type Listener, openListener } from './listener.ts'
 import { assertMigrated } from './migrate.ts'
 import { type CaptureTrouble, readCaptureTrouble } from './outbox/captureTrouble.ts'
@@ -185,6 +185,7 @@ export async function openStore({
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       async compareLedger(everyMs, mayGoOn) {
         await forgetForeign(pool)
+        await forgetUnfilterable(pool)
         await outbox.reviewConflicts()
         if (gap === null && !(await takeComparison(pool, everyMs))) return 'not-due'
         const until = performance.now() + comparisonMaxMs

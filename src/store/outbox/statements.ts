@@ -10,6 +10,10 @@ import { startExpression } from './startPosition.ts'
 export interface RowExpressions {
   /** Which rows wait and are ours. */
   readonly waits: string
+  /** The same, but for the filter. */
+  readonly mayWait: string
+  /** Whether the filter takes a row in, to follow another condition. */
+  readonly filtered: string
   readonly key: string
   /** A hash of the key, which is as short as the key may be long, and a number where no client may be able to read the key. */
   readonly line: string
@@ -28,6 +32,7 @@ export interface RowExpressions {
 
 /**
  * @param start    rows before it are none of ours
+ * @param unfilterable ids of rows that the filter fails for: it is not asked about them, and they count as ours
  * @param encoding the database's, by Postgres' name
  */
 export function rowExpressions(
@@ -35,6 +40,7 @@ export function rowExpressions(
   shape: TableShape,
   start: StartPosition,
   encoding: string,
+  unfilterable: readonly string[] = [],
 ): RowExpressions {
   const typeOf = (name: string) => columnOf(shape, name).type
   const payload = payloadExpression(table, shape, encoding)
@@ -45,9 +51,13 @@ export function rowExpressions(
   const record = `${column(table.id)}::text as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
-  const filter = table.filter === null ? '' : ` and (${table.filter}\n)`
+  const filtered = filterExpression(table, unfilterable)
+  const begins = startExpression(table, shape, start)
+  const waits = waitsExpression(table)
   return {
-    waits: `${waitsExpression(table)}${filter}${startExpression(table, shape, start)}`,
+    waits: `${waits}${filtered}${begins}`,
+    mayWait: `${waits}${begins}`,
+    filtered,
     key,
     line: `hashtextextended(${key}, 0)`,
     type,
@@ -71,6 +81,13 @@ function waitsExpression({ state }: OutboxTable): string {
     ...(state.waiting.includes(null) ? [`${column(state.column)} is null`] : []),
   ]
   return `(${either.join(' or ')})`
+}
+
+/** The order in which conditions are evaluated is the planner's, but for that of a case. */
+function filterExpression({ filter, id }: OutboxTable, unfilterable: readonly string[]): string {
+  if (filter === null) return ''
+  if (unfilterable.length === 0) return ` and (${filter}\n)`
+  return ` and case when ${column(id)}::text in (${literals(unfilterable)}) then true else (${filter}\n) end`
 }
 
 /** Never NULL: a record without a type is refused by name, not by the ledger's constraint. */

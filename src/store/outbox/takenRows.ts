@@ -35,7 +35,7 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 export function takenStatements(
   table: OutboxTable,
   shape: TableShape,
-  { stamp, createdAt, idType }: RowExpressions,
+  { stamp, createdAt, idType, filtered }: RowExpressions,
   { start, sinceMs }: { start: StartPosition; sinceMs: number },
 ): TakenStatements | null {
   const { state } = table
@@ -44,7 +44,6 @@ export function takenStatements(
   if (condition === null) return null
   const id = column(table.id)
   const from = `${shape.qualified} o`
-  const filter = table.filter === null ? '' : ` and (${table.filter}\n)`
   const transaction = table.write.find(({ what }) => what === 'transaction_id')
   const end = (and: string) => `select ${id}::text as id from ${from}${and} order by ${id} offset $1 limit 1`
   return {
@@ -57,7 +56,7 @@ export function takenStatements(
       ]
       return `select ${id}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt",
           ${column(state.column)}::text as said, ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
-        from ${from} where ${condition}${filter}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
+        from ${from} where ${condition}${filtered}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
     },
   }
 }
