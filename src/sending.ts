@@ -16,7 +16,7 @@ import { fingerprintOf } from './service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from './service/harmlessCall.ts'
 import { readAnswer, readSubmitAnswer } from './service/reading.ts'
 import { createTokens } from './service/tokens.ts'
-import { isRefusal } from './store/database.ts'
+import { isLock, isRefusal } from './store/database.ts'
 import type { Store } from './store/store.ts'
 import { submitLimits } from './submit/decide.ts'
 import { judge, submit } from './submit/submit.ts'
@@ -73,6 +73,7 @@ export function createSending(deps: SendingDeps): Sending {
     settle: store.work.settle,
     takeSpent: () => [...purse.takeSpent(), ...tokenPurse.takeSpent()],
     isRefusal,
+    isLock,
     settled: witness.settled,
     failed: (error) => log.error('an outcome could not be written; it is tried again', { error }),
     gaveUp: (error, { transitions }) =>

@@ -6,6 +6,8 @@ export interface SettlerDeps<Settled> {
   takeSpent(): Settlement['slots']
   /** Whether the database refuses the work itself, and would again; anything else may pass. */
   isRefusal(error: unknown): boolean
+  /** Whether somebody's lock stood in the way for too long, perhaps of one piece alone. */
+  isLock(error: unknown): boolean
   settled(result: Settled, settlement: Settlement): void
   /** A write failed; it is tried again. */
   failed(error: unknown, settlement: Settlement): void
@@ -20,37 +22,75 @@ export interface Settler {
 }
 
 const retryMs = 500
+const asideMs = 1_000
+
+interface Piece {
+  settlement: Settlement
+  done: () => void
+}
+
+type Persisted = { kind: 'written' } | { kind: 'refused'; error: unknown } | { kind: 'locked' }
 
 /**
  * Writes the outcomes of work in groups: one write at a time, each taking all that has gathered. Idle, an answer is
  * written at once; under load a write carries dozens. A write that fails is repeated until it succeeds, as nothing may
  * be forgotten whose request has left; the fences make repeating harmless. Only what the database refuses by itself is
- * given up, or everything after it would wait for ever.
+ * given up, or everything after it would wait for ever. And what somebody's lock holds up is written apart, as soon as
+ * that lets go: the others do not wait for it.
  */
 export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
-  let gathered: { settlement: Settlement; done: () => void }[] = []
+  let gathered: Piece[] = []
   let writing = false
+  let aside: Piece[] = []
+  let writingAside = false
 
   async function write(): Promise<void> {
     writing = true
     while (gathered.length > 0) {
       const group = gathered
       gathered = []
-      const whole = merge([...group.map(({ settlement }) => settlement), { ...empty, slots: deps.takeSpent() }])
-      await persist(whole, () => persistEach(whole))
-      for (const { done } of group) done()
+      const slots: Piece = { settlement: { ...empty, slots: deps.takeSpent() }, done: () => {} }
+      const whole = merge([...group, slots].map(({ settlement }) => settlement))
+      const { kind } = await persist(whole)
+      if (kind === 'locked') for (const piece of [slots, ...group]) await writeApart(piece)
+      if (kind === 'refused') await persistEach(whole)
+      if (kind !== 'locked') for (const { done } of group) done()
     }
     writing = false
   }
 
-  async function persist(settlement: Settlement, refused: (error: unknown) => void | Promise<void>): Promise<void> {
+  async function writeApart(piece: Piece): Promise<void> {
+    const { kind } = await persist(piece.settlement)
+    if (kind === 'locked') {
+      aside.push(piece)
+      if (!writingAside) void writeAside()
+      return
+    }
+    if (kind === 'refused') await persistEach(piece.settlement)
+    piece.done()
+  }
+
+  /** One at a time, so that waiting for locks takes up one connection at most. */
+  async function writeAside(): Promise<void> {
+    writingAside = true
+    while (aside.length > 0) {
+      await deps.waitMs(asideMs)
+      const pieces = aside
+      aside = []
+      for (const piece of pieces) await writeApart(piece)
+    }
+    writingAside = false
+  }
+
+  async function persist(settlement: Settlement): Promise<Persisted> {
     for (;;) {
       try {
         deps.settled(await deps.settle(settlement), settlement)
-        return
+        return { kind: 'written' }
       } catch (error) {
-        if (deps.isRefusal(error)) return refused(error)
+        if (deps.isRefusal(error)) return { kind: 'refused', error }
         deps.failed(error, settlement)
+        if (deps.isLock(error)) return { kind: 'locked' }
         await deps.waitMs(retryMs)
       }
     }
@@ -62,7 +102,16 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
       { ...rest, transitions: [] },
       ...transitions.map((transition) => ({ ...empty, transitions: [transition] })),
     ]
-    for (const piece of pieces) await persist(piece, (error) => deps.gaveUp(error, piece))
+    for (const piece of pieces) await persistOrGiveUp(piece)
+  }
+
+  async function persistOrGiveUp(settlement: Settlement): Promise<void> {
+    for (;;) {
+      const persisted = await persist(settlement)
+      if (persisted.kind === 'refused') deps.gaveUp(persisted.error, settlement)
+      if (persisted.kind !== 'locked') return
+      await deps.waitMs(retryMs)
+    }
   }
 
   return {

@@ -141,6 +141,12 @@ export function isRefusal(error: unknown): boolean {
   return typeof code === 'string' ? /^2[23]/.test(code) : !isPassing(error)
 }
 
+/** Whether somebody's lock stood in the way for longer than we wait: 55P03 the lock's time was up, 57014 the statement's. */
+export function isLock(error: unknown): boolean {
+  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  return code === '55P03' || code === '57014'
+}
+
 /** What stands in the way of work on many rows. */
 export type Blame =
   /** The database, a right or a table's shape: the same would be said of each row. */

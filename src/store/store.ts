@@ -117,7 +117,8 @@ export async function openStore({
     name: 'outboxd',
     connections: 8,
     onIdleError: onError,
-    settings: shortReads,
+    // One row that somebody has locked holds up the statement that needs it for so long and no longer.
+    settings: { ...shortReads, lock_timeout: '3000' },
   })
   const outboxPool = createPool({
     url: config.databaseUrl,

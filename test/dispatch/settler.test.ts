@@ -5,6 +5,7 @@ import { submission } from '../support/submission.ts'
 
 const passing = new Error('the database is away')
 const refusal = new Error('refused')
+const lock = new Error('somebody has it locked')
 
 const work = (id: string | null, given: Partial<Omit<Settlement, 'transitions' | 'slots'>> = {}) => ({
   transition:
@@ -40,11 +41,13 @@ function setup({ fate = () => null }: { fate?: (settlement: Settlement, nth: num
     },
     takeSpent: () => spent.splice(0),
     isRefusal: (error) => error === refusal,
+    isLock: (error) => error === lock,
     settled: (ids) => settled.push(...ids),
     failed: () => {},
     gaveUp: (_, settlement) => gaveUp.push(idsOf(settlement)),
     async waitMs(ms) {
       waits.push(ms)
+      await new Promise(setImmediate)
     },
   })
   return {
@@ -135,6 +138,24 @@ test('a piece that the database refuses is written apart, and given up alone', a
   expect(settled).toEqual(['first', 'a', 'b'])
   expect(gaveUp).toEqual([['bad']])
   expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'bad', 'b'], []])
+})
+
+test('a piece that somebody’s lock holds up is written when that lets go, and no other waits for it', async () => {
+  let isLocked = true
+  const fate = (settlement: Settlement) => (isLocked && idsOf(settlement).includes('held') ? lock : null)
+  const { settler, settled, shut, letThrough, spend, writes } = setup({ fate })
+  shut()
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const added = ['first', 'a', 'held', 'b'].map((id) => settler.add(work(id)))
+  spend([slot])
+  letThrough()
+  await Promise.all([added[0], added[1], added[3]])
+  await settler.add(work('later'))
+  expect(settled).toEqual(['first', 'a', 'b', 'later'])
+  expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'held', 'b'], []])
+  isLocked = false
+  await Promise.all(added)
+  expect(settled.at(-1)).toBe('held')
 })
 
 test('a single piece that the database refuses keeps nobody waiting (it blocked all later outcomes for ever)', async () => {

@@ -55,6 +55,29 @@ test('one locked job row stops the queue’s maintenance, and nobody is taken fo
   expect(await rig.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
 }, 120_000)
 
+test('a job that somebody locks while its poll is in hand holds up that record alone', async () => {
+  await rig.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'status', times: 1 })
+  await start()
+  await rig.insert('held-')
+  const job = `select from pgboss.job where state = 'active' and name = 'outboxd_poll'`
+  await until(
+    () => rig.pool.query(job),
+    ({ rowCount }) => rowCount === 1,
+  )
+  const letGo = await lock(`${job} for update`)
+  await until(
+    () =>
+      rig.pool.query(`select from pg_stat_activity where application_name = 'outboxd' and wait_event_type = 'Lock'`),
+    ({ rowCount }) => rowCount !== 0,
+  )
+  const others = ['other-1-', 'other-2-', 'other-3-']
+  for (const marker of others) await rig.insert(marker)
+  for (const marker of others) await rig.becomes(marker, 'completed')
+  expect(await rig.fate('held-')).toMatchObject({ state: 'accepted' })
+  await letGo()
+  expect(await rig.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
+}, 120_000)
+
 test('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async () => {
   const { port } = await start()
   await rig.insert('heard-')
