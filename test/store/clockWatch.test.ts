@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { raisePause, takeSlots } from '../../src/store/budget.ts'
 import { createClockWatch, jumpOf } from '../../src/store/clockWatch.ts'
 import { readProblems } from '../../src/store/ledger/problems.ts'
 import { beat, readAbandoned } from '../../src/store/ledger/takeover.ts'
 import { claim, fitSlots, type Ledger, ladders, openLedger, settlement, transition } from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
+import { until } from '../support/until.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -129,6 +130,34 @@ describe('set forward by an hour', () => {
     expect((await one.look()).jumpMs).toBeCloseTo(hour, -3)
     expect((await other.look()).jumpMs).toBe(0)
   })
+})
+
+test('an outcome that is written meanwhile goes on: jobs are moved before submissions (a deadlock ended one of both)', async () => {
+  await fitSlots(ledger.pool, 10)
+  await ledger.capture([{}])
+  const work = ledger.work()
+  const { submissions } = await claim(work, { submissions: 1 })
+  for (const each of submissions)
+    await work.settle(
+      settlement({ transitions: [transition(each, { state: 'accepted', transactionId: 'tx', pollInMs: 50_000 })] }),
+    )
+  const { look } = instance()
+  await look()
+  await setClockBack(ledger.pool, hour)
+  const outcome = await ledger.pool.connect()
+  onTestFinished(() => outcome.release())
+  await outcome.query('begin')
+  await outcome.query('select from pgboss.job for update')
+  const looking = look()
+  await until(
+    () =>
+      ledger.pool.query(`select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`),
+    ({ rowCount }) => rowCount !== 0,
+  )
+  await outcome.query(`set local lock_timeout = '5s'`)
+  await outcome.query('update outboxd.submission set polls = polls + 1')
+  await outcome.query('commit')
+  expect((await looking).jumpMs).toBeCloseTo(-hour, -3)
 })
 
 test('a host whose clock differs from the database’s says so for as long as it does', async () => {
