@@ -34,10 +34,16 @@ const database = 'the database'
 /** For so long a jump is told. */
 const toldMs = 3_600_000
 
-/** What an instance remembers of its last look, to notice a jump forward. */
-interface Remembered {
+/** A reading of the database's clock beside the time that has gone by. */
+interface Reading {
   dbMs: number
   uptimeMs: number
+  /** By so much the one may have been read before or after the other. */
+  doubtMs: number
+}
+
+/** What an instance remembers of its last look. */
+interface Remembered extends Reading {
   jumps: number
 }
 
@@ -49,15 +55,15 @@ export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
         const seen = await lockClock(db)
         const beforeMs = deps.uptimeMs()
         const dbMs = await readClock(db)
-        // Where between the two the database looked is not known.
-        const uptimeMs = (beforeMs + deps.uptimeMs()) / 2
+        const doubtMs = (deps.uptimeMs() - beforeMs) / 2
+        const now = { dbMs, uptimeMs: beforeMs + doubtMs, doubtMs }
         const hostAheadMs = deps.nowMs() - dbMs
-        const jumpMs = jumpOf({ dbMs, uptimeMs }, seen, last)
+        const jumpMs = jumpOf(now, seen, last)
         if (jumpMs !== 0) await moveTimes(db, jumpMs)
         await noteClock(db, jumpMs)
         await tellClock(db, deps.host, hostAheadMs)
         const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
-        return { look: { jumpMs, hostAheadMs }, remembered: { dbMs, uptimeMs, jumps } }
+        return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
       })
       last = remembered
       return look
@@ -66,20 +72,30 @@ export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
 }
 
 /**
- * By how much the clock has jumped. Back: it is earlier than somebody has seen it, by at least so much. Forward: it has
- * gone further than the time that has gone by since this instance looked, and nobody else has noticed it since. Pure.
+ * By how much the clock has jumped, as this instance measures it between two looks, less what others have noticed of it.
+ * An instance that has not looked before, or not at this ledger, can still tell that the clock is earlier than somebody
+ * has seen it: it jumped back by at least so much. Pure.
  */
 export function jumpOf(
-  now: { dbMs: number; uptimeMs: number },
+  now: Reading,
   seen: { seenMs: number; jumps: number; jumpMs: number },
   last: Remembered | null,
 ): number {
   const backMs = now.dbMs - seen.seenMs
-  if (backMs < -toleranceMs) return backMs
-  if (last === null) return 0
-  const forwardMs = now.dbMs - last.dbMs - (now.uptimeMs - last.uptimeMs)
-  const isNoted = seen.jumps !== last.jumps && Math.abs(seen.jumpMs - forwardMs) < toleranceMs
-  return forwardMs > toleranceMs && !isNoted ? forwardMs : 0
+  const measuredMs = measuredJump(now, seen, last)
+  return backMs < -toleranceMs ? Math.min(backMs, measuredMs) : measuredMs
+}
+
+function measuredJump(now: Reading, seen: { jumps: number; jumpMs: number }, last: Remembered | null): number {
+  // Of several that others have noticed only the last is known: they were there for each.
+  if (last === null || seen.jumps > last.jumps + 1) return 0
+  const notedMs = seen.jumps === last.jumps ? 0 : seen.jumpMs
+  const doubtMs = now.doubtMs + last.doubtMs
+  const isJump = (ms: number) => Math.abs(ms) > toleranceMs + doubtMs
+  const wholeMs = now.dbMs - last.dbMs - (now.uptimeMs - last.uptimeMs)
+  const restMs = wholeMs - notedMs
+  // Rather later than earlier: a slot must not be free too soon.
+  return isJump(wholeMs) && isJump(restMs) && wholeMs > 0 === restMs > 0 ? restMs + doubtMs : 0
 }
 
 async function lockClock(db: Database): Promise<{ seenMs: number; jumps: number; jumpMs: number }> {

@@ -175,8 +175,21 @@ test.each([
   { what: 'no time to speak of', db: 1_003, up: 1_000, jump: 0 },
   { what: 'a suspended machine, with its database', db: hour, up: hour, jump: 0 },
   { what: 'less than can be told from a slow network', db: 4_900, up: 3_000, jump: 0 },
+  { what: 'back by more than the time between two looks', db: -2_000, up: 3_000, jump: -5_000 },
+  { what: 'back by no more than the time between two looks', db: 500, up: 3_500, jump: -3_000 },
   { what: 'forward', db: hour + 3_000, up: 3_000, jump: hour },
 ])('$what', ({ db, up, jump }) => {
-  const last = { dbMs: 0, uptimeMs: 0, jumps: 0 }
-  expect(jumpOf({ dbMs: db, uptimeMs: up }, { seenMs: 0, jumps: 0, jumpMs: 0 }, last)).toBe(jump)
+  const last = { dbMs: 0, uptimeMs: 0, doubtMs: 0, jumps: 0 }
+  expect(jumpOf({ dbMs: db, uptimeMs: up, doubtMs: 0 }, { seenMs: 0, jumps: 0, jumpMs: 0 }, last)).toBe(jump)
+})
+
+test.each([
+  { what: 'an answer that took long is no jump', doubtMs: 4_000, noted: [], jump: 0 },
+  { what: 'what another has measured is not moved again', doubtMs: 0, noted: [-5_000], jump: 0 },
+  { what: 'what another could not measure is moved, too', doubtMs: 0, noted: [-2_000], jump: -3_000 },
+  { what: 'several that others noticed are theirs', doubtMs: 0, noted: [-2_000, -3_000], jump: 0 },
+])('back by 5 s: $what', ({ doubtMs, noted, jump }) => {
+  const last = { dbMs: 0, uptimeMs: 0, doubtMs: 0, jumps: 0 }
+  const seen = { seenMs: -2_000, jumps: noted.length, jumpMs: noted.at(-1) ?? 0 }
+  expect(jumpOf({ dbMs: -2_000, uptimeMs: 3_000, doubtMs }, seen, last)).toBe(jump)
 })
