@@ -16,8 +16,8 @@ export type Asked<T> =
   | { kind: 'asked'; result: T }
   /** A daemon spends the budget. */
   | { kind: 'none-free' }
-  /** The ledger cannot be read, so nobody knows what a daemon has spent. */
-  | { kind: 'unknown' }
+  /** The ledger cannot be read, or not be written, so nobody knows what a daemon has spent. */
+  | { kind: 'unknown'; readOnly: boolean }
 
 export interface AskingDeps<T> {
   signal: AbortSignal
@@ -32,7 +32,7 @@ export interface AskingDeps<T> {
 /** Lets a command ask the service, and pays from the budget where there is one. */
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
   const { loan, ageMs } = await waitForSlots(config, deps)
-  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return { kind: loan.kind }
+  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
   const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
   const { requestTimeoutMs } = config.service
   const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)

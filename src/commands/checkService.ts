@@ -27,15 +27,15 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
     case 'none-free':
       return [notAsked(noneFree)]
     case 'unknown':
-      return [notAsked(unknown)]
+      return [notAsked(unknown(asked.readOnly))]
     default:
       return asked satisfies never
   }
 }
 
 const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
-const unknown =
-  'the ledger cannot be read, so nobody knows what a daemon has spent; outboxd check --ask-anyway asks all the same'
+const unknown = (readOnly: boolean) =>
+  `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks all the same`
 const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
 
 /** It is no problem of the service's, and yet nobody may take it for a success. */

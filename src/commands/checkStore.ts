@@ -3,26 +3,32 @@ import { loadOutboxFile } from '../map/outboxFile.ts'
 import { gapWords } from '../store/ledgerGap.ts'
 import { assertMigrated } from '../store/migrate.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
-import { readMissingLimits, readServerVersion } from '../store/operator/readServer.ts'
+import { readMissingLimits, readReadOnly, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { RowTrial } from '../store/outbox/tryRow.ts'
 import { startWords } from './adopt.ts'
 import type { Finding } from './check.ts'
 import { historyWords } from './historyWords.ts'
 import { openStoreOf } from './operate.ts'
+import { readOnlyWords } from './readOnlyWords.ts'
 import { counted } from './table.ts'
 import { wakeWords } from './wakeWords.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
-  const { version, limits } = await inspectDatabase({
+  const { version, limits, cause } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
       await assertMigrated(db, url)
-      return { version: await readServerVersion(db), limits: await readMissingLimits(db) }
+      return {
+        version: await readServerVersion(db),
+        limits: await readMissingLimits(db),
+        cause: await readReadOnly(db),
+      }
     },
   })
+  if (cause !== null) return { what: 'ledger', isOk: false, words: readOnlyWords({ of: 'ledger', cause }) }
   if (limits.length > 0) return { what: 'ledger', isOk: false, words: limitWords(limits) }
   return { what: 'ledger', isOk: true, words: `PostgreSQL ${version}, all migrations are applied` }
 }
@@ -38,16 +44,18 @@ const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'upda
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding> {
   const described = loadOutboxFile(config.mappingsDir)
-  const { version, limits, table } = await inspectDatabase({
+  const { version, limits, cause, table } = await inspectDatabase({
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     look: async (db) => ({
       version: await readServerVersion(db),
       limits: await readMissingLimits(db),
+      cause: await readReadOnly(db),
       table: described === null ? await inspectOutboxTable(db, config.outboxTable) : null,
     }),
   })
   const problems = [
+    ...(cause === null ? [] : [readOnlyWords({ of: 'outbox', cause })]),
     ...(table === null ? [] : tableProblems(config.outboxTable, table)),
     ...(limits.length > 0 ? [limitWords(limits)] : []),
   ]

@@ -1,5 +1,6 @@
 import type { PauseReason, Problem, State } from '../record.ts'
 import { problemWords } from './problemWords.ts'
+import { type ReadOnlyDatabase, readOnlyWords } from './readOnlyWords.ts'
 import { counted } from './table.ts'
 import { showDuration } from './time.ts'
 
@@ -9,6 +10,8 @@ export interface Affairs {
   /** Rows that wait in the outbox; null where it cannot be read. */
   outboxWaiting: number | null
   instances: number
+  /** Databases that cannot be written. */
+  readOnly: readonly ReadOnlyDatabase[]
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   /** What stands, the oldest first. */
   problems: readonly Problem[]
@@ -33,6 +36,7 @@ const lateMs = 3_600_000
 export function headlines(affairs: Affairs): [Headline, ...Headline[]] {
   const wrong = [
     outboxAway(affairs),
+    ...affairs.readOnly.map((database) => sentence(readOnlyWords(database))),
     noDaemon(affairs),
     ...paused(affairs),
     ...problemWords(affairs.problems),
@@ -49,8 +53,11 @@ function outboxAway({ outboxWaiting }: Affairs): string | null {
   return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
 }
 
-function noDaemon({ instances }: Affairs): string | null {
-  return instances === 0
+const sentence = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
+
+/** A daemon cannot give a sign of life where the ledger cannot be written. */
+function noDaemon({ instances, readOnly }: Affairs): string | null {
+  return instances === 0 && !readOnly.some(({ of }) => of === 'ledger')
     ? 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
     : null
 }

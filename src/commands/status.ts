@@ -11,6 +11,7 @@ import type { CommandContext } from './context.ts'
 import { explain } from './explain.ts'
 import { type Headline, headlines } from './headline.ts'
 import { exit, operate, printJson } from './operate.ts'
+import type { ReadOnlyDatabase } from './readOnlyWords.ts'
 import { cut, printable } from './table.ts'
 import { isoTime, showDuration, showMoment } from './time.ts'
 
@@ -51,16 +52,18 @@ interface Affairs extends LedgerSnapshot, Activity {
   oldestMs: number | null
   backlog: Backlog | null
   standing: Problem[]
+  readOnly: ReadOnlyDatabase[]
   start: StartPosition
   headlines: [Headline, ...Headline[]]
 }
 
 async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
-  const [ledger, activity, standing, served, outbox] = await Promise.all([
+  const [ledger, activity, standing, served, readOnly, outbox] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
     store.readProblems(problemsMax),
     store.readServedOutbox(),
+    store.readReadOnly(),
     store.outbox.backlog().catch((error: unknown) => explain(error).words),
   ])
   const backlog = typeof outbox === 'string' ? null : outbox
@@ -77,6 +80,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
     outboxProblem: typeof outbox === 'string' ? outbox : null,
     oldestMs,
     standing,
+    readOnly,
     start: served.start,
     backlog:
       waiting === null
@@ -92,6 +96,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
       submissions: ledger.submissions,
       outboxWaiting: waiting,
       instances: activity.instances.length,
+      readOnly,
       pauses: ledger.pauses,
       problems: standing,
       oldestUnsentMs: oldestMs,
@@ -204,7 +209,9 @@ function problemRows({ standing, nowMs }: Affairs): [string, string][] {
   return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
 }
 
-function instanceRows({ instances, lastSilentMs, nowMs }: Affairs): [string, string][] {
+function instanceRows({ instances, readOnly, lastSilentMs, nowMs }: Affairs): [string, string][] {
+  if (instances.length === 0 && readOnly.some(({ of }) => of === 'ledger'))
+    return [['instances', 'unknown: none can give a sign of life while the ledger cannot be written']]
   if (instances.length === 0)
     return [
       [
@@ -245,6 +252,7 @@ function jsonOf(affairs: Affairs) {
       detail,
     })),
     start: affairs.start,
+    readOnly: affairs.readOnly,
     problems: affairs.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
       kind,
       subject,

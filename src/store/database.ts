@@ -126,6 +126,12 @@ export function isPassing(error: unknown): boolean {
   return /^(08|40|53|57|55P03|25P|25006|E[A-Z]+$)/.test(code)
 }
 
+/** Whether the database took no writes: a standby, or a primary that was set so. */
+export function isReadOnly(error: unknown): boolean {
+  if (error instanceof DatabaseUnusable) return isReadOnly(error.cause)
+  return error instanceof Error && (error as { code?: unknown }).code === '25006'
+}
+
 /** Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only. */
 function endsSession(error: unknown): boolean {
   const code = (error as { code?: unknown }).code

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { StoreConfig } from '../config.ts'
 import type { PauseReason, Problem, State } from '../record.ts'
 import * as budget from './budget.ts'
-import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
+import { createPool, type Database, inTransaction, isReadOnly, withDatabase } from './database.ts'
 import type { KeptRecord } from './ledger/keepRecords.ts'
 import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
@@ -17,6 +17,7 @@ import { findSubmissions, type SubmissionReference } from './operator/findSubmis
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from './operator/pauses.ts'
 import { type Activity, readActivity } from './operator/readActivity.ts'
 import { type Dossier, readDossier } from './operator/readDossier.ts'
+import { type ReadOnlyCause, readReadOnly } from './operator/readServer.ts'
 import { recoverRecords } from './operator/recoverRecords.ts'
 import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } from './operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived } from './operator/resolveSubmission.ts'
@@ -78,6 +79,8 @@ export interface OperatorStore extends AsyncDisposable {
   tellGap(gap: LedgerGap): Promise<void>
   /** Takes records in that the ledger lost. */
   recover(records: readonly KeptRecord[]): Promise<void>
+  /** Which databases cannot be written, and why. One that cannot be read at all says so elsewhere. */
+  readReadOnly(): Promise<{ of: 'ledger' | 'outbox'; cause: ReadOnlyCause }[]>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
 }
@@ -204,6 +207,13 @@ export async function openOperatorStore(
     tellGap: (gap) => tellGap(pool, gap),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
+    async readReadOnly() {
+      const [ledger, outbox] = await Promise.all([readReadOnly(pool), readReadOnly(outboxPool).catch(() => null)])
+      return [
+        ...(ledger === null ? [] : [{ of: 'ledger' as const, cause: ledger }]),
+        ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
+      ]
+    },
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
   }
@@ -232,8 +242,8 @@ export type SlotLoan =
   | { kind: 'none-free' }
   /** There is a ledger's database and no budget in it: no daemon has set it up yet, so nobody else spends from it. */
   | { kind: 'no-budget' }
-  /** Nobody can say what a daemon has spent. */
-  | { kind: 'unknown' }
+  /** Nobody can say what a daemon has spent: the ledger cannot be read, or not be written. */
+  | { kind: 'unknown'; readOnly: boolean }
 
 /** Takes slots for requests that are no submission's. */
 export async function borrowSlots(
@@ -252,7 +262,7 @@ export async function borrowSlots(
       await budget.giveBack(db, spent(false))
       return { kind: 'none-free' }
     })
-  } catch {
-    return { kind: 'unknown' } // check's finding about the ledger says why
+  } catch (error) {
+    return { kind: 'unknown', readOnly: isReadOnly(error) } // check's finding about the ledger says why
   }
 }

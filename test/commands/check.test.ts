@@ -4,6 +4,7 @@ import { judgeCall } from '../../src/commands/checkService.ts'
 import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
+import { readOnly } from '../support/readOnly.ts'
 import { mappingFiles, openScene, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -69,6 +70,15 @@ test('where the ledger cannot be read nobody knows what a daemon has spent: noth
   const anyway = await run(away, false, true)
   expect(anyway.printed).toContain('ok       service')
   expect(await requestsMade()).toBe(before + 2)
+})
+
+test('databases that cannot be written are problems, and the service is not asked without a slot', async () => {
+  await using _ = await readOnly(scene.ledger.pool)
+  const { code, printed } = await run()
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so nothing can be sent/)
+  expect(printed).toMatch(/PROBLEM {2}outbox: the outbox’s database is read-only/)
+  expect(printed).toMatch(/PROBLEM {2}service: not asked: the ledger cannot be written.* --ask-anyway/)
 })
 
 test('wrong credentials are the token’s problem', async () => {

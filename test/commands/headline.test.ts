@@ -18,6 +18,7 @@ const calm: Affairs = {
   submissions: none,
   outboxWaiting: 0,
   instances: 1,
+  readOnly: [],
   pauses: [],
   problems: [],
   oldestUnsentMs: null,
@@ -39,6 +40,7 @@ test('work in progress is well, too', () => {
 
 test.each([
   [{ instances: 0 }, 'outboxd run'],
+  [{ instances: 0, readOnly: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
   [{ outboxWaiting: null }, 'outboxd check'],
   [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
   [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
 import { beat } from '../../src/store/ledger/takeover.ts'
+import { readOnly } from '../support/readOnly.ts'
 import { failedE003, openScene, payloadOf, type Scene } from './scene.ts'
 
 let scene: Scene
@@ -95,4 +96,17 @@ test('while the outbox cannot be read the ledger is shown all the same, and the 
   expect(printed).toMatch(/^The outbox cannot be read: outboxd check says why/)
   expect(printed).toMatch(/to send +unknown in the outbox, 0 captured/)
   expect(said).toContain('DATABASE_URL at localhost:1/none')
+})
+
+test('a ledger that cannot be written is said, and nobody is told to start the daemon that is there', async () => {
+  await using _ = await readOnly(scene.ledger.pool)
+  const { printed } = await run()
+  expect(printed).toMatch(
+    /^The ledger’s database is read-only, so nothing can be sent until it can be written; .* disk/,
+  )
+  expect(printed).toContain('Also: The outbox’s database is read-only')
+  expect(printed).not.toContain('outboxd run')
+  expect(printed).toMatch(/instances +unknown: none can give a sign of life/)
+  const json = JSON.parse((await run(true)).printed)
+  expect(json).toMatchObject({ well: false, readOnly: [{ of: 'ledger', cause: 'setting' }, { of: 'outbox' }] })
 })

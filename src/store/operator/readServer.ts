@@ -6,6 +6,18 @@ export async function readServerVersion(db: Database): Promise<string> {
   return rows[0]?.version ?? 'unknown'
 }
 
+/** Why a server takes no writes of ours. */
+export type ReadOnlyCause = 'standby' | 'setting'
+
+/** @returns null where it can be written */
+export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> {
+  const { rows } = await db.query<{ cause: ReadOnlyCause | null }>(
+    `select case when pg_is_in_recovery() then 'standby'
+       when current_setting('transaction_read_only') = 'on' then 'setting' end as cause`,
+  )
+  return rows[0]?.cause ?? null
+}
+
 /**
  * What bounds the time of our sessions, as far as it is missing: a pooler in between may not have let our own limits pass.
  *

@@ -1,0 +1,11 @@
+import type pg from 'pg'
+
+/** Lets new sessions of this database write nothing, as a full disk's keeper or a failover does, until it is disposed of. */
+export async function readOnly(pool: pg.Pool): Promise<AsyncDisposable> {
+  const alter = (how: string) =>
+    pool.query(
+      `begin read write; do $$ begin execute format('alter database %I ${how}', current_database()); end $$; commit`,
+    )
+  await alter('set default_transaction_read_only = on')
+  return { [Symbol.asyncDispose]: async () => void (await alter('reset default_transaction_read_only')) }
+}
