@@ -19,6 +19,7 @@ export async function moveTimes(db: Database, jumpMs: number): Promise<void> {
   await (jumpMs < 0 ? holdFromNow(db) : prolong(db, jumpMs))
   await moveJobs(db, jumpMs)
   await moveSubmissions(db, jumpMs)
+  await moveRetries(db, jumpMs)
   await moveInstances(db, jumpMs)
 }
 
@@ -64,6 +65,25 @@ async function moveSubmissions(db: Database, jumpMs: number): Promise<void> {
      where job_id is not null`,
     [jumpMs],
   )
+}
+
+/** What an outbox row could not be told or taken is tried again after as long as before. */
+async function moveRetries(db: Database, jumpMs: number): Promise<void> {
+  await db.query(
+    `update outboxd.submission set report_not_before = report_not_before + $1 * interval '1 ms'
+     where report_due and report_not_before > clock_timestamp()`,
+    [jumpMs],
+  )
+  for (const [table, column] of [
+    ['skipped_row', 'retry_at'],
+    ['problem', 'retry_at'],
+    ['believed_refusal', 'until'],
+  ])
+    await db.query(
+      `update outboxd.${table} set ${column} = ${column} + $1 * interval '1 ms' where ${column} > clock_timestamp()`,
+      [jumpMs],
+    )
+  await db.query('update outboxd.outbox set compared_at = null where compared_at > clock_timestamp()')
 }
 
 /**

@@ -31,3 +31,25 @@ test('the database’s clock is set back by an hour: what was queued, tracked an
   const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
   await until(metrics, (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text))
 })
+
+test('an outcome that was put off is told after a while, and not an hour later', async () => {
+  await using rig = await setup()
+  await rig.pool.query(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
+    create trigger refuse before update of status on outbox for each row when (new.status = 'completed') execute function refuse()`)
+  await rig.start()
+  await rig.insert('put-off-')
+  await until(
+    () => rig.pool.query(`select from outboxd.problem where kind = 'report_refused'`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await setClockBack(rig.pool, hour)
+  await rig.pool.query('drop trigger refuse on outbox')
+  expect(
+    await until(
+      () => rig.fate('put-off-'),
+      ({ status }) => status === 'completed',
+      50_000,
+    ),
+  ).toMatchObject({ effects: 1 })
+})
