@@ -4,13 +4,14 @@
  * - A number that a double would not write back with the same digits (`1.10`, 20 digits) becomes `JSON.rawJSON`, so that
  *   `JSON.stringify` gives the service's own digits.
  * - NUL and lone surrogates, which Postgres refuses, become U+FFFD.
- * - Each of `secrets` becomes `[redacted]` wherever a string echoes it.
+ * - Each of `secrets` becomes `[redacted]` wherever a string echoes it in words. What is used, and not only shown, is not
+ *   changed by a secret that is short enough to be part of it by chance: `test-95` stays that where the secret is `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
   try {
-    return JSON.parse(text, (_key, value, context) => {
+    return JSON.parse(text, (key, value, context) => {
       if (typeof value === 'number') return exactNumber(value, context.source)
-      if (typeof value === 'string') return cleanText(value, secrets)
+      if (typeof value === 'string') return cleanText(value, secretsIn(key, value, secrets))
       return cleanKeys(value)
     })
   } catch {
@@ -18,11 +19,36 @@ export function readJson(text: string, secrets: readonly string[]): unknown {
   }
 }
 
+export const redacted = '[redacted]'
+
+/** Where ids, statuses and codes stand (wire.ts, errorCode.ts): they are used as they came. */
+const usedFields: ReadonlySet<string> = new Set([
+  'transactionId',
+  'orderId',
+  'status',
+  'code',
+  'errorCode',
+  'error_code',
+  'type',
+])
+
+/** The interface's own words; the service says them whatever the secret is. */
+const ownWord = /^\s*(E\d{3}|accepted|pending|completed|failed)\s*$/i
+
+/** A shorter one is part of an id by chance. */
+const longSecretMin = 8
+
+function secretsIn(field: string, value: string, secrets: readonly string[]): readonly string[] {
+  if (ownWord.test(value)) return []
+  return usedFields.has(field) ? secrets.filter(({ length }) => length >= longSecretMin) : secrets
+}
+
 /** The same harmlessness for text that is not JSON. */
 export function cleanText(text: string, secrets: readonly string[]): string {
-  let clean = text.toWellFormed().replaceAll('\0', '\uFFFD')
-  for (const secret of secrets) if (secret !== '') clean = clean.replaceAll(secret, '[redacted]')
-  return clean
+  const clean = text.toWellFormed().replaceAll('\0', '\uFFFD')
+  // In one pass, the longest first: a secret that is part of another, or of our own mark, spoils neither.
+  const patterns = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  return patterns.length === 0 ? clean : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redacted)
 }
 
 /** The text of a JSON string, or of a number with its own digits, as ids come from services that forget the quotes. */

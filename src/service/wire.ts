@@ -4,19 +4,23 @@
  */
 import { z } from 'zod'
 import type { Resource } from '../record.ts'
-import { textOf } from './readJson.ts'
+import { redacted, textOf } from './readJson.ts'
 
 /**
  * An id as the service gave it. One that no URL or log line can hold counts as none: `.` and `..` are taken out of a path
- * even where they are percent-encoded (RFC 3986, 5.2.4 and 6.2.2), and then another address would be asked.
+ * even where they are percent-encoded (RFC 3986, 5.2.4 and 6.2.2), and then another address would be asked. Nor is it one
+ * that had a secret in it, or what a program writes where it has none.
  */
 const id = z.preprocess(
   textOf,
   z
     .string()
     .max(255)
-    .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u),
+    .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u)
+    .refine((text) => !noId.test(text) && !text.includes(redacted)),
 )
+
+const noId = /^\s*(null|undefined)?\s*$/i
 
 /** interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
 export const tokenResponse = z.object({

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readJson, textOf } from '../../src/service/readJson.ts'
+import { submittedId, transactionStatus } from '../../src/service/wire.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
   expect(JSON.stringify(readJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)
@@ -16,6 +17,30 @@ test('what Postgres refuses in text becomes U+FFFD, in keys too', () => {
 
 test('a secret is redacted in strings and leaves numbers alone', () => {
   expect(readJson('{"a":"x 12 y","b":12}', ['12', ''])).toEqual({ a: 'x [redacted] y', b: 12 })
+})
+
+test('a short secret changes no id, status or code, wherever it is part of one; words it does', () => {
+  const read = readJson('{"transactionId":"test-95","status":"failed","errorCode":"E001","result":{"a":"a test"}}', [
+    'test',
+    'a',
+    'E0',
+  ])
+  expect(transactionStatus('data', read)).toEqual({
+    transactionId: 'test-95',
+    status: 'failed',
+    errorCode: 'E001',
+    result: '{"a":"[redacted] [redacted]"}',
+  })
+})
+
+test('not even a long one changes the interface’s own words; an id that has it is none', () => {
+  const read = readJson('{"transactionId":"x-completed","status":"completed"}', ['completed'])
+  expect(read).toEqual({ transactionId: 'x-[redacted]', status: 'completed' })
+  expect(submittedId('data', read)).toBeNull()
+})
+
+test.each(['""', '"  "', '"null"', '"undefined"', '"NULL"'])('%s is no id', (id) => {
+  expect(submittedId('data', readJson(`{"transactionId":${id}}`, []))).toBeNull()
 })
 
 test.each(['', 'nope', '{"a":', '[1,]', '['.repeat(500_000)])('what is no JSON is undefined', (text) => {
