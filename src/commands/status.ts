@@ -86,11 +86,12 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
       waiting === null
         ? null
         : estimateBacklog({
-            toSend: waiting + ledger.submissions.queued + ledger.submissions.sending,
+            toSend: waiting + ledger.submissions.queued + ledger.submissions.sending - activity.heldForPerson,
             tracked: ledger.submissions.accepted,
             pollsPerRecord: activity.pollsPerRecord,
             capacity,
             windowMs: config.rateLimit.windowMs,
+            lastDueInMs: activity.lastDueMs === null ? 0 : activity.lastDueMs - activity.nowMs,
           }),
     headlines: headlines({
       submissions: ledger.submissions,
@@ -122,7 +123,7 @@ const pollsAssumed = 1
 
 /**
  * Reckons every record that waits at one request and the polls that the last ones took, and every one that is being
- * tracked at those polls alone, all at the rate limit. Pure.
+ * tracked at those polls alone, all at the rate limit; but none is through before it is due. Pure.
  */
 export function estimateBacklog(now: {
   toSend: number
@@ -130,10 +131,13 @@ export function estimateBacklog(now: {
   pollsPerRecord: number | null
   capacity: number
   windowMs: number
+  /** The last record that may go is due in so long. */
+  lastDueInMs: number
 }): Backlog {
   const pollsPerRecord = now.pollsPerRecord ?? pollsAssumed
   const requests = now.toSend * (1 + pollsPerRecord) + now.tracked * pollsPerRecord
-  return { records: now.toSend + now.tracked, pollsPerRecord, durationMs: (requests / now.capacity) * now.windowMs }
+  const durationMs = Math.max((requests / now.capacity) * now.windowMs, now.lastDueInMs)
+  return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
 }
 
 function describe(affairs: Affairs): string {
@@ -145,7 +149,7 @@ function describe(affairs: Affairs): string {
     ['for a person', forPerson(submissions)],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
-    ['backlog', backlogWords(backlog, affairs.pauses.length > 0)],
+    ['backlog', `${backlogWords(backlog, affairs.pauses.length > 0)}${heldWords(affairs.heldForPerson)}`],
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
     ...startRows(affairs),
     ...pauseRows(affairs),
@@ -177,6 +181,10 @@ function backlogWords(backlog: Backlog | null, isPaused: boolean): string {
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
   const from = isPaused ? ' from when the pause ends' : ''
   return `through in about ${showDuration(backlog.durationMs)}${from}: an estimate, at the rate limit and ${polls} polls a record`
+}
+
+function heldWords(held: number): string {
+  return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
 
 function startRows({ start }: Affairs): [string, string][] {
@@ -240,6 +248,7 @@ function jsonOf(affairs: Affairs) {
       estimatedSeconds: Math.round(affairs.backlog.durationMs / 1000),
       pollsPerRecord: affairs.backlog.pollsPerRecord,
     },
+    heldForPerson: affairs.heldForPerson,
     budget: {
       capacity: affairs.rateCapacity,
       available: affairs.rateAvailable,

@@ -199,7 +199,7 @@ export async function openOperatorStore(
     shortenPauses: () => shortenPauses(pool),
     believeRefusals: (forMs) => believeRefusals(pool, forMs),
     readSnapshot: () => readSnapshot(pool),
-    readActivity: () => readActivity(pool),
+    readActivity: () => readActivity(pool, keyOnFailure),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
     findGap: (goOn) =>

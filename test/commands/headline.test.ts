@@ -85,7 +85,7 @@ test('while a problem stands all is not well, whatever its kind, and each kind i
 })
 
 test('the backlog takes one request a record and its polls, at the rate limit', () => {
-  const limit = { capacity: 100, windowMs: 60_000 }
+  const limit = { capacity: 100, windowMs: 60_000, lastDueInMs: 0 }
   const estimate = estimateBacklog({ toSend: 1_000, tracked: 0, pollsPerRecord: 1, ...limit })
   expect(estimate).toEqual({ records: 1_000, pollsPerRecord: 1, durationMs: 20 * 60_000 })
   expect(estimateBacklog({ toSend: 0, tracked: 100, pollsPerRecord: 2, ...limit }).durationMs).toBe(120_000)

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
 import { beat } from '../../src/store/ledger/takeover.ts'
 import { readOnly } from '../support/readOnly.ts'
-import { failedE003, openScene, payloadOf, type Scene } from './scene.ts'
+import { failedE003, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
 
 let scene: Scene
 beforeAll(async () => {
@@ -73,6 +73,34 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
     instances: [{ host: 'erp-1' }],
   })
   expect(Date.now() - Date.parse(read.oldestUnsent)).toBeGreaterThan(599_000)
+})
+
+test('what is held behind a record that waits for a person is none of the backlog, and is said', async () => {
+  await scene.end(uncertain, { key: 'customer 1' })
+  await scene.ledger.capture([
+    { key: 'customer 1' },
+    { key: 'customer 1' },
+    { key: 'customer 2' },
+    { key: 'customer 2' },
+  ])
+  const { printed } = await run()
+  expect(printed).toMatch(/backlog +through in about .*; 2 more are held behind records that wait for a person\n/)
+  expect(JSON.parse((await run(true)).printed)).toMatchObject({ backlog: { records: 2 }, heldForPerson: 2 })
+})
+
+test('a failed record holds back its key only under block', async () => {
+  await scene.end(failedE003, { key: 'customer 1' })
+  await scene.ledger.capture([{ key: 'customer 1' }])
+  const read = async (env = {}) => JSON.parse((await run(true, env)).printed)
+  expect(await read()).toMatchObject({ backlog: { records: 1 }, heldForPerson: 0 })
+  await scene.ledger.pool.query(`update outboxd.submission set held = true where state = 'queued'`)
+  expect(await read({ KEY_ON_FAILURE: 'block' })).toMatchObject({ backlog: { records: 0 }, heldForPerson: 1 })
+})
+
+test('no backlog is through before its last record is due', async () => {
+  await scene.end({ state: 'queued' })
+  await scene.ledger.pool.query(`update outboxd.submission set due_at = now() + interval '10 min'`)
+  expect(JSON.parse((await run(true)).printed).backlog.estimatedSeconds).toBe(600)
 })
 
 test('the estimate goes by the polls that the last completed ones took', async () => {

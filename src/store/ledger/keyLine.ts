@@ -43,13 +43,19 @@ export async function readWaitingKeys(db: Database, limit: number): Promise<stri
   return rows.map(({ key }) => key)
 }
 
+/** The states in which a record waits for a person and holds back those behind it. */
+export const stoppingStates: Record<KeyOnFailure, string> = {
+  continue: `'uncertain'`,
+  block: `'uncertain', 'failed', 'rejected'`,
+}
+
 /**
  * The states of a record that hold back those behind it, as literals so that the planner can prove that the partial
  * index submission_line fits.
  */
 export const blockingStates: Record<KeyOnFailure, string> = {
-  continue: `'queued', 'sending', 'uncertain'`,
-  block: `'queued', 'sending', 'uncertain', 'failed', 'rejected'`,
+  continue: `'queued', 'sending', ${stoppingStates.continue}`,
+  block: `'queued', 'sending', ${stoppingStates.block}`,
 }
 
 const release = (blocking: string) => `
