@@ -289,7 +289,8 @@ export interface SubmitHistory {
 /** What an answer to a POST means for its submission. */
 export type SubmitVerdict =
   | { kind: 'accepted'; transactionId: string; breach: Breach | null }
-  | { kind: 'rejected'; code: string | null; reason: string }
+  /** `leftTrace`: the refusal itself says that the service may have the record all the same. */
+  | { kind: 'rejected'; code: string | null; reason: string; leftTrace?: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
   /** Send again with a new idempotency key. */

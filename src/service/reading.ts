@@ -6,6 +6,8 @@ import { submittedId, type TransactionStatus, transactionStatus } from './wire.t
 export interface AnswerReading {
   /** The transactionId or orderId that a success gives for a POST; null where there is none that can be used. */
   submittedId: string | null
+  /** Whether the body has a transactionId or orderId, whatever the status says. */
+  namesId: boolean
   /** What a success says of a transaction or order; null where it says nothing that can be read. */
   transaction: TransactionStatus | null
   /** The pause it calls for, a 401 taken for a second one; null where it calls for none. */
@@ -22,10 +24,13 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
 /** Reads an answer from one of the service's halves. Pure, and never throws. */
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
   const pause = pauseCall(answer)
-  if (answer.kind === 'no-answer') return { submittedId: null, transaction: null, pause, said: answer.detail }
+  if (answer.kind === 'no-answer')
+    return { submittedId: null, namesId: false, transaction: null, pause, said: answer.detail }
   const success = answer.status >= 200 && answer.status < 300
+  const id = submittedId(resource, answer.json)
   return {
-    submittedId: success ? submittedId(resource, answer.json) : null,
+    submittedId: success ? id : null,
+    namesId: id !== null,
     transaction: success ? transactionStatus(resource, answer.json) : null,
     pause,
     said: describeAnswer(answer),

@@ -27,7 +27,9 @@ export function advanceSubmit(
     case 'failed':
     case 'uncertain': {
       // An earlier attempt may have got in, whatever was said to this one.
-      const mayHaveArrived = verdict.kind !== 'uncertain' && (submission.inDoubt || submission.serverErrors > 0)
+      const leftTrace = verdict.kind === 'rejected' && verdict.leftTrace === true
+      const mayHaveArrived =
+        verdict.kind !== 'uncertain' && (leftTrace || submission.inDoubt || submission.serverErrors > 0)
       const said = { errorCode: verdict.code, error: verdict.reason, mayHaveArrived }
       return step({ ...answered, ...said, state: verdict.kind }, verdict.reason)
     }

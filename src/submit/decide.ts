@@ -1,8 +1,9 @@
 import type { Answer, MetPause, PauseCall, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../record.ts'
 
 /** What an answer to a POST says, as src/service/reading.ts reads it. */
-interface SubmitReading {
+export interface SubmitReading {
   submittedId: string | null
+  namesId: boolean
   pause: PauseCall | null
   said: string
 }
@@ -49,7 +50,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     return { kind: 'new-token', reason: said }
   if (pause !== null) return paused(answer, said, pause, now.history)
   if (status === 500) return serverError(code, said, now)
-  if (status >= 400 && status < 500) return refused(answer, said, now.history)
+  if (status >= 400 && status < 500) return refused(answer, reading, now.history)
   return inDoubt(said, now)
 }
 
@@ -82,13 +83,23 @@ function duplicate(said: string, { earlierInDoubt, serverErrors, renewedKeys }: 
 
 /**
  * A 400 judges the data, and would have judged an earlier attempt the same way. Any other refusal after an attempt in
- * doubt may mean that the service has the record already, as a 409 without a readable code does.
+ * doubt may mean that the service has the record already, as a 409 without a readable code does. And some say even of a
+ * first attempt that it may have it: those that judge the exchange and not the data, and those that name an id.
  */
-function refused({ status, code }: Answer & { kind: 'response' }, said: string, history: SubmitHistory): SubmitVerdict {
+function refused(
+  { status, code }: Answer & { kind: 'response' },
+  { said, namesId }: SubmitReading,
+  history: SubmitHistory,
+): SubmitVerdict {
   if (history.earlierInDoubt && status !== 400 && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${said}; an earlier attempt may have arrived`, breach: null }
-  return { kind: 'rejected', code, reason: said }
+  return namesId || tracesLeft.has(status)
+    ? { kind: 'rejected', code, reason: `${said}; the service may have it all the same`, leftTrace: true }
+    : { kind: 'rejected', code, reason: said }
 }
+
+/** Out of time, a conflict, too early, the client gone: nothing in them says that the record was not stored. */
+const tracesLeft: ReadonlySet<number> = new Set([408, 409, 425, 499])
 
 /** So often a record may meet a pause while others get through; then it is itself the cause. */
 const pausesMax = 3

@@ -1,13 +1,13 @@
-import type { Answer, PauseCall, Resource, ServiceRequest, Submission, UncertainPolicy, Worked } from '../record.ts'
+import type { Answer, Resource, ServiceRequest, Submission, UncertainPolicy, Worked } from '../record.ts'
 import { advanceSubmit, neverSent } from './advance.ts'
-import { decideSubmit, type SubmitLimits } from './decide.ts'
+import { decideSubmit, type SubmitLimits, type SubmitReading } from './decide.ts'
 
 export interface SubmitDeps {
   policy: UncertainPolicy
   limits: SubmitLimits
   /** @returns null where it was not to leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  read(answer: Answer, resource: Resource): { submittedId: string | null; pause: PauseCall | null; said: string }
+  read(answer: Answer, resource: Resource): SubmitReading
   firstPollMs(resource: Resource): number
   newKey(): string
 }

@@ -31,6 +31,7 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'completed', transactionId: 'tx' },
   ],
   [{ kind: 'rejected', code: 'E001', reason: 'no' }, {}, { state: 'rejected', errorCode: 'E001', error: 'no' }],
+  [{ kind: 'rejected', code: null, reason: '409', leftTrace: true }, {}, { state: 'rejected', mayHaveArrived: true }],
   [{ kind: 'failed', code: null, reason: 'no' }, {}, { state: 'failed', errorCode: null, error: 'no' }],
   [
     { kind: 'uncertain', code: null, reason: 'lost', breach: null },

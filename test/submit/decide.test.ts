@@ -91,11 +91,21 @@ describe('400 other, any other 4xx', () => {
     ],
     [response(400, { message: 'article E003-17' }), null, 'the service answered 400: article E003-17'],
     [response(404, { code: 'E001', detail: 'no' }), 'E001', 'the service answered 404 E001: no'],
-    [response(408), null, 'the service answered 408: without a body'],
     [response(413), null, 'the service answered 413: without a body'],
     [response(422, { code: 'E001' }), 'E001', 'the service answered 422: {"code":"E001"}'],
   ])('%j: rejected with the service’s words', (answer, code, reason) => {
     expect(decide(answer)).toEqual({ kind: 'rejected', code, reason })
+  })
+
+  test.each([
+    response(408),
+    response(409, 'seen before'),
+    response(425),
+    response(499),
+    response(400, { code: 'E001', transactionId: 'tx-1' }),
+    response(423, { transactionId: 'tx-1' }),
+  ])('%j: rejected, and it may have arrived (a bulk replay sent it twice)', (answer) => {
+    expect(decide(answer)).toMatchObject({ kind: 'rejected', leftTrace: true })
   })
 
   test.each([
