@@ -59,7 +59,8 @@ export interface DispatcherDeps {
   maxInFlight: number
   purse: Purse
   readDemand(most: number): Promise<Demand>
-  claim(request: ClaimRequest): Promise<Claim>
+  /** @param onCommit called as its COMMIT leaves: what fails before is known to be void */
+  claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   /** Whether others still believe that this instance lives: what is claimed must be on the wire before they do not. */
   mayClaim(): boolean
   /** Gives back what a claim took that was not sent. @returns whether it is over with it; else it is asked again */
@@ -223,8 +224,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const id = deps.newId()
     const ageMs = deps.clock.stopwatch()
     const permits = Math.max(0, submissions + polls + rarePolls - deps.purse.available())
-    lost.remember(id)
-    const claim = await deps.claim({ id, submissions, polls, rarePolls, permits, probe })
+    const request = { id, submissions, polls, rarePolls, permits, probe }
+    const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
     deps.purse.add(claim.slots, ageMs)
     // What took too long to be claimed stays lost, and is given back with the next round.
     const isTimely = deps.mayClaim()

@@ -1,12 +1,16 @@
-/** A claim whose answer did not come, or that came too late to be sent: nothing of it was or will be on the wire. */
+import type { Submission } from '../record.ts'
+
+/** A claim whose COMMIT's answer did not come, or came too late to be sent: nothing of it was or will be on the wire. */
 export interface LostClaim {
   id: string
+  submissions: readonly Submission[]
   /** Since when it has been lost, on the clock of this host. */
   sinceMs: number
 }
 
 export interface LostClaims {
-  remember(claimId: string): void
+  /** Its COMMIT is on its way: until the answer comes nobody knows whether it took place. */
+  remember(claimId: string, submissions: readonly Submission[]): void
   /** Its answer came. */
   forget(claimId: string): void
   has(claimId: string): boolean
@@ -28,7 +32,7 @@ export interface LostClaimsDeps {
 export function createLostClaims({ nowMs, unclaim }: LostClaimsDeps): LostClaims {
   const lost = new Map<string, LostClaim>()
   return {
-    remember: (id) => void lost.set(id, { id, sinceMs: nowMs() }),
+    remember: (id, submissions) => void lost.set(id, { id, submissions, sinceMs: nowMs() }),
     forget: (id) => void lost.delete(id),
     has: (id) => lost.has(id),
     async recover() {

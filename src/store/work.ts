@@ -51,8 +51,11 @@ export interface Settled {
 
 /** Claims work and settles it, each in one transaction on the ledger's database. */
 export interface Work {
-  /** @throws Error when the database is away; `unclaim` then gives back what may have been committed */
-  claim(request: ClaimRequest): Promise<Claim>
+  /**
+   * @param onCommit called with what was taken as the COMMIT leaves; whatever fails before has taken nothing
+   * @throws Error when the database is away, or a lock is; after `onCommit` `unclaim` gives back what may have been committed
+   */
+  claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   /** @returns whether it is over with the claim: given back, or void. False while its COMMIT may still come true */
   unclaim(claimId: string): Promise<boolean>
   /** Claims the right to feel the way without any work. @returns slots for `permits`; null where it is another's */
@@ -79,11 +82,12 @@ export function createWork(deps: WorkDeps): Work {
   /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
   const committing = new Map<string, string>()
   return {
-    async claim(request) {
+    async claim(request, onCommit) {
       const claimed = await inTransaction(deps.pool, async (client) => {
         const taken = await claim(deps, client, request)
         const xid = taken.submissions[0]?.xid
         if (xid !== undefined) committing.set(request.id, xid)
+        onCommit(taken.submissions)
         return taken
       })
       committing.delete(request.id)

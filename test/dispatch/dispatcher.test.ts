@@ -53,6 +53,7 @@ function setup(
     wired: 0,
     wiredMost: 0,
     token: { kind: 'token', accessToken: 'token' } as TokenVerdict,
+    statementFails: null as Error | null,
     claimFails: null as Error | null,
     othersAreQuicker: false,
     mayClaim: true,
@@ -101,8 +102,10 @@ function setup(
         proof: ledger.proof,
       }
     },
-    async claim(request) {
+    async claim(request, onCommit) {
       claims.push(request)
+      if (state.statementFails) throw state.statementFails
+      onCommit([])
       if (state.claimFails) throw state.claimFails
       if (state.becomesSilent) state.mayClaim = false
       if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
@@ -510,7 +513,7 @@ describe('a claim whose answer was lost', () => {
     expect(unclaimed).toEqual(['claim 0', 'claim 0'])
     expect(onWire).toHaveLength(1)
     expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(true)
-    expect(dispatcher.lostClaims()).toEqual([{ id: 'claim 0', sinceMs: 0 }])
+    expect(dispatcher.lostClaims()).toEqual([{ id: 'claim 0', submissions: [], sinceMs: 0 }])
     state.knownWhatBecame = true
     await dispatcher.recoverClaims()
     expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(false)
@@ -525,6 +528,16 @@ describe('a claim whose answer was lost', () => {
     expect(claims).toHaveLength(4)
     expect(await dispatcher.runOnce()).toBe(1_000)
   })
+})
+
+test('a claim that failed before its COMMIT is not lost: it took nothing', async () => {
+  const { dispatcher, state, unclaimed } = setup({ ready: 1 })
+  state.statementFails = new Error('canceling statement due to lock timeout')
+  await expect(dispatcher.runOnce()).rejects.toThrow('lock')
+  expect(dispatcher.lostClaims()).toEqual([])
+  state.statementFails = null
+  await dispatcher.runOnce()
+  expect(unclaimed).toEqual([])
 })
 
 describe('an instance that others may soon take for dead', () => {

@@ -47,14 +47,10 @@ test('the counts by state are always those of the table, whatever happens, compa
           case 'claim': {
             const id = randomUUID()
             claims.push(id)
-            const { submissions } = await work.claim({
-              id,
-              submissions: each.most,
-              polls: 0,
-              rarePolls: 0,
-              permits: each.most,
-              probe: false,
-            })
+            const { submissions } = await work.claim(
+              { id, submissions: each.most, polls: 0, rarePolls: 0, permits: each.most, probe: false },
+              () => {},
+            )
             inHand.push(...submissions)
             break
           }

@@ -113,8 +113,13 @@ describe('a claim', () => {
     await ledger.capture([{}])
     const before = await everything()
     const queue = { ...ledger.queue, fetch: () => Promise.reject(new Error('the queue is away')) }
-    await expect(claim(ledger.work({ queue } as object), { submissions: 1, polls: 1 })).rejects.toThrow('away')
+    const commits: unknown[] = []
+    const request = { id: randomUUID(), submissions: 1, polls: 1, rarePolls: 0, permits: 2, probe: false }
+    await expect(ledger.work({ queue } as object).claim(request, (taken) => commits.push(taken))).rejects.toThrow(
+      'away',
+    )
     expect(await everything()).toEqual(before)
+    expect(commits).toEqual([])
   })
 
   test('throws away polls of submissions that no longer wait for them', async () => {
@@ -130,7 +135,7 @@ describe('a claim', () => {
   test('given back whose answer was lost leaves its polls to come back by themselves', async () => {
     await ledger.capture([{}])
     const id = randomUUID()
-    await work.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, probe: false })
+    await work.claim({ id, submissions: 1, polls: 0, rarePolls: 0, permits: 1, probe: false }, () => {})
     await work.unclaim(id)
     expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
   })

@@ -137,14 +137,8 @@ export async function claim(
   wanted: { submissions?: number; polls?: number; rarePolls?: number; probe?: boolean },
 ) {
   const { submissions = 0, polls = 0, rarePolls = 0, probe = false } = wanted
-  return work.claim({
-    id: randomUUID(),
-    submissions,
-    polls,
-    rarePolls,
-    permits: submissions + polls + rarePolls,
-    probe,
-  })
+  const permits = submissions + polls + rarePolls
+  return work.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, probe }, () => {})
 }
 
 export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {

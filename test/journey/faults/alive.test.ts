@@ -78,6 +78,28 @@ test('a job that somebody locks while its poll is in hand holds up that record a
   expect(await rig.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
+test('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async () => {
+  await start()
+  await rig.insert('unlocked-')
+  await rig.becomes('unlocked-', 'completed')
+  const letGo = await lock('lock table outboxd.passage')
+  await rig.insert('behind-')
+  const says = await until(statusSays, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
+  expect(says).toContain('another session holds a lock')
+  // Told with each beat, and long enough for the backoff to be longer than a COMMIT may go unanswered.
+  const { rows } = await until(
+    () =>
+      rig.pool.query<{ kind: string }>(
+        `select kind from outboxd.problem where kind = 'claim_lost' or (subject like 'dispatch of %' and times > 12)`,
+      ),
+    ({ rowCount }) => rowCount !== 0,
+    90_000,
+  )
+  expect(rows).toEqual([{ kind: 'loop_failing' }])
+  await letGo()
+  expect(await rig.becomes('behind-', 'completed')).toMatchObject({ effects: 1 })
+}, 120_000)
+
 test('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async () => {
   const { port } = await start()
   await rig.insert('heard-')
