@@ -29,8 +29,9 @@ COPY mappings mappings
 USER node
 EXPOSE 9464
 STOPSIGNAL SIGTERM
-# Set the stop timeout above REQUEST_TIMEOUT_SECONDS and some time to finish: docker stop --time 90,
-# terminationGracePeriodSeconds: 90.
+# Told to stop, the daemon waits until all that is in hand is known and written: seconds, while the database answers. When it
+# does not, the stop timeout is the bound (the daemon gives up after ten minutes), and what is killed before that leaves its
+# records uncertain: docker stop --time 660, terminationGracePeriodSeconds: 660.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HTTP_PORT || 9464) + '/livez', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 # Not npm: it swallows the signals that a clean end depends on.

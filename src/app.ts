@@ -6,6 +6,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
 import { createHeartbeat } from './heartbeat.ts'
+import { settleAll } from './leaving.ts'
 import { historyMin, type Loops, startLoops } from './loops.ts'
 import { type Mappings, usedResource } from './map/loadMappings.ts'
 import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
@@ -13,7 +14,7 @@ import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { showError } from './observe/redact.ts'
 import { createWitness } from './observe/witness.ts'
-import { createSending, type Sending } from './sending.ts'
+import { createSending } from './sending.ts'
 import { createServiceClient } from './service/client.ts'
 import { outcomeOf } from './service/outcome.ts'
 import { isPassing } from './store/database.ts'
@@ -35,8 +36,12 @@ export interface AppDeps {
 
 export interface App {
   readonly http: HttpServer
-  /** Stops claiming, lets what is on the wire end and be written, and closes everything in reverse. */
-  stop(): Promise<void>
+  /**
+   * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
+   *
+   * @returns whether all became known and written; false where that was given up
+   */
+  stop(): Promise<boolean>
 }
 
 /**
@@ -80,7 +85,11 @@ export async function startApp(deps: AppDeps): Promise<App> {
   await tellHistory(deps, store)
 
   const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending, heartbeat })
-  opened.defer(() => endWork(deps, sending, loops))
+  let isSettled = true
+  opened.defer(async () => {
+    isSettled = await settleAll({ ...sending, log, stopTaking: loops.stopTaking })
+    await loops.stop()
+  })
   const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
   store.listen(loops.capture.wake)
@@ -93,6 +102,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
       log.info('stopping')
       await running.disposeAsync()
       log.info('stopped')
+      return isSettled
     },
   }
 }
@@ -125,40 +135,6 @@ function startingHealth() {
       loops = running
     },
   }
-}
-
-/** Stops claiming, lets what is on the wire end and be written, and ends the loops. */
-async function endWork({ config, log }: AppDeps, sending: Sending, loops: Loops): Promise<void> {
-  await loops.stopTaking()
-  const outOfTime = later(config.service.requestTimeoutMs + drainMs)
-  const written = await Promise.race([sending.drained().then(() => true), outOfTime])
-  if (!written)
-    log.error('outcomes could not be written in time: the next instance takes over', { count: sending.inFlight() })
-  if (!(await Promise.race([claimsRecovered(sending, outOfTime), outOfTime])))
-    log.error('what became of claims could not be found out in time: the next instance takes over', {
-      count: sending.lostClaims().length,
-    })
-  await loops.stop()
-}
-
-/** Looks for the claims that were lost until nothing is known of none. */
-async function claimsRecovered(sending: Sending, outOfTime: Promise<false>): Promise<boolean> {
-  let late = false
-  void outOfTime.then(() => {
-    late = true
-  })
-  while (sending.lostClaims().length > 0 && !late) {
-    await sending.recoverClaims().catch(() => {}) // it is tried again, or somebody is told that it was not
-    if (sending.lostClaims().length > 0) await setTimeout(tryAgainMs)
-  }
-  return !late
-}
-
-/** What is on the wire has its own deadline; this is for writing it. */
-const drainMs = 10_000
-
-function later(ms: number): Promise<false> {
-  return setTimeout(ms, false, { ref: false })
 }
 
 const patienceMs = 30_000

@@ -9,13 +9,17 @@ import { createMetrics } from '../observe/metrics.ts'
 import { version } from '../version.ts'
 import type { CommandContext } from './context.ts'
 
+/** Some record's outcome could not be found out or written. */
+const leftInDoubt = 1
+
 export function describeRun(command: Command): Command {
   return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
     'after',
     `
 Logs JSON lines on stdout; serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
 SIGHUP reads the mapping files again; where they are broken, those read before stay in force.
-SIGTERM stops taking on work, lets requests in flight end and be written, and leaves with 0; a second one leaves at once.
+SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
+a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
 Any number of instances may run on the same databases.`,
   )
 }
@@ -45,8 +49,7 @@ export async function run(context: CommandContext): Promise<number> {
   })
   if (app === null) return 0
   await aborted(context.signal)
-  await app.stop()
-  return 0
+  return (await app.stop()) ? 0 : leftInDoubt
 }
 
 /** @returns null where it was told to leave before it had begun */

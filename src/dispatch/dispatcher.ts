@@ -107,6 +107,8 @@ export interface Dispatcher {
   /** The polls that are in hand, for their heartbeat. */
   pollsInHand(): PollJob[]
   inFlight(): number
+  /** The records of which it is not known, or not written yet, what became of them. */
+  unsettled(): { submissionId: string; outboxId: string; transactionId: string | null }[]
   /** Whether a submission that is being sent is in this process's hand, on the wire or by a claim that was lost. */
   holds(submission: Pick<Submission, 'id' | 'claimId'>): boolean
   /** The claims of which nobody knows yet whether they took place. */
@@ -141,6 +143,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   const jobs = new Set<PollJob>()
   let balance: Balance = freshBalance(deps.capacity, deps.clock.nowMs())
   const sending = new Set<Submission>()
+  /** What is on the wire or being written, with the id that the service has given by now. */
+  const inHand = new Map<Submission, string | null>()
   const lost = createLostClaims({ nowMs: deps.clock.nowMs, unclaim: deps.unclaim })
   const silent = { requests: 0, records: 0 }
   let lastTrialWasPoll = false
@@ -290,10 +294,12 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const rare = job !== null && submission.polledRarely ? 1 : 0
     if (job) jobs.add(job)
     else sending.add(submission)
+    inHand.set(submission, submission.transactionId)
     rareInHand += rare
     follow(finish(piece), () => {
       if (job) jobs.delete(job)
       else sending.delete(submission)
+      inHand.delete(submission)
       rareInHand -= rare
     })
   }
@@ -313,6 +319,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const worked = await working.finally(permit.done)
     deps.worked(submission, worked)
     const { step, answer } = worked
+    inHand.set(submission, step.change.transactionId ?? submission.transactionId)
     if (answer?.kind === 'response' && answer.status === 401) deps.refused(accessToken)
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
     const isTrial = probe && job !== null && answer !== null
@@ -354,6 +361,10 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     runOnce,
     pollsInHand: () => [...jobs],
     inFlight: () => inFlight.size,
+    unsettled: () =>
+      [...inHand, ...lost.list().flatMap((claim) => claim.submissions.map((each) => [each, null] as const))].map(
+        ([{ id, outboxId }, transactionId]) => ({ submissionId: id, outboxId, transactionId }),
+      ),
     holds: ({ id, claimId }) =>
       (claimId !== null && lost.has(claimId)) ||
       [...sending].some((each) => each.id === id && each.claimId === claimId),

@@ -21,6 +21,8 @@ export interface LogFields {
   /** One word of ours, such as a pause reason or a signal; a sentence is withheld. */
   reason?: string | undefined
   loop?: string | undefined
+  /** Those that it is about, where they are several; the first hundred are written. */
+  records?: readonly Pick<LogFields, 'submissionId' | 'outboxId' | 'transactionId'>[] | undefined
   port?: number | undefined
   version?: string | undefined
   /** Whatever was thrown; reduced to its class, its redacted message and its code. */
@@ -72,6 +74,7 @@ const shapes: Record<keyof LogFields, (value: unknown) => unknown> = {
   count: number,
   reason: word,
   loop: word,
+  records,
   port: number,
   version: word,
   error: showError,
@@ -94,6 +97,12 @@ function identifier(value: unknown): unknown {
   if (typeof value === 'number') return number(value)
   return typeof value === 'string' && /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheld
 }
+
+function records(value: unknown): unknown {
+  return Array.isArray(value) ? value.slice(0, recordsMax).map(allowed) : withheld
+}
+
+const recordsMax = 100
 
 function number(value: unknown): unknown {
   return typeof value === 'number' && Number.isFinite(value) ? value : withheld

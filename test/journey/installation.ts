@@ -69,7 +69,7 @@ export async function install(files: Record<string, string>): Promise<Installati
         metrics: createMetrics({ version: 'test' }),
         version: 'test',
       })
-      onTestFinished(() => app.stop())
+      onTestFinished(async () => void (await app.stop()))
       return () => app.stop()
     },
     async arrivals() {

@@ -3,10 +3,13 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { compileCache } from '../../support/compileCache.ts'
+import { until } from '../../support/until.ts'
 
 /** `outboxd run` as a process of its own, to be killed and stopped. */
 export interface DaemonProcess extends AsyncDisposable {
   signal(name: NodeJS.Signals): void
+  /** Waits until it has said so once more. @returns the log line */
+  says(event: string, limitMs: number): Promise<Record<string, unknown>>
   /** @returns exit code, or the signal that ended it */
   ended(): Promise<number | NodeJS.Signals | null>
 }
@@ -21,6 +24,7 @@ export async function startDaemonProcess(env: Record<string, string>): Promise<D
   })
   const exited = once(child, 'exit').then(([code, signal]) => (code ?? signal) as number | NodeJS.Signals | null)
   const lines: string[] = []
+  const heard = new Map<string, number>()
   await new Promise<void>((resolve, reject) => {
     for (const stream of [child.stdout, child.stderr]) {
       if (!stream) continue
@@ -33,6 +37,16 @@ export async function startDaemonProcess(env: Record<string, string>): Promise<D
   })
   return {
     signal: (name) => void child.kill(name),
+    async says(event, limitMs) {
+      const said = heard.get(event) ?? 0
+      const line = await until(
+        () => Promise.resolve(lines.filter((each) => each.includes(event))[said]),
+        (found) => found !== undefined,
+        limitMs,
+      )
+      heard.set(event, said + 1)
+      return JSON.parse(line ?? '{}') as Record<string, unknown>
+    },
     ended: () => exited,
     async [Symbol.asyncDispose]() {
       child.kill('SIGKILL')

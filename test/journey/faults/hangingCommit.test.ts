@@ -5,6 +5,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/demo/
 import { migrateOutbox, migrateState } from '../../../src/store/migrate.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
+import { startDaemonProcess } from './daemonProcess.ts'
 import { type Rig, setup } from './rig.ts'
 
 /** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
@@ -55,6 +56,38 @@ async function statusSays(): Promise<string> {
   await status(context, {})
   return context.printed()
 }
+
+/** Sessions of daemons whose COMMIT hangs. */
+const hanging = () =>
+  operator.query(`select from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'outboxd'`)
+
+test('SIGTERM while COMMITs hang: it waits until they come true, puts nothing in doubt, and leaves with 0', async () => {
+  await using daemon = await startDaemonProcess({ ...rig.env, MAX_IN_FLIGHT: '4' })
+  const markers = Array.from({ length: 8 }, (_, i) => `leaving-${i}-`)
+  await rig.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'leaving-' })
+  await captured(markers)
+  await operator.query('delete from outboxd.pause')
+  await until(
+    () => Promise.all(markers.map((marker) => rig.fate(marker))),
+    (fates) => fates.some(({ state, posts }) => state === 'sending' && posts.length === 1),
+  )
+  await loseStandby()
+  // An outcome, and a claim for the others.
+  await until(hanging, ({ rowCount }) => (rowCount ?? 0) >= 1)
+  daemon.signal('SIGTERM')
+  const line = await daemon.says('not leaving yet', 60_000)
+  expect(line).toMatchObject({ level: 'warn', count: expect.any(Number), records: expect.any(Array) })
+  // For longer than the answer to a COMMIT is waited for, and than it waited once: 2 s for the request and 10 s more.
+  for (let nth = 0; nth < 2; nth++) await daemon.says('not leaving yet', 60_000)
+  await giveStandbyUp()
+  expect(await daemon.ended()).toBe(0)
+  await rig.start()
+  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed', 'uncertain')))
+  for (const fate of fates) {
+    expect(fate).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(fate.steps).not.toContain('sending uncertain')
+  }
+}, 180_000)
 
 test('a claim whose COMMIT hangs for longer than it is waited for is given back when it comes true', async () => {
   await rig.start()

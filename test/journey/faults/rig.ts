@@ -169,12 +169,12 @@ async function startDaemon(env: Record<string, string>, clock: Clock): Promise<D
     metrics: createMetrics({ version: 'test' }),
     version: 'test',
   })
-  let stopping: Promise<void> | undefined
+  let stopping: Promise<unknown> | undefined
   return {
     port: app.http.port,
-    stop() {
+    async stop() {
       stopping ??= app.stop()
-      return stopping
+      await stopping
     },
   }
 }
