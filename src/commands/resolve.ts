@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
+import type { Holder } from '../store/ledger/transactionIds.ts'
 import type { Dossier } from '../store/operator/readDossier.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
@@ -14,6 +15,7 @@ export interface ResolveOptions {
   notArrived?: boolean
   unchecked?: boolean
   newKey?: boolean
+  takeBack?: boolean
   yes?: boolean
 }
 
@@ -23,18 +25,22 @@ export function describeResolve(command: Command): Command {
     .argument('<id>', referenceHelp)
     .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): it is followed to its end')
     .option('--not-arrived', 'it never arrived: it is sent again, under the same idempotency key')
+    .option('--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again')
     .option('--unchecked', 'with --arrived: do not ask the service first')
     .option('--new-key', 'with --not-arrived: under a new idempotency key')
-    .option('--yes', 'do not ask whether --unchecked is meant')
+    .option('--yes', 'do not ask whether it is meant')
     .addHelpText(
       'after',
       `
-Exactly one of --arrived and --not-arrived, and only when you know: if it did arrive and you say that it did not, it is
+Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
 sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
 
 --arrived refuses an id that the ledger has for another record, and asks the service once (two requests of the budget):
 what it does not know is refused. Also settles failed and rejected records that may have arrived (outboxd list notes
-them), and corrects the id of an accepted one that the service never gave a usable answer for, or that a person gave.
+them), and corrects the id of an accepted one that the service never gave a usable answer for.
+
+An id that a person gave can be corrected whatever has become of the record by it, completed and failed too: with
+--arrived OTHER, or --take-back where the other is not known or belongs to a record whose id is wrong as well.
 
 Examples:
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
@@ -56,12 +62,14 @@ export async function resolve(context: CommandContext, name: string, options: Re
       context.stderr.write(`outboxd: there is no submission ${name}\n`)
       return exit.nothing
     }
-    const whyNot = whyNotSettled(dossier)
+    const whyNot = options.takeBack ? whyNotTakenBack(dossier) : whyNotSettled(dossier)
     if (whyNot !== null) {
       context.stderr.write(`outboxd: ${name} is ${dossier.state}${whyNot}\n`)
       return exit.failed
     }
     const settling: Settling = { context, store, submission, dossier, options }
+    if (!(await isCorrectionMeant(settling))) return exit.unconfirmed
+    if (options.takeBack) return sayTakenBack(settling)
     return transactionId === undefined ? sayNotArrived(settling) : sayArrived(settling, transactionId)
   })
 }
@@ -92,9 +100,10 @@ const noIds: ReadonlySet<string> = new Set([
 ])
 
 function resolveProblems(transactionId: string | undefined, options: ResolveOptions): string[] {
-  const { notArrived, unchecked, newKey } = options
-  if ((transactionId === undefined) === !notArrived)
-    return ['give exactly one of --arrived TRANSACTION_ID and --not-arrived']
+  const { notArrived, unchecked, newKey, takeBack } = options
+  if ([transactionId !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
+    return ['give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back']
+  if (takeBack) return unchecked || newKey ? ['--take-back goes alone'] : []
   if (notArrived) return unchecked ? ['--unchecked belongs to --arrived'] : []
   const problems = newKey ? ['--new-key belongs to --not-arrived'] : []
   return transactionId
@@ -103,6 +112,7 @@ function resolveProblems(transactionId: string | undefined, options: ResolveOpti
 }
 
 function idProblems(id: string): string[] {
+  if (id.startsWith('--')) return [`--arrived needs the transaction id that the service gave; ${id} is an option`]
   if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
     return [`--arrived takes one transaction id, without blanks, of at most ${transactionIdMaxChars} characters`]
   if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))
@@ -112,6 +122,7 @@ function idProblems(id: string): string[] {
 
 /** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
 function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: Dossier): string | null {
+  if (idByPerson && (state === 'completed' || state === 'failed')) return null
   if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')
     return idByPerson || !answered
@@ -120,22 +131,42 @@ function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: Dossier)
   return ', not uncertain: there is nothing to settle'
 }
 
+const whyNotTakenBack = ({ idByPerson }: Dossier) =>
+  idByPerson ? null : ', and no person gave its transaction id: there is nothing to take back'
+
+/** What has ended by a person's word is not undone in passing. */
+async function isCorrectionMeant({ context, submission, dossier, options }: Settling): Promise<boolean> {
+  if (dossier.state !== 'completed' && !(dossier.state === 'failed' && dossier.idByPerson)) return true
+  const name = `outbox:${submission.outboxId}`
+  const question = `${name} is ${dossier.state} as ${dossier.transactionId}, which a person said. Is that wrong?`
+  return isMeant(context, question, options)
+}
+
+async function sayTakenBack({ context, store, submission, dossier }: Settling) {
+  const name = `outbox:${submission.outboxId}`
+  if (!(await store.takeBack(submission))) return sayChanged(context, name)
+  context.stderr.write(
+    `${name} is uncertain again, and ${dossier.transactionId} free for the record that it belongs to.\n`,
+  )
+  return exit.done
+}
+
 async function sayArrived({ context, store, submission, dossier, options }: Settling, transactionId: string) {
   const { stderr } = context
   const transaction = { resource: dossier.resource ?? 'data', transactionId } as const
   const [other] = (await store.readHolders(transaction)).filter(({ submissionId }) => submissionId !== submission.id)
   if (other !== undefined) {
-    stderr.write(`outboxd: ${takenWords(transactionId, other.outboxId)}\n`)
+    stderr.write(`outboxd: ${takenWords(other)}\n`)
     return exit.failed
   }
   if (!options.unchecked) {
     const { kind, words } = await askForTransaction(context, readConfig(context.env), transaction)
     stderr.write(`${kind === 'known' ? `${words}.` : `outboxd: ${words}\nNothing was changed. ${hints[kind]}`}\n`)
     if (kind !== 'known') return exit.failed
-  } else if (!(await isMeant(context, submission, transactionId, options))) return exit.unconfirmed
+  } else if (!(await isMeant(context, uncheckedQuestion(submission, transactionId), options))) return exit.unconfirmed
   const settled = await store.resolveArrived(submission, transaction)
   if (settled.kind === 'taken') {
-    stderr.write(`outboxd: ${takenWords(transactionId, settled.by.outboxId)}\n`)
+    stderr.write(`outboxd: ${takenWords(settled.by)}\n`)
     return exit.failed
   }
   const name = `outbox:${submission.outboxId}`
@@ -148,22 +179,24 @@ async function sayArrived({ context, store, submission, dossier, options }: Sett
   return exit.done
 }
 
-const takenWords = (transactionId: string, outboxId: string) =>
-  `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}. One transaction is one record's; nothing was changed.`
+function takenWords({ transactionId, outboxId, idByPerson }: Holder): string {
+  const name = `outbox:${outboxId}`
+  const told = `${transactionId} is the transaction of ${name}: outboxd show ${name}. One transaction is one record's; nothing was changed.`
+  if (!idByPerson) return told
+  return `${told}\nA person said so. If that is wrong, correct it first: outboxd resolve ${name} --arrived ITS_ID, or --take-back where that is not known.`
+}
+
+const uncheckedQuestion = ({ outboxId }: ListedSubmission, transactionId: string) =>
+  `Follow outbox:${outboxId} as ${transactionId}, without asking the service?`
 
 const hints = {
   denied: 'Look the id up once more; if you are sure, --unchecked believes you.',
   silent: 'Try again when the service answers (outboxd check); if you are sure of the id, --unchecked believes you.',
 }
 
-async function isMeant(
-  context: CommandContext,
-  { outboxId }: ListedSubmission,
-  transactionId: string,
-  { yes }: ResolveOptions,
-): Promise<boolean> {
+async function isMeant(context: CommandContext, question: string, { yes }: ResolveOptions): Promise<boolean> {
   if (yes) return true
-  const answer = await confirm(context, `Follow outbox:${outboxId} as ${transactionId}, without asking the service?`)
+  const answer = await confirm(context, question)
   if (answer === 'no-terminal')
     context.stderr.write('Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n')
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')

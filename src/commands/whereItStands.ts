@@ -19,12 +19,12 @@ export function whereItStands(dossier: Dossier): Standing {
     case 'completed':
       return {
         why: dossier.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
-        next: reported(dossier),
+        next: `${reported(dossier)}${correctable(dossier)}`,
       }
     case 'failed':
       return {
         why: lastWords(dossier, 'the service said no'),
-        next: `${replayOrDiscard(dossier)}${holdsBack(dossier)}`,
+        next: `${replayOrDiscard(dossier)}${holdsBack(dossier)}${correctable(dossier)}`,
       }
     case 'rejected':
       return { why: lastWords(dossier, 'its data is invalid'), next: replayOrDiscard(dossier) }
@@ -147,6 +147,12 @@ function mayHaveArrivedNext(dossier: Dossier): string {
     `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(dossier)}`,
   ].join('\n')
 }
+
+/** What the service said of an id that a person gave may be another's. */
+const correctable = ({ id, idByPerson, transactionId }: Dossier) =>
+  idByPerson
+    ? `\nthat ${transactionId} is its transaction, a person said; if it is not\n  outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
+    : ''
 
 const holdsBack = ({ blocks }: Dossier) => (blocks ? '\nuntil then it holds back the later records of its key' : '')
 

@@ -20,7 +20,7 @@ import { type Dossier, readDossier } from './operator/readDossier.ts'
 import { type ReadOnlyCause, readReadOnly } from './operator/readServer.ts'
 import { recoverRecords } from './operator/recoverRecords.ts'
 import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } from './operator/replaySubmissions.ts'
-import { resolveArrived, resolveNotArrived } from './operator/resolveSubmission.ts'
+import { resolveArrived, resolveNotArrived, takeBack } from './operator/resolveSubmission.ts'
 import { type ListedSubmission, type SubmissionFilter, selectSubmissions } from './operator/selectSubmissions.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
 import { openQueue, type Queue } from './queue.ts'
@@ -60,6 +60,8 @@ export interface OperatorStore extends AsyncDisposable {
   resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
   /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
   resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
+  /** @returns false where its id is no person's word, or it was no longer as it was seen */
+  takeBack(seen: Seen): Promise<boolean>
   /** @returns the ids of those that were discarded */
   discard(seen: readonly (Seen & { state: State })[], reason: string): Promise<string[]>
   pause(detail: string, forMs: number | null): Promise<void>
@@ -182,6 +184,14 @@ export async function openOperatorStore(
           const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, who })
           if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
           return settled
+        }),
+      ),
+    takeBack: (seen) =>
+      withQueue((queue) =>
+        inLine([seen], async (db) => {
+          const taken = await takeBack(db, seen, who)
+          if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
+          return taken !== null
         }),
       ),
     async discard(seen, reason) {

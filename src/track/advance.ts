@@ -29,7 +29,8 @@ export function advanceTrack(
           state: 'failed',
           errorCode: verdict.code,
           error: verdict.reason,
-          mayHaveArrived: submission.inDoubt,
+          // Of an id that a person gave, the service may have said it of another's.
+          mayHaveArrived: submission.inDoubt || submission.idByPerson,
         },
         verdict.reason,
       )

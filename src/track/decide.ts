@@ -100,12 +100,16 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
 /**
  * The transaction failed. Both codes that say "again" get a new idempotency key: the old one belongs to the
  * transaction that failed, and a service that honours it would answer with that one for ever. But a duplicate of our own
- * earlier attempt must not be sent under a new key: it would be there twice.
+ * earlier attempt must not be sent under a new key: it would be there twice. Nor is anything sent again because of a
+ * transaction that a person named: it may be another record's.
  */
-function decideFailed(code: string | null, { history, limits }: TrackCircumstances): TrackVerdict {
+function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
+  const { history, limits } = now
   const reason = `the service processed it: failed ${code === null ? 'without a code' : `with ${code}`}`
   if (code === 'E002' && history.earlierInDoubt)
     return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
+  if (history.idByPerson)
+    return { kind: 'failed', code, reason: `${reason}; that ${now.transactionId} is its transaction, a person said` }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
   if (history.resubmissions >= resubmissionsMax)
     return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }

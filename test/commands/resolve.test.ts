@@ -275,6 +275,8 @@ test.each<ResolveOptions>([
   { arrived: ' ' },
   { arrived: 'tx 1' },
   { arrived: 'tx', newKey: true },
+  { arrived: '--not-arrived' },
+  { takeBack: true, notArrived: true },
   { notArrived: true, unchecked: true },
 ])('exactly one answer that makes sense: %j leaves with 2', async (options) => {
   const id = await scene.end(uncertain)

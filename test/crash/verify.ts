@@ -92,6 +92,9 @@ const ways: Record<string, readonly string[]> = {
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
   uncertain: ['discarded', 'accepted'],
+  // An id that a person gave, corrected.
+  completed: ['accepted', 'uncertain', 'queued'],
+  failed: ['accepted', 'uncertain'],
 }
 
 /** The event log is one path through the state machine: whoever wrote under an old fence would have left a gap in it. */

@@ -47,6 +47,12 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
   ],
   [
+    'failed, under an id that a person gave: it may be another’s',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    { ...accepted, idByPerson: true },
+    { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
+  ],
+  [
     'unknown for ten minutes: it may have arrived, and the service has not ended it',
     { kind: 'lost', idByPerson: false, reason: '404' },
     { ...accepted, unknownForMs: 600_000 },

@@ -64,6 +64,13 @@ describe('failed', () => {
     expect(decide(failed('E003'), { history: { earlierInDoubt: true } }).kind).toBe('resubmit')
   })
 
+  test.each([
+    'E002',
+    'E003',
+  ])('with %s, where a person gave the id: nothing is sent again for another’s sake', (code) => {
+    expect(decide(failed(code), { history: { idByPerson: true } })).toMatchObject({ kind: 'failed', code })
+  })
+
   test.each(['E001', 'E042', undefined])('with %s: failed with the code', (code) => {
     expect(decide(failed(code))).toMatchObject({ kind: 'failed', code: code ?? null })
   })

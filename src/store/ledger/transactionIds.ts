@@ -11,6 +11,8 @@ export interface TransactionRef {
 export interface Holder extends TransactionRef {
   submissionId: string
   outboxId: string
+  /** That it has this id is a person's word, not the service's. */
+  idByPerson: boolean
 }
 
 /**
@@ -30,7 +32,8 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
 /** The submissions that have one of these ids. A transaction and an order may be called the same: they are not compared. */
 export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
   const { rows } = await db.query<Holder>(
-    `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId"
+    `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
+       s.id_by_person as "idByPerson"
      from unnest($1::text[], $2::text[]) wanted(resource, id)
      join outboxd.submission s on s.transaction_id = wanted.id and s.resource = wanted.resource order by s.seq`,
     [ids.map(({ resource }) => resource), ids.map(({ transactionId }) => transactionId)],

@@ -80,7 +80,7 @@ export async function writeReplays(
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
          idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
-         in_doubt = f.may_have_arrived, may_have_arrived = false, id_by_person = false, polled_rarely = false,
+         in_doubt = f.may_have_arrived or f.id_by_person, may_have_arrived = false, id_by_person = false, polled_rarely = false,
          server_errors = 0, renewed_keys = 0, resubmissions = 0,
          repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
          unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,
@@ -104,7 +104,7 @@ export async function writeReplays(
 
 /**
  * Of a submission that is sent again by an operator: whether the service may have its record under its idempotency key,
- * and has not processed it to its end.
+ * and has not processed it to its end. What it processed under an id that a person gave may be another's.
  */
 export const keepsKey = (table: string): string =>
-  `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted')) and ${table}.done_ms is null)`
+  `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`
