@@ -132,6 +132,11 @@ export function isReadOnly(error: unknown): boolean {
   return error instanceof Error && (error as { code?: unknown }).code === '25006'
 }
 
+/** Whether it is a word of the server that leaves the session alive: whatever its code, a row's trigger may have raised it. */
+export function leavesSession(error: unknown): boolean {
+  return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
+}
+
 /** Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only. */
 function endsSession(error: unknown): boolean {
   const code = (error as { code?: unknown }).code
@@ -171,6 +176,8 @@ export function blameFor(error: unknown, isMark: boolean): Blame {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
   // 57014 a statement's time was up, 53200 and 53400 memory and limits of one statement, 58030 a block cannot be read
   if (typeof code === 'string' && /^(40|55P03|57014|53200|53400|58030)/.test(code)) return 'moment'
+  // In the transaction that has locked the rows nothing else can say that it may not write. 53100 the disk is full
+  if (isMark && leavesSession(error) && code !== '53100') return 'row'
   // 25 a read-only server, 28 and 3D and 3F no login, no database, no schema, 42 no right, no such column
   if (isPassing(error) || (typeof code === 'string' && /^(25|28|3D|3F)/.test(code))) return 'database'
   if (!isMark && typeof code === 'string' && code.startsWith('42')) return 'database'

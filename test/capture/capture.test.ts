@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../src/capture/capture.ts'
 import { blameFor } from '../../src/store/database.ts'
 import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
@@ -112,6 +112,22 @@ test('where the ledger cannot be written the rows stay as new as they were', asy
   expect(await statuses()).toEqual({ new: 2 })
   await captureOnce()
   expect(await statuses()).toEqual({ queued: 2 })
+})
+
+test.each([
+  '40001',
+  '25006',
+  '57P01',
+])('a trigger that refuses the mark of one row with %s holds up no other', async (code) => {
+  await insert(4)
+  const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
+  await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
+    begin if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
+    create or replace trigger meddle before update on outbox for each row execute function meddle()`)
+  onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
+  await captureAll()
+  expect(await statuses()).toEqual({ new: 1, queued: 3 })
+  expect(await ledger.countStates()).toEqual({ queued: 4 })
 })
 
 test('only one instance captures at a time', async () => {

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import type { RowStatus, Telling, ToldRow } from '../../record.ts'
-import { begin, type Database, isPassing } from '../database.ts'
+import { begin, type Database, isPassing, leavesSession } from '../database.ts'
 import type { WriteStatements } from './writeBack.ts'
 
 export interface TellDeps {
@@ -20,23 +20,36 @@ export interface TellDeps {
 export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => Promise<R[]>): Promise<Telling<R>> {
   const attempt = await tryToTell(deps, read)
   if (attempt.kind !== 'failed') return attempt
-  const { error, statuses } = attempt
+  if (!leavesSession(attempt.error)) throw attempt.error
   // What fails without any row is no row's fault.
   const empty = await tryToTell(deps, async () => [])
   if (empty.kind === 'failed') throw empty.error
-  const code = String((error as { code?: unknown }).code)
-  const isLock = waitedForLock.has(code)
-  if (isPassing(error) && !isLock) throw error
-  return { kind: 'refused', statuses, code, words: error.message.slice(0, wordsMaxChars), isLock }
+  if (!isPassing(attempt.error) || isLock(attempt.error)) return refusal(attempt)
+  // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
+  const again = await tryToTell(deps, read)
+  if (again.kind !== 'failed') return again
+  if (!leavesSession(again.error)) throw again.error
+  return refusal(again)
 }
+
+function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
+  const words = error.message.slice(0, wordsMaxChars)
+  return { kind: 'refused', statuses, code: String(codeOf(error)), words, isLock: isLock(error) }
+}
+
+const codeOf = (error: Error) => (error as { code?: unknown }).code
+const isLock = (error: Error) => waitedForLock.has(String(codeOf(error)))
 
 /** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
 const waitedForLock: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
 const wordsMaxChars = 200
 
-type Attempt<R extends RowStatus> =
-  | Exclude<Telling<R>, { kind: 'refused' }>
-  | { kind: 'failed'; statuses: R[]; error: Error }
+interface Failed<R extends RowStatus> {
+  kind: 'failed'
+  statuses: R[]
+  error: Error
+}
+type Attempt<R extends RowStatus> = Exclude<Telling<R>, { kind: 'refused' }> | Failed<R>
 
 async function tryToTell<R extends RowStatus>(
   { pool, table, writing }: TellDeps,

@@ -68,6 +68,18 @@ test('a trigger that refuses one row lets nothing be written, and says so with i
   expect(await statusOf(given, '1')).toBe('queued')
 })
 
+test.each([
+  '40001',
+  '25006',
+  '53200',
+  '57P01',
+])('a trigger that refuses one row with %s, as a database does that is away, refuses this row', async (code) => {
+  const given = await withRows(2)
+  await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
+  expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, isLock: false })
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'told' })
+})
+
 test('a constraint that is checked at the commit refuses, too', async () => {
   const given = await withRows(1)
   await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
