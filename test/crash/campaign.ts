@@ -1,9 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { type Arena, openArena } from './arena.ts'
 import { createDice } from './dice.ts'
+import { installErpFaults } from './erpFaults.ts'
 import { type Evidence, gatherEvidence } from './evidence.ts'
 import { launchFleet } from './fleet.ts'
 import { type Havoc, makeHavoc, operate, type Pace } from './havoc.ts'
+import { ledgerFaults } from './ledgerFaults.ts'
 import { copyProgram } from './programCopy.ts'
 import { type SabotageName, sabotages } from './sabotage.ts'
 import { serviceFaults } from './serviceFaults.ts'
@@ -49,7 +51,12 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   try {
     const dice = (name: string) => createDice(seed, name)
     const faults = serviceFaults(arena.sandboxUrl, dice('service'), idempotency)
-    const havoc = await makeHavoc({ arena, fleet, faults, dice }, { kills, pace, say, signal: options.signal })
+    const erp = await installErpFaults(arena.outbox, arena.config.databaseUrl)
+    const ledger = ledgerFaults(arena.ledger)
+    const havoc = await makeHavoc(
+      { arena, fleet, faults, erp, ledger, dice },
+      { kills, pace, say, signal: options.signal },
+    )
     say(`havoc is over after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
     const left = await drain(arena, havoc, options.signal)
     const codes = await fleet.terminate()
@@ -74,7 +81,7 @@ async function drain(arena: Arena, havoc: Havoc, signal: AbortSignal): Promise<s
   const ownDeadline = performance.now() + drainMostMs
   for (;;) {
     signal.throwIfAborted()
-    await operate(arena, havoc)
+    await operate(arena, havoc, { resume: true })
     const { rows: unread } = await arena.outbox.query(`select count(*)::int as n from outbox where status = 'new'`)
     const { rows: unfinished } = await arena.ledger.query(
       `select count(*)::int as n from outboxd.submission

@@ -1,7 +1,9 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Arena } from './arena.ts'
 import type { Dice } from './dice.ts'
+import type { ErpFaults } from './erpFaults.ts'
 import type { Fleet } from './fleet.ts'
+import type { LedgerFaults } from './ledgerFaults.ts'
 import { settleBlocking } from './operator.ts'
 import { insertRecords, recordMaker, type Written } from './records.ts'
 import type { ServiceFaults } from './serviceFaults.ts'
@@ -12,6 +14,11 @@ export interface Pace {
   stopMs: number
   restartMs: number
   insertMs: number
+  /** The ERP refuses, ignores or locks rows. */
+  erpMs: number
+  /** A COMMIT hangs. */
+  hangMs: number
+  clockMs: number
 }
 
 export interface Havoc {
@@ -20,6 +27,9 @@ export interface Havoc {
   restarts: number
   terminated: number
   faults: number
+  erpFaults: number
+  hangs: number
+  clockSteps: number
   discarded: number
   resolved: number
   /** Everything that was handed to the database; what is not in the outbox was never committed. */
@@ -31,12 +41,24 @@ const stopForMs = [16_000, 22_000] as const
 /** The one that is mostly spared, so that somebody lives long enough to take over from the dead. */
 const anchor = 0
 const anchorKilledShare = 0.02
+/** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
+const atWorkMin = 2
+const lastKilledShare = 0.3
 
 const backlogMost = 300
 
+export interface Adversaries {
+  arena: Arena
+  fleet: Fleet
+  faults: ServiceFaults
+  erp: ErpFaults
+  ledger: LedgerFaults
+  dice: (name: string) => Dice
+}
+
 /** Makes havoc until so many daemons were killed, records flowing all the while. Leaves no fault behind. */
 export async function makeHavoc(
-  { arena, fleet, faults, dice }: { arena: Arena; fleet: Fleet; faults: ServiceFaults; dice: (name: string) => Dice },
+  { arena, fleet, faults, erp, ledger, dice }: Adversaries,
   { kills, pace, say, signal }: { kills: number; pace: Pace; say(text: string): void; signal: AbortSignal },
 ): Promise<Havoc> {
   const done: Havoc = {
@@ -45,6 +67,9 @@ export async function makeHavoc(
     restarts: 0,
     terminated: 0,
     faults: 0,
+    erpFaults: 0,
+    hangs: 0,
+    clockSteps: 0,
     discarded: 0,
     resolved: 0,
     written: new Map(),
@@ -69,6 +94,7 @@ export async function makeHavoc(
       const victims = fleet.berths.filter(
         (berth) => berth.atWork() && (berth.number !== anchor || chance.chance(anchorKilledShare)),
       )
+      if (victims.length < atWorkMin && !chance.chance(lastKilledShare)) return
       if (victims.length === 0) return
       chance.pick(victims).kill()
       done.kills += 1
@@ -96,6 +122,18 @@ export async function makeHavoc(
     plague('faults', 1_500, async () => {
       done.faults += await faults.stir()
     }),
+    plague('erp', pace.erpMs, async (chance) => {
+      await erp.strike(chance)
+      done.erpFaults += 1
+    }),
+    plague('hang', pace.hangMs, async (chance) => {
+      await ledger.hangCommits(chance)
+      done.hangs += 1
+    }),
+    plague('clock', pace.clockMs, async (chance) => {
+      await ledger.setClockBack(chance)
+      done.clockSteps += 1
+    }),
     plague('insert', pace.insertMs, async (chance) => {
       if ((await backlog(arena)) > backlogMost) return
       const rows = Array.from({ length: chance.whole(1, 4) }, make)
@@ -103,10 +141,12 @@ export async function makeHavoc(
       await insertRecords(arena.outbox, rows).catch(() => {})
     }),
     plague('operator', 2_000, async () => {
-      await operate(arena, done)
+      await operate(arena, done, { resume: false })
     }),
   ])
   await faults.clear()
+  await ledger.clear()
+  await patiently(() => erp.clear())
   await Promise.all(stopped)
   return done
 }
@@ -122,8 +162,12 @@ async function backlog({ outbox }: Arena): Promise<number> {
 }
 
 /** Lets an operator settle what blocks others. */
-export async function operate(arena: Arena, done: Pick<Havoc, 'discarded' | 'resolved'>): Promise<void> {
-  const { discarded, resolved } = await patiently(() => settleBlocking(arena))
+export async function operate(
+  arena: Arena,
+  done: Pick<Havoc, 'discarded' | 'resolved'>,
+  { resume }: { resume: boolean },
+): Promise<void> {
+  const { discarded, resolved } = await patiently(() => settleBlocking(arena, resume))
   done.discarded += discarded
   done.resolved += resolved
 }

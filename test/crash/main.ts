@@ -38,7 +38,15 @@ if (values.help || wrong) {
     seed,
     daemons,
     sabotage,
-    pace: { killMs: many ? 1_500 : 450, stopMs: many ? 1_500 : 12_000, restartMs: 12_000, insertMs: 200 },
+    pace: {
+      killMs: many ? 1_500 : 450,
+      stopMs: many ? 1_500 : 12_000,
+      restartMs: 12_000,
+      insertMs: 200,
+      erpMs: 3_000,
+      hangMs: 20_000,
+      clockMs: 15_000,
+    },
     say: (text) => process.stderr.write(`${text}\n`),
   })
   process.stdout.write(printResult(result))

@@ -24,9 +24,12 @@ const resolvedMost = 2
 /**
  * Settles uncertain records that hold back others of their key, by what `outboxd resolve` and `outboxd discard` do: some
  * that the service has are said to have arrived, the others are given up.
+ *
+ * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
  */
-export async function settleBlocking(arena: Arena): Promise<Settled> {
+export async function settleBlocking(arena: Arena, resume: boolean): Promise<Settled> {
   await using store = await openOperatorStore(arena.config, 'operator', () => 'outbox')
+  if (resume) await store.shortenPauses()
   const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []

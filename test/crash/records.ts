@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { Dice } from './dice.ts'
 
 /** What a record is made to come to, when nothing is in doubt about it. */
-export type Fate = 'completed' | 'unmappable' | 'unknown-customer' | 'fails-e001' | 'fails-e003'
+export type Fate = 'completed' | 'unmappable' | 'unreadable' | 'unknown-customer' | 'fails-e001' | 'fails-e003'
 
 /** A record as the ERP wrote it, and what must become of it. */
 export interface Written {
@@ -20,8 +20,9 @@ interface Row extends Written {
 }
 
 const fates: readonly [Fate, number][] = [
-  ['completed', 0.86],
-  ['unmappable', 0.05],
+  ['completed', 0.85],
+  ['unmappable', 0.04],
+  ['unreadable', 0.02],
   ['unknown-customer', 0.03],
   ['fails-e001', 0.04],
   ['fails-e003', 0.02],
@@ -40,6 +41,7 @@ export function recordMaker(dice: Dice): () => Row {
 
 function data(dice: Dice, marker: string, key: string | null): Row {
   const fate = drawFate(dice)
+  if (fate === 'unreadable') return unreadable(dice, marker, key)
   const cents = dice.whole(1, 999_999_999)
   const digits = String(cents).padStart(3, '0')
   const amount = `${digits.slice(0, -2)}.${digits.slice(-2)}`
@@ -49,6 +51,16 @@ function data(dice: Dice, marker: string, key: string | null): Row {
   const payload = `{"customerId":"${customer}","orderDate":"2026-11-21T10:00:00+01:00","amount":${asWritten},"field2":"${prefix}${marker}"}`
   // 12.3400 has more digits than cents, but no more than cents' worth of money: it must arrive as 12.34.
   return { marker, fate, amount, type: 'data', key, payload }
+}
+
+/** What no ledger can take as it is: it must be rejected, and keep nobody else waiting. */
+function unreadable(dice: Dice, marker: string, key: string | null): Row {
+  const incompressible = Array.from({ length: 700 }, () => dice.float().toString(36).slice(2)).join('')
+  const payload = (more: string) => `{"field2":"${marker}"${more}}`
+  const shared = { marker, fate: 'unreadable' as const, amount: null, type: 'data' }
+  return dice.chance(0.5)
+    ? { ...shared, key: incompressible, payload: payload('') }
+    : { ...shared, key, payload: payload(`,"note":"${'x'.repeat(1_100_000)}"`) }
 }
 
 function order(dice: Dice, marker: string, key: string | null): Row {

@@ -154,8 +154,8 @@ function effects({ arrivals }: Case, submission: LedgerRow): string[] {
 function fate({ written, arrivals }: Case, submission: LedgerRow): string[] {
   const { state, errorCode, error } = submission
   const became = `it became ${state} ${errorCode ?? ''} (${error ?? ''})`
-  if (written.fate === 'unmappable')
-    return state === 'rejected' && arrivals.length === 0 ? [] : [`it cannot be mapped, but ${became}`]
+  if (written.fate === 'unmappable' || written.fate === 'unreadable')
+    return state === 'rejected' && arrivals.length === 0 ? [] : [`it cannot be mapped or read, but ${became}`]
   if (state === 'uncertain' || state === 'discarded') return []
   const servedBadly = arrivals.filter(({ status }) => status === 500).length >= 4
   if (servedBadly && state === 'failed') return []

@@ -1,0 +1,63 @@
+import { setTimeout as after } from 'node:timers/promises'
+import pg from 'pg'
+import type { Dice } from './dice.ts'
+
+/** What an ERP does to its own outbox table while others write to it. */
+export interface ErpFaults {
+  /** For a while: refuses or ignores what is written to some rows, or locks some of them. @returns when that is over */
+  strike(dice: Dice): Promise<void>
+  /** Refuses and ignores nothing any more. */
+  clear(): Promise<void>
+}
+
+const forMs = [500, 4_000] as const
+const lockedMost = 40
+
+/**
+ * Installs a trigger that refuses writes to a seventh of the rows while `erp_mood` says so, and ignores those to another:
+ * what a validation, an archive or a mistake of the ERP's does.
+ */
+export async function installErpFaults(outbox: pg.Pool, url: string): Promise<ErpFaults> {
+  await outbox.query(`
+    create table erp_mood (mood text not null);
+    create function erp_interferes() returns trigger language plpgsql as $$
+    begin
+      if old.id % 7 = 3 and exists (select from erp_mood where mood = 'refuses') then
+        raise exception 'the ERP refuses this row' using errcode = 'P0001';
+      elsif old.id % 7 = 4 and exists (select from erp_mood where mood = 'ignores') then
+        return null;
+      end if;
+      return new;
+    end $$;
+    create trigger erp_interferes before update on outbox for each row execute function erp_interferes()`)
+
+  return {
+    async strike(dice) {
+      const ms = dice.whole(...forMs)
+      const what = dice.pick(['refuses', 'ignores', 'lock'] as const)
+      if (what === 'lock') return lockSome(url, ms)
+      await outbox.query('insert into erp_mood values ($1)', [what]).catch(() => {})
+      await after(ms)
+      await outbox.query('delete from erp_mood where mood = $1', [what]).catch(() => {})
+    },
+    async clear() {
+      await outbox.query('delete from erp_mood')
+    },
+  }
+}
+
+/** An open form: a session holds the newest rows, and goes away with its connection. */
+async function lockSome(url: string, ms: number): Promise<void> {
+  const client = new pg.Client(url)
+  client.on('error', () => {}) // the server is restarted now and then
+  try {
+    await client.connect()
+    await client.query('begin')
+    await client.query('select from outbox order by id desc limit $1 for update', [lockedMost])
+    await after(ms)
+  } catch {
+    // The database is away, or a daemon was quicker: nothing is locked then.
+  } finally {
+    await client.end().catch(() => {})
+  }
+}
