@@ -253,6 +253,14 @@ export interface MetPause {
   othersRecovered: boolean
 }
 
+/** What the polls of one transaction have met. */
+export interface RefusedPolls {
+  /** How often in a row they called for a pause, others having got through in between. */
+  times: number
+  /** Whether another record has got through since the last. */
+  othersThrough: boolean
+}
+
 /** A record that the service itself has answered, with an id or a refusal of its own. */
 export interface Passage {
   resource: Resource
@@ -321,6 +329,7 @@ export interface TrackHistory {
   earlierInDoubt: boolean
   /** Whether the id that is asked for is an operator's word, not the service's. */
   idByPerson: boolean
+  refusedPolls: RefusedPolls
 }
 
 /** What an answer to a GET means for its transaction. */
@@ -333,12 +342,19 @@ export type TrackVerdict =
   | { kind: 'uncertain'; code: string; reason: string }
   /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
   | { kind: 'pending' }
-  /** The question itself went wrong: ask again after a while. */
-  | { kind: 'ask-again'; afterMs: number; unknown: boolean; reason: string; breach: Breach | null }
+  /** The question itself went wrong: ask again after a while. `refusedPolls`: as of now, where it is this transaction alone. */
+  | {
+      kind: 'ask-again'
+      afterMs: number
+      unknown: boolean
+      reason: string
+      breach: Breach | null
+      refusedPolls?: number
+    }
   /** The transaction failed in a way that calls for submitting the record again. */
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
   | { kind: 'new-token'; reason: string }
-  | { kind: 'pause'; pause: PauseCall }
+  | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
 /** A submission as it was read from the ledger, for the stage that works on it. */
 export interface Submission {
@@ -374,6 +390,7 @@ export interface Submission {
   ageMs: number
   polls: number
   fruitless: number
+  refusedPolls: RefusedPolls
   /** Its poll is one of those that get a small share of the slots: it is long past its time. */
   polledRarely: boolean
   unknownForMs: number | null
@@ -427,6 +444,8 @@ export interface Change {
   probing?: boolean
   polls?: number
   fruitless?: number
+  /** How often in a row its polls were refused while others got through, where the last was. */
+  refusedPolls?: number
   /** The service answered 404: since when is kept until an answer says otherwise. */
   unknown?: boolean
   notDoneMs?: number | null

@@ -82,11 +82,15 @@ function probing({ pollMs, nowMs }: Dossier): Standing {
 }
 
 function accepted(dossier: Dossier): Standing {
-  const { transactionId, acceptedMs, nowMs, polls, fruitless, unknownSinceMs, pollMs, pauses, events } = dossier
+  const { transactionId, acceptedMs, nowMs, polls, fruitless, refusedPolls, unknownSinceMs, pollMs, pauses, events } =
+    dossier
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
   const doubts = [
     unknownSinceMs === null ? null : `it says since ${showTime(unknownSinceMs)} that it does not know it`,
     fruitless > 0 ? `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer` : null,
+    refusedPolls > 1
+      ? `${refusedPolls} polls were refused while others got through, so it is asked for alone, ever more rarely`
+      : null,
     fruitless > 0 ? events.at(-1)?.cause : null,
   ].filter((doubt) => doubt != null)
   const why = `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`

@@ -322,15 +322,16 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     inHand.set(submission, step.change.transactionId ?? submission.transactionId)
     if (answer?.kind === 'response' && answer.status === 401) deps.refused(accessToken)
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
-    const isTrial = probe && job !== null && answer !== null
-    const trial = isTrial && step.pause === null ? trialResult(answer, accessToken) : tellsNothing
-    const pause = step.pause ?? trial.pause ?? (answer === null ? null : hearSilence(answer, job === null, probe))
+    const isTrial = probe && job !== null
+    const wayIsClear = isTrial && answer !== null && step.pause === null && trialResult(answer, accessToken).clears
+    // A poll that feels the way may be refused for its transaction's sake: the question that comes next speaks for all.
+    const pause = isTrial ? null : (step.pause ?? (answer === null ? null : hearSilence(answer, job === null, probe)))
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
       passages: job === null ? passageOf(submission, worked, fingerprint) : [],
       refusals: job === null ? refusalOf(submission, worked, fingerprint) : [],
-      wayIsClear: trial.clears,
+      wayIsClear,
       probeOver: probe,
       remaining: remainingIn(answer),
     })

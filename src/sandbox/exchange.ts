@@ -79,7 +79,7 @@ export async function serve(
   const exchange = { ...request, hold: async (name: string) => void held.push(await parts.turns.take(name)) }
   try {
     const admission = await gate(parts, exchange)
-    const fault = admission.refusal ? undefined : parts.faults.choose(exchange.endpoint, exchange.body)
+    const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const delivery = spoil(outcome.answer, fault?.spec, admission.headers)
     const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null, ledgerBody)

@@ -13,6 +13,11 @@ const common = {
   times: z.int().min(1).optional().describe('for so many requests; without it, until it is removed'),
   share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
+  pathContains: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('only requests whose path contains this text, as a transaction’s id'),
   delayMs: z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long'),
 }
 const when = (fallback: 'before' | 'after') =>
@@ -122,9 +127,9 @@ export class Faults {
   }
 
   /** The first fault that takes this request, which uses up one of its times. */
-  choose(endpoint: string, body: string): Fault | undefined {
+  choose(request: FaultRequest): Fault | undefined {
     for (const fault of this.#faults) {
-      if (!concerns(fault, endpoint, body) || !this.#drawn(fault)) continue
+      if (!concerns(fault, request) || !this.#drawn(fault)) continue
       fault.hits += 1
       if (fault.left !== undefined) fault.left -= 1
       return fault
@@ -143,10 +148,13 @@ function armed(id: number, spec: FaultSpec, hits: number): Fault {
   return { id, spec, hits, left: spec.times === undefined ? undefined : Math.max(0, spec.times - hits) }
 }
 
-function concerns({ spec, left }: Fault, endpoint: string, body: string): boolean {
+type FaultRequest = Record<'endpoint' | 'body' | 'path', string>
+
+function concerns({ spec, left }: Fault, { endpoint, body, path }: FaultRequest): boolean {
   if (left === 0 || endpoint === 'other') return false
   if (spec.endpoint === undefined && endpoint === 'token') return false
   if (spec.endpoint !== undefined && ![spec.endpoint].flat().includes(endpoint as (typeof endpoints)[number]))
     return false
+  if (spec.pathContains !== undefined && !path.includes(spec.pathContains)) return false
   return spec.bodyContains === undefined || body.includes(spec.bodyContains)
 }

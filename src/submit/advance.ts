@@ -16,7 +16,7 @@ export function advanceSubmit(
 ): Step {
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   const answered = { repeatedAfter401: false }
-  const neverPolled = { polls: 0, fruitless: 0, notDoneMs: null }
+  const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
   switch (verdict.kind) {
     case 'accepted': {
       const accepted = { ...answered, transactionId: verdict.transactionId, errorCode: null, error: null }

@@ -17,7 +17,8 @@ export function advanceTrack(
 ): Step {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
   const stay: Pick<Change, 'state' | 'probing'> = { state: submission.state, probing: submission.probing }
-  const done = { ...polled, doneMs: Math.round(now.answeredMs) }
+  const answered = { ...polled, refusedPolls: 0 }
+  const done = { ...answered, doneMs: Math.round(now.answeredMs) }
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   switch (verdict.kind) {
     case 'completed':
@@ -47,7 +48,7 @@ export function advanceTrack(
       return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
     case 'pending':
       return step(
-        { ...polled, state: 'accepted', pollInMs: now.nextPollMs, notDoneMs: Math.round(now.askedMs) },
+        { ...answered, state: 'accepted', pollInMs: now.nextPollMs, notDoneMs: Math.round(now.askedMs) },
         submission.probing ? 'the service knows it: it had arrived' : 'pending',
       )
     case 'ask-again':
@@ -57,6 +58,7 @@ export function advanceTrack(
         {
           ...polled,
           ...stay,
+          ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
           pollInMs: verdict.afterMs,
           unknown: verdict.unknown,
           fruitless: submission.fruitless + 1,
@@ -66,7 +68,7 @@ export function advanceTrack(
     case 'resubmit':
       return step(
         {
-          ...polled,
+          ...answered,
           state: 'queued',
           dueInMs: verdict.afterMs,
           resubmissions: submission.resubmissions + 1,
@@ -87,7 +89,13 @@ export function advanceTrack(
       )
     case 'pause':
       return {
-        change: { ...stay, pollInMs: 0, repeatedAfter401: false, unknown: submission.unknownForMs !== null },
+        change: {
+          ...stay,
+          pollInMs: 0,
+          repeatedAfter401: false,
+          unknown: submission.unknownForMs !== null,
+          refusedPolls: verdict.refusedPolls,
+        },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
       }

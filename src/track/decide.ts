@@ -54,6 +54,8 @@ export const trackLimits: TrackLimits = {
 }
 
 const resubmissionsMax = 3
+/** So often the polls of one transaction may call for a pause while others get through; then it backs off alone. */
+const refusedPollsMax = 2
 
 /**
  * What an answer to a GET means for its transaction: the GET part of design.md, section 6. Never throws.
@@ -69,10 +71,26 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   const status = answer.kind === 'response' ? answer.status : null
   if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
     return { kind: 'new-token', reason: said }
-  if (pause !== null) return { kind: 'pause', pause }
+  if (pause !== null)
+    return answer.kind === 'no-answer'
+      ? { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
+      : refused(said, pause, now)
   if (status === 404) return unknown(said, now)
   const success = status !== null && status >= 200 && status < 300
   return askAgain(said, success ? 'unreadable_answer' : null, now)
+}
+
+/**
+ * A pause stops everybody, and a transaction that is never answered would bring it back for ever. Its polls have been
+ * refused while others got through: from then on it waits alone, until it is answered.
+ */
+function refused(said: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
+  const { times, othersThrough } = now.history.refusedPolls
+  const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
+  if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }
+  const reason = `${said}; refused again while others got through, so it is this transaction`
+  const alone = askAgain(reason, null, now)
+  return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
 }
 
 /** What the service says of the transaction. */

@@ -37,6 +37,7 @@ export async function track(
       repeatedAfter401: submission.repeatedAfter401,
       earlierInDoubt: submission.inDoubt,
       idByPerson: submission.idByPerson,
+      refusedPolls: submission.refusedPolls,
     },
     limits: deps.limits,
   })

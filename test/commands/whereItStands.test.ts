@@ -37,6 +37,7 @@ const dossier: Dossier = {
   pollMs: null,
   polls: 0,
   fruitless: 0,
+  refusedPolls: 0,
   unknownSinceMs: null,
   reportDue: false,
   reportTrouble: null,

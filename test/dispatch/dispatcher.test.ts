@@ -360,7 +360,7 @@ describe('feeling the way', () => {
     ])
   })
 
-  test('a poll that is answered ends the pauses, one that goes unanswered prolongs them', async () => {
+  test('a poll that is answered ends the pauses, one that goes wrong leaves it to the question that comes next', async () => {
     for (const [answered, wayIsClear] of [
       [good, true],
       [worked(response(404)), true],
@@ -371,16 +371,16 @@ describe('feeling the way', () => {
       const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
       await dispatcher.runOnce()
       await answer(answered)
-      expect(settled).toMatchObject([{ wayIsClear, probeOver: true, passages: [] }])
+      expect(settled).toMatchObject([{ wayIsClear, probeOver: true, pauses: [], passages: [] }])
     }
   })
 
-  test('an answer that calls for a pause does not clear the way', async () => {
+  test('a poll that calls for a pause neither clears the way nor prolongs the pause of others: it may be that one alone', async () => {
     const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
     const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()
     await answer(worked(response(429), pause))
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [pause] }])
+    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [] }])
   })
 
   test('an answer to a request that was no trial clears nothing', async () => {

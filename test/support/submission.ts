@@ -30,6 +30,7 @@ export function submission(given: Partial<Submission> = {}): Submission {
     ageMs: 0,
     polls: 0,
     fruitless: 0,
+    refusedPolls: { times: 0, othersThrough: false },
     polledRarely: false,
     unknownForMs: null,
     notDoneMs: null,

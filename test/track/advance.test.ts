@@ -120,9 +120,9 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
   ],
   [
     'a pause',
-    { kind: 'pause', pause },
+    { kind: 'pause', pause, refusedPolls: 1 },
     probing,
-    { state: 'sending', probing: true, pollInMs: 0, repeatedAfter401: false },
+    { state: 'sending', probing: true, pollInMs: 0, repeatedAfter401: false, refusedPolls: 1 },
   ],
 ])('%s', (_, verdict, given, change) => {
   const step = advance(verdict, given)
@@ -212,6 +212,7 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
     fc.record({ kind: fc.constant('new-token' as const), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
+      refusedPolls: fc.nat(3),
       pause: fc.record({
         reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
         askedMs: fc.option(fc.nat()),

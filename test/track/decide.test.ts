@@ -160,6 +160,24 @@ describe('401, 403, 429, E003 as for a POST', () => {
   })
 })
 
+describe('a transaction whose polls alone are refused', () => {
+  test.each([
+    [{ times: 0, othersThrough: false }, 'pause', 1],
+    [{ times: 1, othersThrough: false }, 'pause', 1],
+    [{ times: 1, othersThrough: true }, 'ask-again', 2],
+    [{ times: 2, othersThrough: false }, 'ask-again', 3],
+  ] as const)('after %j: %s', (refusedPolls, kind, times) => {
+    for (const status of [302, 403, 429, 503])
+      expect(decide(response(status), { history: { refusedPolls } })).toMatchObject({ kind, refusedPolls: times })
+  })
+
+  test('stops nobody else, and leaves a service that nobody can reach to the pause', () => {
+    const refusedPolls = { times: 5, othersThrough: true }
+    const answer = noAnswer({ sent: false, cause: 'network' })
+    expect(decide(answer, { history: { refusedPolls } })).toMatchObject({ kind: 'pause', refusedPolls: 5 })
+  })
+})
+
 describe('whatever the answer and the history', () => {
   const now = fc.record({
     resource: fc.constantFrom('data' as const, 'orders' as const),
@@ -170,6 +188,7 @@ describe('whatever the answer and the history', () => {
       repeatedAfter401: fc.boolean(),
       earlierInDoubt: fc.boolean(),
       idByPerson: fc.boolean(),
+      refusedPolls: fc.record({ times: fc.nat(3), othersThrough: fc.boolean() }),
     }),
   })
   const always = (holds: (verdict: TrackVerdict, answer: Answer, now: Circumstances) => void) =>
@@ -181,7 +200,10 @@ describe('whatever the answer and the history', () => {
   test('there is a verdict, and no wait is longer than it should be', () => {
     always((verdict) => {
       expect(verdict.kind).toMatch(/^[a-z-]+$/)
-      if (verdict.kind === 'ask-again') expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= 60_000)
+      // A service that asks for longer is asked alone after longer.
+      const longestMs = verdict.kind === 'ask-again' && verdict.refusedPolls !== undefined ? 300_000 : 60_000
+      if (verdict.kind === 'ask-again')
+        expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= longestMs)
     })
   })
 
@@ -215,6 +237,7 @@ function decide(answer: Answer, { resource = 'data', ageMs = 0, history }: Circu
     repeatedAfter401: false,
     earlierInDoubt: false,
     idByPerson: false,
+    refusedPolls: { times: 0, othersThrough: false },
   }
   const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)

@@ -35,3 +35,16 @@ export const metPause = (s: string): string =>
      'othersThrough', ${s}.met_passages < ${passagesOf(s)},
      'othersRecovered', exists (select from outboxd.passage p where p.resource = ${s}.resource
         and p.met = ${s}.met_pause and p.at > least(${s}.met_passages, ${passagesOf(s)} - ${recentPassages}))) end`
+
+/**
+ * What the polls of the submission `s` have met, as JSON. A record that was accepted or completed since then got through;
+ * its own can only have been before. The log is read from there on, and only for a transaction that was refused.
+ */
+export const refusedPolls = (s: string): string =>
+  `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and exists (
+     select from outboxd.submission_event e where e.id > ${s}.refused_event
+       and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')
+       and e.from_state <> e.to_state))`
+
+/** The event up to which all is before now. */
+export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Submission } from '../../record.ts'
 import { pauseReasons, states } from '../../record.ts'
-import { metPause } from './passages.ts'
+import { metPause, refusedPolls } from './passages.ts'
 
 /** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
 export const submissionColumns = `
@@ -12,7 +12,7 @@ export const submissionColumns = `
   ${metPause('s')} as met,
   s.transaction_id as "transactionId", s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
-  s.polls, s.fruitless, s.polled_rarely as "polledRarely", extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs",
+  s.polls, s.fruitless, ${refusedPolls('s')} as "refusedPolls", s.polled_rarely as "polledRarely", extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs",
   s.not_done_ms::float8 as "notDoneMs"`
 
 const row: z.ZodType<Submission> = z.object({
@@ -49,6 +49,7 @@ const row: z.ZodType<Submission> = z.object({
   ageMs: z.number(),
   polls: z.number(),
   fruitless: z.number(),
+  refusedPolls: z.object({ times: z.number(), othersThrough: z.boolean() }),
   polledRarely: z.boolean(),
   unknownForMs: z.number().nullable(),
   notDoneMs: z.number().nullable(),

@@ -1,7 +1,7 @@
 import type { State, Transition } from '../../record.ts'
 import type { Database } from '../database.ts'
 import { storableText } from '../storableText.ts'
-import { passagesOf } from './passages.ts'
+import { lastEvent, passagesOf } from './passages.ts'
 
 /** A transition with what the store adds to it: the next poll's job, where there is one. */
 export interface WritableTransition extends Transition {
@@ -32,7 +32,7 @@ export async function writeTransitions(
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
          "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "metPause" text, "metTimes" int, "transactionId" text,
-         probing boolean, polls int, fruitless int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
+         probing boolean, polls int, fruitless int, "refusedPolls" int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
          "errorCode" text, error text, result text, "mayHaveArrived" boolean,
          "pollRarely" boolean,         ended boolean, cause text, report boolean)
      ), written as (
@@ -53,6 +53,8 @@ export async function writeTransitions(
                               then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
          polls = t.polls, fruitless = t.fruitless,
+         refused_polls = coalesce(t."refusedPolls", s.refused_polls),
+         refused_event = case when t."refusedPolls" > 0 then ${lastEvent} else s.refused_event end,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
          not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
          result = t.result, may_have_arrived = coalesce(t."mayHaveArrived", false),
@@ -62,18 +64,18 @@ export async function writeTransitions(
        from step t
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
-       returning s.id, s.state, s.attempt, s.polls, s.fruitless, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
+       returning s.id, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
          t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
-       -- it, and the log stays readable.
+       -- it, and the log stays readable. That it is this transaction alone, with the second refusal, is news.
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select id, "fromState", state, attempt, cause, $2,
          nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
            -- Its owner may come back and know that nothing of this claim was ever sent.
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
-       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1))
+       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
      )
      select id as "submissionId", state, lifetime_ms as "lifetimeMs", polls from written`,
     [JSON.stringify(transitions.map(toStep)), who],

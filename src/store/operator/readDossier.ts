@@ -72,6 +72,8 @@ export interface Dossier {
   pollMs: number | null
   polls: number
   fruitless: number
+  /** How often in a row its polls were refused while others got through. */
+  refusedPolls: number
   /** The service answers since then that it does not know the transaction. */
   unknownSinceMs: number | null
   reportDue: boolean
@@ -99,7 +101,7 @@ export async function readDossier(db: Database, id: string, onFailure: KeyOnFail
        s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
        s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
        s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
-       s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.report_due as "reportDue",
+       s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)

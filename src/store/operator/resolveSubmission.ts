@@ -49,7 +49,7 @@ export async function resolveArrived(
          transaction_id = $3, id_by_person = true, in_doubt = true, result = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
          job_id = case when s.tracked then $4::uuid end, poll_at = case when s.tracked then clock_timestamp() end,
          polled_rarely = false, ended_at = case when not s.tracked then clock_timestamp() end, repeated_after_401 = false,
-         polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null, done_ms = null, error_code = null,
+         polls = 0, fruitless = 0, refused_polls = 0, unknown_since = null, not_done_ms = null, done_ms = null, error_code = null,
          error = null, may_have_arrived = false, report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
