@@ -19,7 +19,7 @@ import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
 import { isNoValueOfType } from './outbox/isNoValueOfType.ts'
-import { type OutboxMemory, openMemory } from './outbox/memory.ts'
+import { type OutboxMemory, openMemory, type SeenRow } from './outbox/memory.ts'
 import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
@@ -127,7 +127,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       }
     return opened.from
   }
-  /** Does work that the filter may fail for a single row in. */
+  /** Where rows do not say that they are taken, pages of them are read with their stamps, which hash what a row holds. */
+  const mayFail = described.filter !== null || !saysTaken(described)
+  /** Does work that the filter, or a stamp, may fail for a single row in. */
   const withFilter = async <T>(work: (from: OpenTable) => Promise<T>): Promise<T> => {
     const { sql } = await open()
     await unfilterable.retest(sql)
@@ -135,10 +137,11 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     try {
       return await work(await open())
     } catch (error) {
-      if (described.filter === null || !mayBeRowsFault(error) || !(await unfilterable.find(sql, known))) throw error
+      if (!mayFail || !mayBeRowsFault(error) || !(await unfilterable.find(sql, known))) throw error
       return work(await open())
     }
   }
+  const failing = () => unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
   let isOurs = false
   const adopt = async (who: string) => {
     const { identity } = await inspect()
@@ -248,8 +251,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
       return withFilter(async (from) => {
-        const failing = unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
-        const meant = { ...request, skipped: [...request.skipped, ...failing] }
+        const meant = { ...request, skipped: [...request.skipped, ...failing()] }
         if (from.walk !== null) {
           const { outboxIds, leftTypes } = await from.walk.findUnknown(meant)
           await raise(from.walk.takeConflicts())
@@ -277,10 +279,12 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       }
     },
     async readNew(limit) {
-      const from = await open()
-      if (from.walk !== null) return readRows(from, (await from.walk.findUnknown({ ...everything, limit })).outboxIds)
-      const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
-      return rows.map(toRecord)
+      return withFilter(async (from) => {
+        if (from.walk !== null)
+          return readRows(from, (await from.walk.findUnknown({ ...everything, limit, skipped: failing() })).outboxIds)
+        const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
+        return rows.map(toRecord)
+      })
     },
     async hasNew() {
       return withFilter(async ({ walk, sql }) => {
@@ -309,7 +313,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
           return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
         }
         const { waiting, firstId } = await walk.countUnknown()
-        const { rows } = firstId === null ? { rows: [] } : await pool.query<ReadRow>(sql.byId, [0, firstId])
+        const { rows } = firstId === null ? { rows: [] } : await pool.query<SeenRow>(sql.look, [[firstId]])
         return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
       })
     },
@@ -367,7 +371,8 @@ function openTable(
       ...claimStatements(from, rows),
       ...readStatements(from, rows),
       ...lookStatements(from, rows),
-      ...filterStatements(table, from, rows),
+      // With the stamp as it is for every row: whether it still fails is asked.
+      ...filterStatements(table, from, rowExpressions(table, shape, start, encoding)),
     },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
     writing: writeStatements(table, shape, states, rows, served.rowsEdited),
@@ -388,12 +393,14 @@ function openTable(
   }
 }
 
-function filterStatements({ filter }: OutboxTable, from: string, { mayWait, idType, sort }: RowExpressions) {
+function filterStatements(table: OutboxTable, from: string, { mayWait, stamp, idType, sort }: RowExpressions) {
   const id = sort.at(-1)?.expression
+  const filter = table.filter ?? 'true'
+  const asked = saysTaken(table) ? '1' : stamp
   return {
     candidates: `select ${id}::text as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
-    ask: `select count(case when (${filter ?? 'true'}\n) then 1 end) from ${from} where ${id} = any($1::${idType}[])`,
+    ask: `select count(case when (${filter}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
   }
 }
 

@@ -32,7 +32,7 @@ export interface RowExpressions {
 
 /**
  * @param start    rows before it are none of ours
- * @param unfilterable ids of rows that the filter fails for: it is not asked about them, and they count as ours
+ * @param unfilterable ids of rows that the filter or the stamp fails for: neither is asked for, and they count as ours
  * @param encoding the database's, by Postgres' name
  */
 export function rowExpressions(
@@ -47,7 +47,7 @@ export function rowExpressions(
   const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
-  const stamp = stampExpression(table, shape, { type, key })
+  const stamp = stampUnless(unfilterable, table, stampExpression(table, shape, { type, key }))
   const record = `${column(table.id)}::text as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
@@ -88,6 +88,12 @@ function filterExpression({ filter, id }: OutboxTable, unfilterable: readonly st
   if (filter === null) return ''
   if (unfilterable.length === 0) return ` and (${filter}\n)`
   return ` and case when ${column(id)}::text in (${literals(unfilterable)}) then true else (${filter}\n) end`
+}
+
+/** A stamp of a kind of its own says nothing against the row, wherever it is known. */
+function stampUnless(unfilterable: readonly string[], { id }: OutboxTable, stamp: string): string {
+  if (unfilterable.length === 0) return stamp
+  return `case when ${column(id)}::text in (${literals(unfilterable)}) then 'unreadable' else ${stamp} end`
 }
 
 /** Never NULL: a record without a type is refused by name, not by the ledger's constraint. */

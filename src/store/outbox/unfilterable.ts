@@ -1,9 +1,9 @@
 import type { Database } from '../database.ts'
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 
-/** Rows for which the description's filter raises an error, so that every statement that meets them fails. */
+/** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
 export interface Unfilterable {
-  /** Those that are known; the filter is not asked about them. */
+  /** Those that are known; neither the filter nor the stamp is asked for them. */
   ids(): readonly string[]
   /**
    * Looks for them after a statement has failed; several at once look together.
@@ -19,7 +19,7 @@ export interface Unfilterable {
 export interface FilterStatements {
   /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
   readonly candidates: string
-  /** Asks the filter about the rows of the ids in $1 alone. */
+  /** Asks the filter, and for the stamp where rows are found by it, about the rows of the ids in $1 alone. */
   readonly ask: string
 }
 
@@ -39,7 +39,7 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
   let after: string | null = null
   let learning: Promise<void> | null = null
 
-  /** Those of these rows that the filter fails for: all at once, then by halves. */
+  /** Those of these rows that this fails for: all at once, then by halves. */
   async function fails(statements: FilterStatements, ids: readonly string[], most: number): Promise<string[]> {
     try {
       await pool.query(statements.ask, [ids])
@@ -102,4 +102,4 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
 }
 
 const detail =
-  'the filter of the description raises an error for it, so that nobody knows whether it is ours, and rows of its key behind it wait: mend the row, or the filter'
+  'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'

@@ -48,3 +48,33 @@ test('a filter that fails for more than a hundred rows is wrong itself: nothing 
   await expect(capture()).rejects.toThrow('invalid input syntax for type integer')
   expect((await pool.query(skipped)).rows).toEqual([])
 })
+
+const raises = `create table source (id bigint primary key, key text, n int,
+  ratio int generated always as (10 / n) virtual)`
+const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key: key, ratio: ratio } }\n`
+
+test('a row whose payload raises an error is put off where pages are read with a hash of it; the others are captured', async () => {
+  const { pool, capture, outbox } = await setup({ ddl: raises, yaml: hashed })
+  await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 0), (3, 'b', 1), (4, 'c', 2)`)
+  expect(await capture()).toEqual(['1', '4'])
+  expect((await pool.query(skipped)).rows).toEqual([{ kind: 'row_skipped', subject: '2' }])
+  expect(await outbox.backlog()).toMatchObject({ waiting: 2 })
+  const nowMs = performance.now()
+  const clock = vi.spyOn(performance, 'now').mockReturnValue(nowMs + 60_000) // it is asked about once a minute
+  expect(await capture()).toEqual([])
+  expect((await pool.query(skipped)).rows).toHaveLength(1)
+  await pool.query('update source set n = 5 where id = 2')
+  clock.mockReturnValue(nowMs + 130_000)
+  // Its transaction is a later one now.
+  expect(await capture()).toEqual(['3', '2'])
+  expect((await pool.query(skipped)).rows).toEqual([])
+})
+
+test('a row that was taken, and whose payload raises an error since, is no other row and holds up none', async () => {
+  const { pool, capture } = await setup({ ddl: raises, yaml: hashed })
+  await pool.query(`insert into source values (1, 'a', 1), (2, 'b', 1)`)
+  expect(await capture()).toEqual(['1', '2'])
+  await pool.query(`update source set n = 0 where id = 1; insert into source values (3, null, 1)`)
+  expect(await capture()).toEqual(['3'])
+  expect((await pool.query('select kind from outboxd.problem')).rows).toEqual([{ kind: 'row_skipped' }])
+})
