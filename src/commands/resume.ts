@@ -52,9 +52,13 @@ export async function resume(context: CommandContext, options: ResumeOptions): P
       const until = shortened.includes(reason)
         ? 'until the next request has shown that it is over'
         : `until ${showMoment(untilMs ?? nowMs, nowMs)} at least`
-      say(`Still paused (${reason}) ${until}: ${cut(detail, 300)}`)
+      say(`Still paused (${reason}) ${until}: ${cut(options.believeRefusals ? withoutAdvice(detail) : detail, 300)}`)
     }
-    if (pauses.length > 0 && !options.all) say('These end by themselves; outboxd resume --all tries at once.')
+    if (pauses.length > 0 && !options.all && !options.believeRefusals)
+      say('These end by themselves; outboxd resume --all tries at once.')
     return exit.done
   })
 }
+
+/** The advice to give the command that was just given (store/ledger/refusals.ts) is none any more. */
+const withoutAdvice = (detail: string) => detail.replace(/; if it is right, outboxd resume --believe-refusals.*$/s, '')
