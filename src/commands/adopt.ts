@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import { nameOutbox, type StartPosition } from '../store/ledger/servedOutbox.ts'
 import type { Adoption, UnderWay } from '../store/operator/adoptOutbox.ts'
+import { type HiddenRows, hiddenMax } from '../store/outbox/beforeStart.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { exit, misused, operate } from './operate.ts'
@@ -61,10 +62,12 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
       ])
     }
     const position = start === 'now' ? await store.outbox.findNow() : start
-    if (position !== null) await store.outbox.tryStart(position)
+    const whyNot = position === null ? null : await store.outbox.tryStart(position)
+    if (whyNot !== null) return misused(context, [whyNot])
+    const hidden = position === null ? null : await store.outbox.readHidden(position)
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
     const underWay = await store.readUnderWay()
-    context.stderr.write(preview(adoption, underWay))
+    context.stderr.write(preview(adoption, underWay, hidden))
     if (!options.yes) {
       const answer = await confirm(context, 'Is that so?')
       if (answer === 'no-terminal')
@@ -87,18 +90,32 @@ function readStart(text: string | undefined): Start | undefined {
   return atMs === null ? undefined : { id: null, at: isoTime(atMs) }
 }
 
-function preview({ identity, rows, start }: Adoption, { submissions, reports }: UnderWay): string {
+function preview(
+  { identity, rows, start }: Adoption,
+  { submissions, reports }: UnderWay,
+  hidden: HiddenRows | null,
+): string {
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
     rows === 'new'
       ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
       : 'Its rows are those that the ledger knows.',
     startWords(start),
+    hiddenWords(hidden),
     rows === 'new' && submissions + reports > 0
       ? `Of the former outbox ${counted(submissions, 'record')} are under way and go on; neither these nor ${counted(reports, 'outcome')} that are due will be written to any row.`
       : null,
   ]
   return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')
+}
+
+/** What is said of rows that say that they wait, and that nobody takes; null where there is none. */
+export function hiddenWords(hidden: HiddenRows | null): string | null {
+  if (hidden === null || hidden.rows === 0) return null
+  const { rows, oldest } = hidden
+  const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
+  const more = rows >= hiddenMax ? ' or more' : ''
+  return `${counted(rows, 'row')}${more} before it ${rows === 1 ? 'says that it waits' : 'say that they wait'}${since}: never sent, unless outboxd adopt --start names an earlier position.`
 }
 
 export function startWords(start: StartPosition | null): string | null {

@@ -6,7 +6,7 @@ import { inspectOutboxTable, type OutboxTableState } from '../store/operator/ins
 import { readMissingLimits, readReadOnly, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { RowTrial } from '../store/outbox/tryRow.ts'
-import { startWords } from './adopt.ts'
+import { hiddenWords, startWords } from './adopt.ts'
 import type { Finding } from './check.ts'
 import { historyWords } from './historyWords.ts'
 import { openStoreOf } from './operate.ts'
@@ -103,7 +103,8 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
   const { isOk, words } = trialWords(await open.outbox.tryRow())
   const start = startWords((await open.readServedOutbox()).start)
   const history = historyWords(await open.outbox.readHistory())
-  const also = `${start === null ? '' : `. ${start}`}${history === null ? '' : `; ${history}`}`
+  const hidden = hiddenWords(await open.outbox.readHidden())
+  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}`
   return {
     isOk,
     words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,

@@ -55,6 +55,8 @@ async function explainMissing(store: OperatorStore, name: string): Promise<strin
   const { outboxId } = reference
   const record = await store.outbox.readRecord(outboxId).catch(() => null)
   if (record === null) return `there is no submission ${name}, and no row ${outboxId} in the outbox`
+  if (await store.outbox.liesBefore(outboxId).catch(() => false))
+    return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
   return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
 }

@@ -4,9 +4,10 @@ import { type Problem, type State, states } from '../record.ts'
 import type { StartPosition } from '../store/ledger/servedOutbox.ts'
 import type { Activity } from '../store/operator/readActivity.ts'
 import type { OperatorStore } from '../store/operator.ts'
+import type { HiddenRows } from '../store/outbox/beforeStart.ts'
 import type { OutboxBacklog } from '../store/outbox.ts'
 import type { LedgerSnapshot } from '../store/snapshot.ts'
-import { startWords } from './adopt.ts'
+import { hiddenWords, startWords } from './adopt.ts'
 import type { CommandContext } from './context.ts'
 import { explain } from './explain.ts'
 import { type Headline, headlines } from './headline.ts'
@@ -54,16 +55,19 @@ interface Affairs extends LedgerSnapshot, Activity {
   standing: Problem[]
   readOnly: ReadOnlyDatabase[]
   start: StartPosition
+  /** Null: none can be told. */
+  hidden: HiddenRows | null
   headlines: [Headline, ...Headline[]]
 }
 
 async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
-  const [ledger, activity, standing, served, readOnly, outbox] = await Promise.all([
+  const [ledger, activity, standing, served, readOnly, hidden, outbox] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
     store.readProblems(problemsMax),
     store.readServedOutbox(),
     store.readReadOnly(),
+    store.outbox.readHidden().catch(() => null),
     store.outbox.backlog().catch((error: unknown) => explain(error).words),
   ])
   const backlog = typeof outbox === 'string' ? null : outbox
@@ -82,6 +86,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
     standing,
     readOnly,
     start: served.start,
+    hidden,
     backlog:
       waiting === null
         ? null
@@ -187,9 +192,9 @@ function heldWords(held: number): string {
   return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
 
-function startRows({ start }: Affairs): [string, string][] {
+function startRows({ start, hidden }: Affairs): [string, string][] {
   const words = startWords(start)
-  return words === null ? [] : [['start', words]]
+  return words === null ? [] : [['start', [words, hiddenWords(hidden) ?? []].flat().join(' ')]]
 }
 
 function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {

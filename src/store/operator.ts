@@ -47,7 +47,16 @@ export interface OperatorStore extends AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
   outbox: Pick<
     Outbox,
-    'readRecord' | 'readNew' | 'tryRow' | 'backlog' | 'identify' | 'findNow' | 'tryStart' | 'readHistory'
+    | 'readRecord'
+    | 'readNew'
+    | 'tryRow'
+    | 'backlog'
+    | 'identify'
+    | 'findNow'
+    | 'tryStart'
+    | 'readHidden'
+    | 'liesBefore'
+    | 'readHistory'
   >
   select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
@@ -149,6 +158,8 @@ export async function openOperatorStore(
   return {
     outbox: {
       readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
+      readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
+      liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
       backlog: () => onOutbox((erp) => erp.backlog()),

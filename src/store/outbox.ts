@@ -13,6 +13,7 @@ import {
   type ServedOutbox,
   type StartPosition,
 } from './ledger/servedOutbox.ts'
+import { type HiddenRows, liesBefore, readHidden, whyNoStart } from './outbox/beforeStart.ts'
 import { type ClaimStatements, claimStatements, cutId, lockById, lockRows } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
 import { type OutboxHistory, readHistory } from './outbox/history.ts'
@@ -87,8 +88,12 @@ export interface Outbox {
   reviewConflicts(): Promise<void>
   /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */
   findNow(): Promise<StartPosition>
-  /** Sees that a start position fits the table. @throws Error in the database's words, OutboxTableUnusable */
-  tryStart(start: StartPosition): Promise<void>
+  /** @returns why a start position cannot be used; null where it can. @throws OutboxTableUnusable */
+  tryStart(start: StartPosition): Promise<string | null>
+  /** The rows that say that they wait before a start position: the ledger's own, where none is given. Null: they cannot say so */
+  readHidden(start?: StartPosition): Promise<HiddenRows | null>
+  /** Whether a row lies before the ledger's start position. */
+  liesBefore(outboxId: string): Promise<boolean>
   /** The channel that announces new rows; null where the table has no such trigger. */
   readonly channel: string | null
   /** The table's name, quoted, with its schema where one was named. */
@@ -244,9 +249,15 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return findNow(pool, described, (await inspect()).shape)
     },
     async tryStart(start) {
-      const { shape, encoding } = await inspect()
-      const { waits } = rowExpressions(described, shape, start, encoding)
-      await pool.query(`explain select from ${shape.qualified} o where ${waits}`)
+      return whyNoStart(pool, { table: described, ...(await inspect()) }, start)
+    },
+    async readHidden(start) {
+      const position = start ?? (await readServedOutbox(ledger)).start
+      return readHidden(pool, { table: described, ...(await inspect()) }, position)
+    },
+    async liesBefore(outboxId) {
+      const { start } = await readServedOutbox(ledger)
+      return liesBefore(pool, { table: described, ...(await inspect()) }, start, outboxId)
     },
     async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start

@@ -96,7 +96,8 @@ test.each([
 
 test('a start position that does not fit the table is refused', async () => {
   const given = await install(mapping)
-  await expect(adopt(contextOf(given), { start: 'id:x', yes: true })).rejects.toThrow('invalid input syntax')
+  for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
+    expect(await adopt(contextOf(given), { start, yes: true })).toBe(2)
   expect(await adopt(contextOf(given), { start: 'soon' })).toBe(2)
 })
 
@@ -159,4 +160,22 @@ test('rows without created_at that the ERP edits are one problem of the table, u
   await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
   expect((await readSnapshot(given.pool)).problems).toEqual({})
   expect(await statusOf(given, env)).toContain('All is well')
+})
+
+test('rows that wait before the start are counted before it is said, and named for as long as they wait', async () => {
+  const given = await install(mapping)
+  for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
+  const asked = contextOf(given)
+  expect(await adopt(asked, { start: 'id:3' })).toBe(4)
+  expect(asked.said()).toContain('2 rows before it say that they wait, the oldest recorded 2')
+  expect(await adopt(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
+  expect(await statusOf(given)).toContain(
+    'Rows with an id below 3 are none of ours. 2 rows before it say that they wait',
+  )
+  const checked = contextOf(given)
+  await check(checked, {})
+  expect(checked.printed() + checked.said()).toContain('2 rows before it say that they wait')
+  const shown = contextOf(given)
+  expect(await show(shown, 'outbox:1', {})).toBe(3)
+  expect(shown.said()).toContain('the row 1 lies before the start position of this outbox')
 })
