@@ -233,6 +233,8 @@ export interface PauseCall {
   detail: string
   /** Each further try costs a record, so the wait grows longer than the reason's ladder has it. */
   patient?: boolean
+  /** An answer came, though none of the service's own: the first tries follow each other quickly, as it may be these records. */
+  answered?: boolean
 }
 
 /** What the answer to a trial says: whether the pauses whose time is over may end. */

@@ -325,7 +325,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const isTrial = probe && job !== null
     const wayIsClear = isTrial && answer !== null && step.pause === null && trialResult(answer, accessToken).clears
     // A poll that feels the way may be refused for its transaction's sake: the question that comes next speaks for all.
-    const pause = isTrial ? null : (step.pause ?? (answer === null ? null : hearSilence(answer, job === null, probe)))
+    const pause = isTrial
+      ? null
+      : (step.pause ?? (answer === null ? null : hearSilence(answer, step.cause, job === null, probe)))
     await deps.settle({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
@@ -343,13 +345,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
    * Counts the requests in a row that went unanswered, and records for themselves: a service may answer polls and hang
    * on every record. The record that goes first after a trial is proof enough alone.
    */
-  function hearSilence(answer: Answer, isRecord: boolean, probe: boolean): PauseCall | null {
+  function hearSilence(answer: Answer, said: string, isRecord: boolean, probe: boolean): PauseCall | null {
     const isSilent = isSilence(answer)
     silent.requests = isSilent ? silent.requests + 1 : 0
     if (isRecord) silent.records = isSilent ? silent.records + 1 : 0
     const isLong = silent.requests >= silentMax || silent.records >= Math.min(silentMax, deps.maxInFlight)
     if (!isLong && !(probe && isSilent)) return null
-    return probe && isRecord ? { ...silence, patient: true } : silence
+    const call = answer.kind === 'response' ? answeredInstead(said) : silence
+    return probe && isRecord && !call.answered ? { ...call, patient: true } : call
   }
 
   /** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
@@ -399,6 +402,12 @@ const silence: PauseCall = {
   askedMs: null,
   detail:
     'request after request went unanswered; no record is sent until the service answers a question (outboxd check)',
+}
+
+/** Something answers, as a gateway does, and not the service: perhaps for these records alone. */
+function answeredInstead(said: string): PauseCall {
+  const detail = `request after request brought no answer of the service’s own, the last: ${said}; no record is sent until the service answers a question (outboxd check)`
+  return { ...silence, detail, answered: true }
 }
 
 function untilMore(

@@ -2,10 +2,11 @@ import type { Answer, Passage, Refusal, Submission, Worked } from '../record.ts'
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
- * page that is no JSON where a success was said.
+ * page that is no JSON where a success was said. A 503 or E003 that stops nobody was taken for one record's own.
  */
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent
+  if (answer.status === 503 || answer.code === 'E003') return false
   return answer.status > 500 || (isSuccess(answer) && answer.json === undefined)
 }
 

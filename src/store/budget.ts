@@ -160,7 +160,7 @@ const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause
 
 /** Raises a pause for everyone, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, ladders: PauseLadders): Promise<void> {
-  const ladder = call.patient ? ladders.patient : ladders[call.reason]
+  const ladder = ladderOf(call, ladders)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
@@ -172,6 +172,14 @@ export async function raisePause(db: Database, call: PauseCall, ladders: PauseLa
        probe_until = null, cleared_at = null, detail = excluded.detail`,
     [call.reason, call.askedMs ?? 0, ladder, storableText(call.detail)],
   )
+}
+
+/** So many records that are answered by something else than the service may follow each other quickly. */
+const quickTries = 10
+
+function ladderOf(call: PauseCall, ladders: PauseLadders): readonly number[] {
+  if (call.answered) return [...Array(quickTries).fill(ladders.unreachable[0]), ...ladders.patient]
+  return call.patient ? ladders.patient : ladders[call.reason]
 }
 
 /** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
