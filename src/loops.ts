@@ -7,7 +7,7 @@ import type { Fault } from './capture/take.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import type { Heartbeat } from './heartbeat.ts'
-import { instanceProblems } from './instanceProblems.ts'
+import { instanceProblems, waitsLong } from './instanceProblems.ts'
 import { type Loop, startLoop, takeEach } from './loop.ts'
 import { createLoopHealth } from './loopHealth.ts'
 import type { Mappings } from './map/loadMappings.ts'
@@ -163,12 +163,23 @@ export function startLoops(deps: LoopsDeps): Loops {
     }, reportGatherMs).unref()
   })
 
-  const tell = (
-    problems = instanceProblems(health.failing(), sending.lostClaims(), sending.starving(), clock.nowMs()),
-  ) =>
-    store.pulse
-      .tell(problems)
+  /** A lock is waited for again and again: in between nobody is seen to hold it. */
+  let blockers: number[] = []
+  const readBlockers = async () => {
+    const isLong = sending.unwritten().some((outcome) => waitsLong(outcome, clock.nowMs()))
+    const seen = isLong ? await store.pulse.readBlockers().catch(() => []) : []
+    if (!isLong || seen.length > 0) blockers = seen
+  }
+  const problemsNow = () => {
+    const outcomes = { unwritten: sending.unwritten(), blockers }
+    return instanceProblems(health.failing(), sending.lostClaims(), sending.starving(), outcomes, clock.nowMs())
+  }
+  const tell = async (problems = problemsNow) => {
+    await readBlockers()
+    await store.pulse
+      .tell(problems())
       .catch((error: unknown) => log.warn('what is wrong could not be written; it is tried again', { error }))
+  }
   const heartbeat = loop(
     'heartbeat',
     async () => {
@@ -279,7 +290,7 @@ export function startLoops(deps: LoopsDeps): Loops {
         log.warn('the last reports to the outbox will be made at the next start', { error }),
       )
       await heartbeat.stop()
-      await tell([])
+      await tell(() => [])
     },
     live: health.live,
     ready: () => health.ready(neededLoops),

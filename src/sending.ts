@@ -3,8 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createPurse } from './dispatch/purse.ts'
-import { createSettler } from './dispatch/settler.ts'
-
+import { createSettler, type Settler } from './dispatch/settler.ts'
 import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
 import { takeOver } from './dispatch/takeOver.ts'
 import type { Log } from './observe/log.ts'
@@ -39,7 +38,7 @@ export interface SendingDeps {
 }
 
 /** Everything between a slot and a written outcome, put together. */
-export interface Sending extends Dispatcher, Pick<StarvationWatch, 'starving'> {
+export interface Sending extends Dispatcher, Pick<StarvationWatch, 'starving'>, Pick<Settler, 'unwritten'> {
   planner: PollPlanner
   /** Settles what nobody has in hand any more. @returns how many */
   takeOver(): Promise<number>
@@ -70,12 +69,19 @@ export function createSending(deps: SendingDeps): Sending {
   const planner = createPollPlanner(windowMs, capacity, Math.random)
 
   const settler = createSettler({
+    nowMs: clock.nowMs,
     settle: store.work.settle,
     takeSpent: () => [...purse.takeSpent(), ...tokenPurse.takeSpent()],
     isRefusal,
     isLock,
     settled: witness.settled,
-    failed: (error) => log.error('an outcome could not be written; it is tried again', { error }),
+    failed: (error, { transitions }) =>
+      log.error('an outcome could not be written; it is tried again', {
+        error,
+        submissionId: transitions[0]?.submission.id,
+        outboxId: transitions[0]?.submission.outboxId,
+        count: transitions.length,
+      }),
     gaveUp: (error, { transitions }) =>
       log.error('the database refuses an outcome: it will be taken over as if nobody knew it', {
         error,
@@ -185,6 +191,7 @@ export function createSending(deps: SendingDeps): Sending {
     ...dispatcher,
     planner,
     starving: starvation.starving,
+    unwritten: settler.unwritten,
     takeOver: () =>
       takeOver({
         readAbandoned: store.upkeep.readAbandoned,

@@ -1,6 +1,16 @@
 import type { Settlement, Transition } from '../record.ts'
 
+/** An outcome that waits to be written. */
+export interface UnwrittenOutcome {
+  submissionId: string
+  /** Since when, on the clock of this host. */
+  sinceMs: number
+  /** What its last write failed with; null where it has not, or not yet. */
+  error: unknown
+}
+
 export interface SettlerDeps<Settled> {
+  nowMs(): number
   settle(settlement: Settlement): Promise<Settled>
   /** Slots that can go back with the next write. */
   takeSpent(): Settlement['slots']
@@ -19,6 +29,8 @@ export interface SettlerDeps<Settled> {
 export interface Settler {
   /** Writes one piece of work as soon as the write before it is through, together with whatever has come by then. */
   add(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
+  /** The outcomes that are not written yet, the oldest first. */
+  unwritten(): UnwrittenOutcome[]
 }
 
 const retryMs = 500
@@ -26,6 +38,8 @@ const asideMs = 1_000
 
 interface Piece {
   settlement: Settlement
+  sinceMs: number
+  error: unknown
   done: () => void
 }
 
@@ -39,6 +53,7 @@ type Persisted = { kind: 'written' } | { kind: 'refused'; error: unknown } | { k
  * that lets go: the others do not wait for it.
  */
 export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
+  const unwritten = new Set<Piece>()
   let gathered: Piece[] = []
   let writing = false
   let aside: Piece[] = []
@@ -49,24 +64,24 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
     while (gathered.length > 0) {
       const group = gathered
       gathered = []
-      const slots: Piece = { settlement: { ...empty, slots: deps.takeSpent() }, done: () => {} }
+      const slots = pieceOf({ ...empty, slots: deps.takeSpent() }, () => {})
       const whole = merge([...group, slots].map(({ settlement }) => settlement))
-      const { kind } = await persist(whole)
+      const { kind } = await persist(whole, group)
       if (kind === 'locked') for (const piece of [slots, ...group]) await writeApart(piece)
-      if (kind === 'refused') await persistEach(whole)
+      if (kind === 'refused') await persistEach(whole, group)
       if (kind !== 'locked') for (const { done } of group) done()
     }
     writing = false
   }
 
   async function writeApart(piece: Piece): Promise<void> {
-    const { kind } = await persist(piece.settlement)
+    const { kind } = await persist(piece.settlement, [piece])
     if (kind === 'locked') {
       aside.push(piece)
       if (!writingAside) void writeAside()
       return
     }
-    if (kind === 'refused') await persistEach(piece.settlement)
+    if (kind === 'refused') await persistEach(piece.settlement, [piece])
     piece.done()
   }
 
@@ -82,7 +97,7 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
     writingAside = false
   }
 
-  async function persist(settlement: Settlement): Promise<Persisted> {
+  async function persist(settlement: Settlement, pieces: readonly Piece[]): Promise<Persisted> {
     for (;;) {
       try {
         deps.settled(await deps.settle(settlement), settlement)
@@ -90,6 +105,7 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
       } catch (error) {
         if (deps.isRefusal(error)) return { kind: 'refused', error }
         deps.failed(error, settlement)
+        for (const piece of pieces) piece.error = error
         if (deps.isLock(error)) return { kind: 'locked' }
         await deps.waitMs(retryMs)
       }
@@ -97,30 +113,46 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
   }
 
   /** The database refuses the group: whichever piece it is, the others are not to wait for it. */
-  async function persistEach({ transitions, ...rest }: Settlement): Promise<void> {
-    const pieces = [
+  async function persistEach({ transitions, ...rest }: Settlement, pieces: readonly Piece[]): Promise<void> {
+    const parts = [
       { ...rest, transitions: [] },
       ...transitions.map((transition) => ({ ...empty, transitions: [transition] })),
     ]
-    for (const piece of pieces) await persistOrGiveUp(piece)
+    for (const part of parts) await persistOrGiveUp(part, pieces)
   }
 
-  async function persistOrGiveUp(settlement: Settlement): Promise<void> {
+  async function persistOrGiveUp(settlement: Settlement, pieces: readonly Piece[]): Promise<void> {
     for (;;) {
-      const persisted = await persist(settlement)
+      const persisted = await persist(settlement, pieces)
       if (persisted.kind === 'refused') deps.gaveUp(persisted.error, settlement)
       if (persisted.kind !== 'locked') return
       await deps.waitMs(retryMs)
     }
   }
 
+  const pieceOf = (settlement: Settlement, done: () => void): Piece => ({
+    settlement,
+    sinceMs: deps.nowMs(),
+    error: null,
+    done,
+  })
+
   return {
     add({ transition, ...rest }) {
-      return new Promise((done) => {
-        gathered.push({ settlement: { ...rest, slots: [], transitions: transition ? [transition] : [] }, done })
+      return new Promise((resolve) => {
+        const piece = pieceOf({ ...rest, slots: [], transitions: transition ? [transition] : [] }, () => {
+          unwritten.delete(piece)
+          resolve()
+        })
+        unwritten.add(piece)
+        gathered.push(piece)
         if (!writing) void write()
       })
     },
+    unwritten: () =>
+      [...unwritten].flatMap(({ settlement, sinceMs, error }) =>
+        settlement.transitions.map(({ submission }) => ({ submissionId: submission.id, sinceMs, error })),
+      ),
   }
 }
 

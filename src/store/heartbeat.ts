@@ -1,4 +1,5 @@
 import { createPool } from './database.ts'
+import { readBlockers } from './ledger/blockers.ts'
 import { type InstanceProblem, tellProblems } from './ledger/instanceProblems.ts'
 import { beat } from './ledger/takeover.ts'
 
@@ -8,6 +9,8 @@ export interface Pulse {
   beat(): Promise<void>
   /** Says what is wrong in it: exactly these stand. */
   tell(problems: readonly InstanceProblem[]): Promise<void>
+  /** The server's processes of others that this ledger's daemons wait for, as far as we may see them. */
+  readBlockers(): Promise<number[]>
   close(): Promise<void>
 }
 
@@ -30,6 +33,7 @@ export function openPulse(
       await beat(pool, instance)
     },
     tell: (problems) => tellProblems(pool, instance.id, problems),
+    readBlockers: () => readBlockers(pool),
     close: () => pool.end(),
   }
 }

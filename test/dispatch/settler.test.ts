@@ -31,6 +31,7 @@ function setup({ fate = () => null }: { fate?: (settlement: Settlement, nth: num
   let spent: SpentSlot[] = []
   let open = true
   const settler = createSettler<string[]>({
+    nowMs: () => 7,
     async settle(settlement) {
       writes.push(settlement)
       const nth = writes.length
@@ -152,10 +153,12 @@ test('a piece that somebody’s lock holds up is written when that lets go, and 
   await Promise.all([added[0], added[1], added[3]])
   await settler.add(work('later'))
   expect(settled).toEqual(['first', 'a', 'b', 'later'])
+  expect(settler.unwritten()).toEqual([{ submissionId: 'held', sinceMs: 7, error: lock }])
   expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'held', 'b'], []])
   isLocked = false
   await Promise.all(added)
   expect(settled.at(-1)).toBe('held')
+  expect(settler.unwritten()).toEqual([])
 })
 
 test('a single piece that the database refuses keeps nobody waiting (it blocked all later outcomes for ever)', async () => {

@@ -78,6 +78,34 @@ test('a job that somebody locks while its poll is in hand holds up that record a
   expect(await rig.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
+test('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async () => {
+  await rig.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'locked-' })
+  const { port } = await start()
+  await rig.insert('locked-')
+  await until(
+    () => rig.fate('locked-'),
+    ({ state, posts }) => state === 'sending' && posts.length === 1,
+  )
+  const letGo = await lock(`select from outboxd.submission where state = 'sending' for update`)
+  const { rows } = await rig.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity where state = 'idle in transaction' and query like '%state = ''sending'' for update'`,
+  )
+  const says = await until(statusSays, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
+  expect(says).not.toContain('All is well')
+  expect(says).toMatch(/not written since .* \(that of [0-9a-f-]{36}\).*another session holds a lock/s)
+  expect(says).toContain('55P03')
+  await until(statusSays, (text) => text.includes(`process ${rows[0]?.pid}`))
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
+  )
+  await rig.insert('meanwhile-')
+  await rig.becomes('meanwhile-', 'completed')
+  await letGo()
+  expect(await rig.becomes('locked-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
+  await until(statusSays, (text) => text.startsWith('All is well'))
+}, 120_000)
+
 test('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async () => {
   await start()
   await rig.insert('unlocked-')
