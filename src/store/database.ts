@@ -15,6 +15,8 @@ export interface PoolOptions {
   onIdleError: (error: Error) => void
   /** Server settings of each session. */
   settings?: Record<string, string>
+  /** Those that all its statements shall have alike, or, behind a pooler that refuses them, none. */
+  everywhere?: Record<string, string>
   /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
@@ -31,6 +33,7 @@ export function createPool({
   connections,
   onIdleError,
   settings = {},
+  everywhere = {},
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
   const pool = new SessionPool(
@@ -44,10 +47,26 @@ export function createPool({
       // Whoever only reads never hears that his server is no longer the one that is written to.
       maxLifetimeSeconds: 300,
     },
-    { timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 }, settings },
+    {
+      timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
+      settings,
+      everywhere,
+    },
   )
   pool.on('error', onIdleError)
   return pool
+}
+
+/**
+ * How the server writes values as text, by its defaults: payloads, and the hashes that rows are known by, are to be the same
+ * whatever a database or a role is set to, now or later.
+ */
+export const asText = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO,MDY',
+  IntervalStyle: 'postgres',
+  bytea_output: 'hex',
+  extra_float_digits: '1',
 }
 
 /** A transaction on a connection of its own, ended by `commit` or, whatever happens, by disposal. */

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { StoreConfig } from '../config.ts'
 import type { PauseReason, Problem, State } from '../record.ts'
 import * as budget from './budget.ts'
-import { createPool, type Database, inTransaction, isReadOnly, withDatabase } from './database.ts'
+import { asText, createPool, type Database, inTransaction, isReadOnly, withDatabase } from './database.ts'
 import type { KeptRecord } from './ledger/keepRecords.ts'
 import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
 import { readProblems } from './ledger/problems.ts'
@@ -111,7 +111,13 @@ export async function openOperatorStore(
   const onIdleError = () => {} // the next statement says so
   const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
   const pool = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError })
-  const outboxPool = createPool({ url: databaseUrl, name: 'outboxd command outbox', connections: 2, onIdleError })
+  const outboxPool = createPool({
+    url: databaseUrl,
+    name: 'outboxd command outbox',
+    connections: 2,
+    onIdleError,
+    everywhere: asText,
+  })
   const close = async () => void (await Promise.allSettled([pool.end(), outboxPool.end()]))
   let outbox: Outbox | undefined
   const onOutbox = <T>(work: (outbox: Outbox) => Promise<T>) =>

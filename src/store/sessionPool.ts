@@ -6,6 +6,8 @@ export interface SessionSettings {
   timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
   /** Others, by the server's names. */
   settings: Record<string, string>
+  /** Those that all statements shall have, or none: where a pooler refuses them the server's hold, in transactions too. */
+  everywhere: Record<string, string>
 }
 
 /**
@@ -79,8 +81,8 @@ type ConnectCallback = (
   done: (release?: boolean | Error) => void,
 ) => void
 
-const startOptions = ({ settings }: SessionSettings): string =>
-  Object.entries(settings)
+const startOptions = ({ settings, everywhere }: SessionSettings): string =>
+  Object.entries({ ...settings, ...everywhere })
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
 

@@ -5,7 +5,7 @@ import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from './agreeOnBudget.ts'
 import type { PauseLadders } from './budget.ts'
 import { type ClockWatch, createClockWatch } from './clockWatch.ts'
-import { createPool, type Database, inTransaction, withDatabase } from './database.ts'
+import { asText, createPool, type Database, inTransaction, withDatabase } from './database.ts'
 import { openPulse, type Pulse } from './heartbeat.ts'
 import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
@@ -118,13 +118,14 @@ export async function openStore({
     connections: 8,
     onIdleError: onError,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.
-    settings: { ...shortReads, lock_timeout: '3000' },
+    settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
   const outboxPool = createPool({
     url: config.databaseUrl,
     name: 'outboxd outbox',
     connections: 4,
     onIdleError: onError,
+    everywhere: asText,
   })
   const pulse = openPulse(config.stateDatabaseUrl, instance, onError)
   let listener: Listener | undefined
