@@ -311,8 +311,8 @@ export type SubmitVerdict =
   | { kind: 'resend'; afterMs: number; reason: string }
   /** Nobody knows whether it arrived, and the policy is to ask the service for the id that the mapping sends. */
   | { kind: 'probe'; reason: string }
-  /** Repeat once with a new token; uses up nothing. */
-  | { kind: 'new-token'; reason: string }
+  /** Repeat with a new token; uses up nothing. A second refusal is none where this one came of the token's age. */
+  | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
    * Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. `times`: how often
    * it has met this pause while others got through; 0 where that says nothing about it.
@@ -355,7 +355,8 @@ export type TrackVerdict =
     }
   /** The transaction failed in a way that calls for submitting the record again. */
   | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
-  | { kind: 'new-token'; reason: string }
+  /** As for a POST. */
+  | { kind: 'new-token'; ofAge: boolean; reason: string }
   | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
 /** A submission as it was read from the ledger, for the stage that works on it. */

@@ -102,6 +102,7 @@ export function createSending(deps: SendingDeps): Sending {
       return answered
     },
     isOneAtATime: () => capacity === 1,
+    onOutlived: starvation.sawOutlived,
     async spendSlot(request, need) {
       const permits = permitsForToken(capacity)
       if (need === 'renewal' && capacity === 1) return 'no-slot'
@@ -122,7 +123,7 @@ export function createSending(deps: SendingDeps): Sending {
   /** Follows a request until it is known whether it left. */
   async function followed(working: Promise<Worked>, accessToken: string): Promise<Worked> {
     const worked = await working
-    if (worked.answer !== null) tokens.used(accessToken)
+    if (worked.answer !== null) tokens.used(accessToken, worked.answer)
     starvation.sawPermit(worked.answer !== null)
     return worked
   }
@@ -131,6 +132,7 @@ export function createSending(deps: SendingDeps): Sending {
     policy: config.uncertainPolicy,
     limits: submitLimits,
     send: client.send,
+    isRefusedForAge: tokens.isRefusedForAge,
     read: readSubmitAnswer,
     firstPollMs: (resource: Resource) => planner.nextPollMs(resource, 0),
     newKey: randomUUID,
@@ -138,6 +140,7 @@ export function createSending(deps: SendingDeps): Sending {
   const trackDeps = {
     limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
     send: client.send,
+    isRefusedForAge: tokens.isRefusedForAge,
     read: readAnswer,
     nextPollMs: planner.nextPollMs,
     newKey: randomUUID,
@@ -166,13 +169,14 @@ export function createSending(deps: SendingDeps): Sending {
       return verdict
     },
     refused: tokens.reject,
+    isRefusedForAge: tokens.isRefusedForAge,
     submit: (submission, accessToken, isGood) =>
       followed(submit(submitDeps, submission, accessToken, isGood), accessToken),
     async ask(accessToken, isGood) {
       const question = harmlessRequest(deps.resource())
       const answer = await client.send(question, accessToken, isGood)
       if (answer !== null) {
-        tokens.used(accessToken)
+        tokens.used(accessToken, answer)
         witness.requested(question.endpoint, answer)
       }
       return answer

@@ -70,6 +70,8 @@ export interface DispatcherDeps {
   token(): Promise<TokenVerdict>
   /** The service refused the token. */
   refused(accessToken: string): void
+  /** Whether a 401 says no more than that the token's time was up. */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean
   submit(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
   poll(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
   /** Asks the service about something that does not exist. @returns null where the question never left */
@@ -274,7 +276,8 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   function trialResult(answer: Answer, accessToken: string): { clears: boolean; pause: PauseCall | null } {
     const verdict = deps.judgeTrial(answer)
-    tokensRefused = verdict.kind === 'token-refused' ? tokensRefused + 1 : 0
+    if (verdict.kind !== 'token-refused') tokensRefused = 0
+    else if (!deps.isRefusedForAge(accessToken, answer)) tokensRefused++
     switch (verdict.kind) {
       case 'clear':
         return { clears: true, pause: null }

@@ -11,16 +11,21 @@ export interface StarvationWatch {
   sawPermit(left: boolean): void
   /** @param lifetimeMs of a token that was fetched; null where it does not say */
   sawToken(lifetimeMs: number | null, limit: { requests: number; windowMs: number }): void
+  /** @param inARow tokens that were over before the service let a request in with them, without one that was not */
+  sawOutlived(inARow: number, lifetimeMs: number): void
   /** What stands now. */
   starving(): Starvation[]
 }
 
 /** So many permits in a row that run out are no accident. */
 const lapsedMost = 5
+/** So many tokens in a row that were over too soon are none either. */
+const outlivedMost = 3
 
 export function watchStarvation(): StarvationWatch {
   let lapsed = 0
   let token: Starvation | null = null
+  let outlived: Starvation | null = null
   return {
     sawPermit(left) {
       lapsed = left ? 0 : lapsed + 1
@@ -32,7 +37,10 @@ export function watchStarvation(): StarvationWatch {
           ? null
           : { part: 'token', detail: tokenDetail(lifetimeMs, windowMs) }
     },
-    starving: () => [...(lapsed >= lapsedMost ? [permits] : []), ...(token ? [token] : [])],
+    sawOutlived(inARow, lifetimeMs) {
+      outlived = inARow < outlivedMost ? null : { part: 'token', detail: outlivedDetail(inARow, lifetimeMs) }
+    },
+    starving: () => [lapsed >= lapsedMost ? permits : null, token ?? outlived].filter((each) => each !== null),
   }
 }
 
@@ -43,3 +51,6 @@ const permits: Starvation = {
 
 const tokenDetail = (lifetimeMs: number, windowMs: number) =>
   `a token lasts ${lifetimeMs / 1000} s, and with RATE_LIMIT_REQUESTS=1 the request for it may leave ${windowMs / 1000} s later`
+
+const outlivedDetail = (inARow: number, lifetimeMs: number) =>
+  `a token lasts ${lifetimeMs / 1000} s, and ${inARow} in a row were over before a request had been let in with them: it is too short for this limit and the way to the service; ask for longer ones, or look at TOKEN_EXPIRES_IN_UNIT`

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Breach, PauseCall } from '../record.ts'
+import type { Answer, Breach, PauseCall } from '../record.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './decideToken.ts'
 
@@ -16,8 +16,13 @@ export interface Tokens {
    * for renewal is still given while its successor is fetched, and for as long as it lasts if that fails.
    */
   ready(): Promise<TokenVerdict>
-  /** A request was made with it. */
-  used(accessToken: string): void
+  /** A request was made with it, and answered so. */
+  used(accessToken: string, answer: Answer): void
+  /**
+   * Whether an answer is a 401 to a token whose time was up when the service judged it, or may have been: such a one says
+   * nothing about the next token. After some in a row it does.
+   */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean
   /** Drops the token that the service refused, unless another has already taken its place. */
   reject(accessToken: string): void
   /** When the token in force runs out, in epoch milliseconds; null where there is none. */
@@ -40,12 +45,21 @@ interface TokensDeps {
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
   breached(kind: Breach): void
+  /** So many tokens in a row were over before the service let a request in with them; 0 as soon as it has. */
+  onOutlived(inARow: number, lifetimeMs: number): void
 }
 
 /** For a token that does not say how long it lasts. */
 const assumedLifetimeMs = 300_000
 /** After a renewal that failed, so that an issuer in trouble is not asked once per request. */
 const renewalPauseMs = 10_000
+
+/** The service reckons a token's end in whole seconds (RFC 7519, 2), so that it may be over a second before ours. */
+const roundingMs = 1_000
+/** After so many tokens in a row a 401 is taken for what it says. */
+const outlivedMax = 5
+/** A request may come back after its token has been replaced, more than once where tokens are short. */
+const rememberedMax = 10
 
 interface Held {
   accessToken: string
@@ -55,10 +69,14 @@ interface Held {
   /** The age at which it is renewed. */
   renewAgeMs: number
   isUsed: boolean
+  isOutlived: boolean
 }
 
 export function createTokens(deps: TokensDeps): Tokens {
   let held: Held | null = null
+  /** The last ones, the newest first. */
+  let remembered: Held[] = []
+  let outlived = 0
   let fetching: Promise<TokenVerdict> | null = null
 
   async function fetch(need: TokenNeed): Promise<TokenVerdict> {
@@ -68,6 +86,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     if (fetched === 'no-slot') return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
+    remembered = [held, ...remembered].slice(0, rememberedMax)
     return verdict(held)
   }
 
@@ -87,6 +106,7 @@ export function createTokens(deps: TokensDeps): Tokens {
       expiresAtMs: sent.atMs + lifetimeMs,
       renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
       isUsed: false,
+      isOutlived: false,
     }
   }
 
@@ -110,8 +130,20 @@ export function createTokens(deps: TokensDeps): Tokens {
       return verdict(held)
     },
 
-    used(accessToken) {
+    used(accessToken, answer) {
       if (held?.accessToken === accessToken) held.isUsed = true
+      if (outlived === 0 || answer.kind === 'no-answer' || answer.status === 401) return
+      outlived = 0
+      deps.onOutlived(0, 0)
+    },
+
+    isRefusedForAge(accessToken, answer) {
+      if (answer.kind === 'no-answer' || answer.status !== 401) return false
+      const token = remembered.find((each) => each.accessToken === accessToken)
+      if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
+      if (!token.isOutlived) deps.onOutlived(++outlived, token.lifetimeMs)
+      token.isOutlived = true
+      return outlived <= outlivedMax
     },
 
     reject(accessToken) {

@@ -57,7 +57,7 @@ export function advanceSubmit(
         verdict.reason,
       )
     case 'new-token':
-      return step({ state: 'queued', dueInMs: 0, repeatedAfter401: true }, verdict.reason)
+      return step({ state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) }, verdict.reason)
     case 'pause':
       return {
         change: {

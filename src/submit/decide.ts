@@ -14,6 +14,8 @@ export interface SubmitCircumstances {
   policy: UncertainPolicy
   /** The number of the attempt that was answered, from 1: after one in doubt the wait grows with it. */
   attempt: number
+  /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
+  tokenOutlived: boolean
   limits: SubmitLimits
 }
 
@@ -46,8 +48,8 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   if (submittedId !== null) return { kind: 'accepted', transactionId: submittedId, breach: null }
   if (code === 'E002') return duplicate(said, now.history)
   if (success && pause === null) return withoutId(answer, said)
-  if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
-    return { kind: 'new-token', reason: said }
+  if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
+    return { kind: 'new-token', ofAge: now.tokenOutlived, reason: said }
   if (pause !== null) return paused(answer, said, pause, now.history)
   if (status === 500) return serverError(code, said, now)
   if (status >= 400 && status < 500) return refused(answer, reading, now.history)

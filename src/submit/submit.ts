@@ -7,6 +7,8 @@ export interface SubmitDeps {
   limits: SubmitLimits
   /** @returns null where it was not to leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  /** Whether a 401 to this token says no more than that its time was up. */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean
   read(answer: Answer, resource: Resource): SubmitReading
   firstPollMs(resource: Resource): number
   newKey(): string
@@ -31,11 +33,16 @@ export async function submit(
   }
   const answer = isGood() ? await deps.send(request, accessToken, isGood) : null
   if (answer === null) return { step: neverSent('its slot’s time had run out'), answer, breach: null }
-  return judge(deps, submission, answer)
+  return judge(deps, submission, answer, deps.isRefusedForAge(accessToken, answer))
 }
 
 /** Works out what an answer to a submission's POST means. */
-export function judge(deps: Omit<SubmitDeps, 'send'>, submission: Submission, answer: Answer): Worked {
+export function judge(
+  deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge'>,
+  submission: Submission,
+  answer: Answer,
+  tokenOutlived = false,
+): Worked {
   const reading = deps.read(answer, submission.resource)
   const verdict = decideSubmit(answer, reading, {
     history: {
@@ -48,6 +55,7 @@ export function judge(deps: Omit<SubmitDeps, 'send'>, submission: Submission, an
     // Only a mapping that sends its own id can be asked about by it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     attempt: submission.attempt,
+    tokenOutlived,
     limits: deps.limits,
   })
   const step = advanceSubmit(submission, verdict, {

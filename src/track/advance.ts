@@ -84,7 +84,12 @@ export function advanceTrack(
       )
     case 'new-token':
       return step(
-        { ...stay, pollInMs: 0, repeatedAfter401: true, unknown: submission.unknownForMs !== null },
+        {
+          ...stay,
+          pollInMs: 0,
+          ...(!verdict.ofAge && { repeatedAfter401: true }),
+          unknown: submission.unknownForMs !== null,
+        },
         verdict.reason,
       )
     case 'pause':

@@ -24,6 +24,8 @@ export interface TrackCircumstances {
   /** How long ago it was accepted, milliseconds. */
   ageMs: number
   history: TrackHistory
+  /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
+  tokenOutlived: boolean
   limits: TrackLimits
 }
 
@@ -69,8 +71,8 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
   const { transaction, pause, said } = reading
   if (transaction !== null) return decideStatus(transaction, now)
   const status = answer.kind === 'response' ? answer.status : null
-  if (pause?.reason === 'unauthorized' && status === 401 && !now.history.repeatedAfter401)
-    return { kind: 'new-token', reason: said }
+  if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
+    return { kind: 'new-token', ofAge: now.tokenOutlived, reason: said }
   if (pause !== null)
     return answer.kind === 'no-answer'
       ? { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }

@@ -6,6 +6,8 @@ export interface TrackDeps {
   limits: TrackLimits
   /** @returns null where it was not to leave any more */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  /** Whether a 401 to this token says no more than that its time was up. */
+  isRefusedForAge(accessToken: string, answer: Answer): boolean
   read(answer: Answer, resource: Resource): TrackReading
   /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
@@ -39,6 +41,7 @@ export async function track(
       idByPerson: submission.idByPerson,
       refusedPolls: submission.refusedPolls,
     },
+    tokenOutlived: deps.isRefusedForAge(accessToken, answer),
     limits: deps.limits,
   })
   const { stuckAfterMs, backoffOldMaxMs } = deps.limits

@@ -59,6 +59,7 @@ function setup(
     mayClaim: true,
     becomesSilent: false,
     knownWhatBecame: true,
+    tokensAreOld: false,
   }
   let [ids, slots] = [0, 0]
   const purse = createPurse(windowMs)
@@ -142,6 +143,7 @@ function setup(
     fingerprint: fingerprintOf,
     token: async () => state.token,
     refused: (accessToken) => refused.push(accessToken),
+    isRefusedForAge: () => state.tokensAreOld,
     submit: send,
     poll: send,
     async settle(work) {
@@ -358,6 +360,17 @@ describe('feeling the way', () => {
       [false, []],
       [false, ['unauthorized']],
     ])
+  })
+
+  test('a 401 that comes of the token’s age is no such refusal, however often', async () => {
+    const { dispatcher, settled, refused, reply, state } = setup({ pauses: over })
+    state.tokensAreOld = true
+    for (let i = 0; i < 3; i++) {
+      await dispatcher.runOnce()
+      await reply(response(401))
+    }
+    expect(refused).toHaveLength(3)
+    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
   })
 
   test('a poll that is answered ends the pauses, one that goes wrong leaves it to the question that comes next', async () => {

@@ -26,6 +26,18 @@ test('one that runs out now and then is no starvation', () => {
   expect(parts()).toEqual([])
 })
 
+test('three tokens in a row that were over too soon are said, until a request is let in', () => {
+  const watch = watchStarvation()
+  watch.sawOutlived(2, 2_000)
+  expect(watch.starving()).toEqual([])
+  watch.sawOutlived(3, 2_000)
+  expect(watch.starving()).toEqual([
+    { part: 'token', detail: expect.stringMatching(/^a token lasts 2 s, and 3 in a row/) },
+  ])
+  watch.sawOutlived(0, 0)
+  expect(watch.starving()).toEqual([])
+})
+
 test.each([
   { lifetimeMs: 60_000, requests: 1, said: ['token'] },
   { lifetimeMs: 61_000, requests: 1, said: [] },

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import type { Breach } from '../../src/record.ts'
+import type { Answer, Breach } from '../../src/record.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
 import { createTokens, type TokenNeed } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'
@@ -148,8 +148,45 @@ test('with one request at a time a token that is over is still given to the requ
   await tokens.ready()
   clock.advance(60_050)
   expect(await tokens.ready()).toMatchObject({ accessToken: 'short' })
-  tokens.used('short')
+  tokens.used('short', response(201))
   expect(await tokens.ready()).toMatchObject({ accessToken: 't2' })
+})
+
+test('a 401 to a token whose time may have been up comes of its age, also when another has taken its place', async () => {
+  const { tokens, clock, issuer } = setup()
+  issuer.next(token('short', 10_000))
+  await tokens.ready()
+  const answeredAfter = (tookMs: number, status = 401) =>
+    tokens.isRefusedForAge('short', { ...response(status), tookMs } as Answer)
+  clock.advance(5_000)
+  expect(answeredAfter(3_000)).toBe(false)
+  expect(answeredAfter(4_000)).toBe(true)
+  tokens.reject('short')
+  await tokens.ready()
+  clock.advance(5_000)
+  expect(answeredAfter(0)).toBe(true)
+  expect(answeredAfter(0, 403)).toBe(false)
+  expect(tokens.isRefusedForAge('nobody’s', response(401))).toBe(false)
+})
+
+test('after five such tokens in a row a 401 is what it says; a request that is let in ends the row', async () => {
+  const { tokens, clock, issuer, outlived } = setup()
+  const turns: boolean[] = []
+  const turn = async (name: string) => {
+    issuer.next(token(name, 2_000))
+    await tokens.ready()
+    clock.advance(2_000)
+    // However many requests were under way with it.
+    for (let n = 0; n < 3; n++) turns.push(tokens.isRefusedForAge(name, response(401)))
+    tokens.used(name, response(401))
+    tokens.reject(name)
+  }
+  for (let n = 1; n <= 5; n++) await turn(`t${n}`)
+  expect(turns).toEqual(Array(15).fill(true))
+  await turn('t6')
+  expect(turns.slice(15)).toEqual([false, false, false])
+  tokens.used('t6', response(404))
+  expect(outlived).toEqual([1, 2, 3, 4, 5, 6, 0])
 })
 
 function setup({ isOneAtATime = false } = {}) {
@@ -157,6 +194,7 @@ function setup({ isOneAtATime = false } = {}) {
   const budget = { slots: 100, broken: false }
   const breaches: Breach[] = []
   const needs: TokenNeed[] = []
+  const outlived: number[] = []
   const queued: TokenAnswer[] = []
   let asked = 0
   let meanwhile = () => {}
@@ -166,6 +204,7 @@ function setup({ isOneAtATime = false } = {}) {
     refreshMs: 300_000,
     breached: (kind) => breaches.push(kind),
     isOneAtATime: () => isOneAtATime,
+    onOutlived: (inARow) => outlived.push(inARow),
     async requestToken() {
       asked++
       const done = Promise.withResolvers<void>()
@@ -189,7 +228,7 @@ function setup({ isOneAtATime = false } = {}) {
     },
     answered: () => answered,
   }
-  return { tokens, issuer, clock, budget, breaches, needs }
+  return { tokens, issuer, clock, budget, breaches, needs, outlived }
 }
 
 function token(accessToken: string, lifetimeMs: number | null): TokenAnswer {

@@ -54,7 +54,8 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { id: 'me' },
     { state: 'sending', probing: true, transactionId: 'me', pollInMs: 5_000, inDoubt: true },
   ],
-  [{ kind: 'new-token', reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
+  [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
+  [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
   [
     { kind: 'pause', pause, times: 0 },
     { repeatedAfter401: true },
@@ -87,7 +88,10 @@ describe('what must not change:', () => {
   })
 
   test('a pause and a new token use up nothing', () => {
-    for (const verdict of [{ kind: 'pause', pause, times: 0 } as const, { kind: 'new-token', reason: '' } as const]) {
+    for (const verdict of [
+      { kind: 'pause', pause, times: 0 } as const,
+      { kind: 'new-token', ofAge: false, reason: '' } as const,
+    ]) {
       const { change } = advance(verdict)
       expect(Object.keys(change).sort()).toEqual(['dueInMs', 'repeatedAfter401', 'state'])
     }
@@ -135,7 +139,8 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
     fc.record({ kind: fc.constant('failed' as const), code, reason }),
     fc.record({ kind: fc.constant('uncertain' as const), code, reason, breach: fc.constant(null) }),
     fc.record({ kind: fc.constantFrom('retry' as const, 'resend' as const), afterMs, reason }),
-    fc.record({ kind: fc.constantFrom('renew-key' as const, 'probe' as const, 'new-token' as const), reason }),
+    fc.record({ kind: fc.constantFrom('renew-key' as const, 'probe' as const), reason }),
+    fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
       times: fc.nat(2),

@@ -140,6 +140,12 @@ describe('401', () => {
     expect(kind(decide(response(401)))).toBe('new-token')
   })
 
+  test('a 401 that comes of the token’s age is never a second one', () => {
+    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
+    expect(decide(response(403), again)).toMatchObject({ kind: 'pause' })
+  })
+
   test('the second: pause unauthorized, and a word about the allow-list', () => {
     expect(decide(response(401), { history: { repeatedAfter401: true } })).toMatchObject({
       kind: 'pause',
@@ -331,11 +337,15 @@ interface Circumstances {
   history?: Partial<SubmitHistory>
   policy?: UncertainPolicy
   attempt?: number
+  tokenOutlived?: boolean
 }
 
-function decide(answer: Answer, { resource = 'data', history, policy = 'hold', attempt = 1 }: Circumstances = {}) {
+function decide(
+  answer: Answer,
+  { resource = 'data', history, policy = 'hold', attempt = 1, tokenOutlived = false }: Circumstances = {},
+) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
-  const now = { history: { ...clean, ...history }, policy, attempt, limits: submitLimits }
+  const now = { history: { ...clean, ...history }, policy, attempt, tokenOutlived, limits: submitLimits }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 

@@ -114,7 +114,7 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
   ],
   [
     'a first 401',
-    { kind: 'new-token', reason: '401' },
+    { kind: 'new-token', ofAge: false, reason: '401' },
     { ...accepted, unknownForMs: 5 },
     { state: 'accepted', pollInMs: 0, repeatedAfter401: true, unknown: true },
   ],
@@ -209,7 +209,7 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
       code: fc.constantFrom('E002', 'E003'),
       reason,
     }),
-    fc.record({ kind: fc.constant('new-token' as const), reason }),
+    fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
       refusedPolls: fc.nat(3),

@@ -140,6 +140,11 @@ describe('a breach of contract', () => {
 })
 
 describe('401, 403, 429, E003 as for a POST', () => {
+  test('a 401 that comes of the token’s age is never a second one', () => {
+    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
+  })
+
   test('a first 401: a new token; a second: pause unauthorized', () => {
     expect(decide(response(401)).kind).toBe('new-token')
     expect(decide(response(401), { history: { repeatedAfter401: true } })).toMatchObject({
@@ -227,9 +232,10 @@ interface Circumstances {
   resource?: Resource
   ageMs?: number
   history?: Partial<TrackHistory>
+  tokenOutlived?: boolean
 }
 
-function decide(answer: Answer, { resource = 'data', ageMs = 0, history }: Circumstances = {}) {
+function decide(answer: Answer, { resource = 'data', ageMs = 0, history, tokenOutlived = false }: Circumstances = {}) {
   const clean = {
     unknownForMs: null,
     resubmissions: 0,
@@ -239,6 +245,6 @@ function decide(answer: Answer, { resource = 'data', ageMs = 0, history }: Circu
     idByPerson: false,
     refusedPolls: { times: 0, othersThrough: false },
   }
-  const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, limits: trackLimits }
+  const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, tokenOutlived, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

@@ -28,6 +28,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       asked.push([resource, notDoneAgeMs])
       return 1_234
     },
+    isRefusedForAge: () => false,
     newKey: () => 'fresh',
   }
   return {
