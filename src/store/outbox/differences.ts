@@ -6,6 +6,8 @@ export interface Differences {
   meetOthers(conflicts: readonly RowConflict[], stampOf: (outboxId: string) => string): void
   /** Edited, or others that are alike: they are told together. */
   meetEdited(outboxIds: readonly string[]): void
+  /** Whether there is something to take. */
+  hasMore(): boolean
   take(): RowConflict[]
 }
 
@@ -36,6 +38,7 @@ export function createDifferences(): Differences {
         if (named.size < namedMax) named.add(name)
       }
     },
+    hasMore: () => waiting.size > 0 || edited.size !== toldEdited,
     take() {
       const found = [...waiting.values()]
       waiting.clear()

@@ -125,13 +125,17 @@ function namedColumns(table: OutboxTable): [string, string][] {
 
 /** A position in a sequence tells nothing where a session draws numbers ahead of its inserts. */
 async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
-  const { rows } = await db.query<{ cached: number }>(
-    'select seqcache::int as cached from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass',
+  const { rows } = await db.query<{ cached: number; falls: boolean }>(
+    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass',
     [qualified, column],
   )
   const instead = 'leave "sequence" out, and rows are read in the order of their transactions'
   if (rows[0] === undefined)
     return [`draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${instead}`]
+  if (rows[0].falls)
+    return [
+      `draws "${column}" from a sequence that counts down, so new rows stand before the old: let it count up, or ${instead}`,
+    ]
   if (rows[0].cached > 1)
     return [`draws "${column}" from a sequence with cache ${rows[0].cached}: alter it to cache 1, or ${instead}`]
   return []

@@ -69,10 +69,14 @@ export function openWalk(deps: WalkDeps): Walk {
   /** Where to go on when so many known rows lay behind the cursor that none was found among them. */
   let resumeAt: Position | null = null
 
-  async function readCursor(outbox: string, upTo: string | null): Promise<Cursor | null> {
+  async function readCursor({ outbox, upTo, drawn }: Settled): Promise<Cursor | null> {
     const stored = await memory.readCursor(outbox)
-    const isOfAnother = deps.byTransaction && BigInt(stored?.position[0] ?? 0) > BigInt(upTo ?? 0)
-    return isOfAnother ? null : stored
+    if (stored === null) return null
+    const isOfAnother = deps.byTransaction && isAfter(stored.position, upTo)
+    // An operator says that the rows are those that are known: then the table is read from its beginning, which sends none again.
+    const isSame = stored.sameUpto !== null && !isAfter(stored.position, stored.sameUpto[0] ?? null)
+    const isSetBack = !deps.byTransaction && drawn !== null && isAfter(stored.position, drawn) && isSame
+    return isOfAnother || isSetBack ? null : stored
   }
 
   const differences = createDifferences()
@@ -92,10 +96,15 @@ export function openWalk(deps: WalkDeps): Walk {
   /** Numbers that are drawn a second time stand before the position, where nobody looks. */
   async function assertAhead({ drawn, sequenceFile }: Settled): Promise<void> {
     if (cursor === null || deps.byTransaction) return
-    const [at = '0'] = cursor.position
-    const readUpTo = `the table has been read up to number ${at}`
-    if (drawn !== null && BigInt(drawn) < BigInt(at))
+    const readUpTo = `the table has been read up to number ${cursor.position[0]}`
+    if (drawn !== null && isAfter(cursor.position, drawn))
       throw beganAnew(`${readUpTo} and its sequence stands at ${drawn}: it was set back`)
+    if ((await judgeBehind(cursor, sequenceFile)) === 'anew')
+      throw beganAnew(`${readUpTo}, and the rows there are not those that were`)
+  }
+
+  /** Compares the rows at the position with those that were taken there. */
+  async function judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof judgeSample>> {
     const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
     const { rows } = await db.query<SeenRow>(cursor.sameUpto ? sql.behindSince : sql.behind, [...bounds])
     const { known, conflicts, edited } = await memory.findKnown(rows)
@@ -107,9 +116,16 @@ export function openWalk(deps: WalkDeps): Walk {
       byTime: rows.every(({ stamp }) => stamp.startsWith('at ')),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'anew') throw beganAnew(`${readUpTo}, and the rows there are not those that were`)
     if (verdict === 'differs') differences.meetEdited(rows.map(({ outboxId }) => outboxId))
+    return verdict
   }
+
+  /** Numbers that were drawn again up to the position: no row after it says so. */
+  async function differsBehind(cursor: Cursor): Promise<boolean> {
+    if (deps.byTransaction) return false
+    return (await judgeBehind(cursor, cursor.sequenceFile)) === 'anew' || differences.hasMore()
+  }
+
   const beganAnew = (why: string) =>
     new ForeignOutbox(deps.name, `the ids of the outbox ${deps.name} began anew (${why})`)
 
@@ -135,7 +151,7 @@ export function openWalk(deps: WalkDeps): Walk {
     async findUnknown(request) {
       const settledUpTo = await horizon.read()
       const { outbox, upTo } = settledUpTo
-      cursor = await readCursor(outbox, upTo)
+      cursor = await readCursor(settledUpTo)
       await assertAhead(settledUpTo)
       const skipped = new Set(request.skipped.flatMap((row) => (row.isCaptured ? [] : [row.outboxId])))
       // From the cursor on every one of them is met in its place; from the middle on it may lie behind.
@@ -185,12 +201,13 @@ export function openWalk(deps: WalkDeps): Walk {
     async hasUnknown() {
       if (cursor === null) return ((await db.query(sql.any)).rowCount ?? 0) > 0
       const { rowCount } = await db.query(sql.anyAfter, [...cursor.position])
-      return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor))
+      return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor)) || differsBehind(cursor)
     },
 
     async countUnknown() {
-      const { outbox, upTo } = await horizon.read()
-      const from = (await readCursor(outbox, upTo))?.position ?? null
+      const settled = await horizon.read()
+      const { upTo } = settled
+      const from = (await readCursor(settled))?.position ?? null
       const { rows } = from
         ? await db.query<{ n: number }>(sql.countAfter, [...from])
         : await db.query<{ n: number }>(sql.count)
@@ -203,6 +220,8 @@ export function openWalk(deps: WalkDeps): Walk {
     },
   }
 }
+
+const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
 type Left = Pick<ClaimRequest, 'exceptKeys' | 'types'>
 const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }

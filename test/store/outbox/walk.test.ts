@@ -154,6 +154,11 @@ test('ids that are drawn ahead of their inserts are refused as a sequence, and s
     yaml: `${common}\nsequence: id`,
   })
   await expect(other.hasNew()).rejects.toThrow('draws "id" from no sequence of its own')
+  const { outbox: falling } = await setup({
+    ddl: `${ddl}; alter table source alter id set increment -1 set minvalue -1000 set start -1`,
+    yaml: `${common}\nsequence: id`,
+  })
+  await expect(falling.hasNew()).rejects.toThrow('draws "id" from a sequence that counts down')
 
   const { capture, connect } = await setup({ ddl: cached, yaml: common })
   const [one, two] = [await connect(), await connect()]
