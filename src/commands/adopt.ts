@@ -98,7 +98,7 @@ function preview(
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
     rows === 'new'
-      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
+      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent, also those that were sent before.'
       : 'Its rows are those that the ledger knows.',
     startWords(start),
     hiddenWords(hidden),

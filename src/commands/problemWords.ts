@@ -52,7 +52,7 @@ const subjectsShown = 3
 
 function rowConflicts(rows: readonly Problem[]): string {
   if (rows.length === 0) return ''
-  return `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd show outbox:${rows[0]?.subject} shows both. outboxd adopt --new where ids began anew; else the ERP gives the row an id that was never used.`
+  return `${counted(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd show outbox:${rows[0]?.subject} shows both. The ERP gives each an id that was never used. Only where all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.`
 }
 
 /** What is told of the whole table names no row. */

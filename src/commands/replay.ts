@@ -59,7 +59,10 @@ export function describeReplay(command: Command): Command {
     replayable,
     'at most so many, longest in their state first',
   )
-    .option('--refresh', 'read the payload from the outbox row anew, and nothing else of it')
+    .option(
+      '--refresh',
+      'read the payload from the outbox row anew; type and key only where they could not be read before',
+    )
     .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
     .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
     .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
@@ -144,33 +147,39 @@ async function prepare(
   const leftAlone = moved(batch, found)
   for (const submission of found) {
     const read = await readPayload(submission, refresh)
-    const { id, outboxId, type, key, revision } = submission
-    const mapped = mapOutboxRecord(mappings, { outboxId, type, key, createdAt: null, ...read }, id)
+    const { id, outboxId, revision } = submission
+    const { type, key } = read
+    const mapped = mapOutboxRecord(mappings, { outboxId, createdAt: null, ...read }, id)
     if (mapped.kind === 'refused') {
       leftAlone.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
       const { resource, body, tracked, sendsOwnId } = mapped
       const { payload, stamp } = read
-      replays.push({ id, revision, key, resource, payload, body, tracked, sendsOwnId, stamp })
+      replays.push({ id, revision, type, key, resource, payload, body, tracked, sendsOwnId, stamp })
     }
   }
   return { replays, leftAlone }
 }
 
 async function readPayload(
-  { outboxId, payload, stamp, isServed }: ReplayableSubmission,
+  { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
   refresh: OperatorStore['outbox']['readRecord'] | null,
-): Promise<Pick<OutboxRecord, 'payload' | 'unreadable' | 'stamp'>> {
+): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
   if (refresh === null) {
     const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
-    return { payload, unreadable, stamp: null }
+    return { type, key, payload, unreadable, stamp: null }
   }
-  const none = (unreadable: string) => ({ payload: null, unreadable, stamp: null })
+  const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
   const record = isServed ? await refresh(outboxId) : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
   if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
-  return { payload: record.payload, unreadable: record.unreadable, stamp: record.stamp }
+  const { unreadable } = record
+  const known = wasUnread({ type, stamp }) ? record : { type, key }
+  return { type: known.type, key: known.key, payload: record.payload, unreadable, stamp: record.stamp }
 }
+
+/** Nothing of it could be read when it was captured. */
+const wasUnread = ({ type, stamp }: Pick<ReplayableSubmission, 'type' | 'stamp'>) => type === '' && stamp === null
 
 /** By when it was recorded alone: that its content is another is what it is read anew for. */
 const isAnother = (known: string | null, read: string | null) =>

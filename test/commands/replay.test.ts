@@ -119,6 +119,23 @@ describe('--refresh', () => {
     expect((await lastEvent(id)).detail.former.payload).toContain('12.30')
   })
 
+  test('a row of which nothing could be read gets type, key and payload, and its place in the line of its key', async () => {
+    const outboxId = await scene.row(payloadOf({ amount: '99.90' }))
+    const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
+    const id = await scene.end(
+      { state: 'rejected' },
+      { ...record, error: 'the row cannot be captured: it cannot be read' },
+    )
+    await scene.ledger.pool.query(`update outbox set key = 'k' where id = $1`, [outboxId])
+    const behind = await scene.end({ state: 'queued' }, { key: 'k' })
+    expect((await run([id], { refresh: true })).code).toBe(0)
+    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', type: 'data', key: 'k' })
+    expect((await scene.ledger.row(id)).body).toContain('"total_amount":99.90')
+    const third = await scene.end({ state: 'queued' }, { key: 'k' })
+    expect([await scene.ledger.row(id), await scene.ledger.row(third)]).toMatchObject([{ held: false }, { held: true }])
+    expect((await scene.ledger.row(behind)).state).toBe('queued')
+  })
+
   test('where the row is gone, the submission stays as it is', async () => {
     const id = await scene.end(failedE003, { outboxId: '987654' })
     const { code, said } = await run([id], { refresh: true })

@@ -9,6 +9,7 @@ import {
   type RowConflict,
   rowsAreEdited,
   twiceInBatch,
+  wasUnread,
 } from './sameRow.ts'
 
 /** A captured record, mapped or refused: what the ledger keeps of it from the start. */
@@ -72,7 +73,7 @@ export async function keepRecords(
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
          (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited})
-         and (s.row_stamp is not null or r."createdAt" is not null or s.payload is not distinct from r.payload) as same
+         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
      ), seen as (

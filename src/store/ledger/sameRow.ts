@@ -1,12 +1,17 @@
 const kind = (stamp: string) => `split_part(${stamp}, ' ', 1)`
 const identity = (stamp: string) => `split_part(${stamp}, ' ', 2)`
 
+/** The row could not be read when the submission `s` was captured, so that the ledger has neither type nor key of it. */
+export const wasUnread = `(s.row_stamp is null and s.type = '')`
+
 /**
  * Whether a row `r` that was read (`stamp`, `"createdAt"`) is the one that the submission `s` was captured from. Stamps of
  * two kinds cannot be compared (the description has got a created_at since), nor can one that was captured before
- * stamps were kept, but for the time at which it was recorded.
+ * stamps were kept, but for the time at which it was recorded. Of one that could not be read when it was captured nothing but
+ * the id is known.
  */
 export const isSameRow = `case
+  when ${wasUnread} then true
   when ${kind('s.row_stamp')} = ${kind('r.stamp')} then s.row_stamp = r.stamp
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`

@@ -23,6 +23,8 @@ export interface Replay {
   id: string
   /** As it was read: where a step was taken since, nothing happens. */
   revision: number
+  /** As the ledger has it, or as it was read anew where it could not be read before; so is the key. */
+  type: string
   key: string | null
   resource: Resource
   payload: string
@@ -68,7 +70,7 @@ export async function writeReplays(
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
-       select * from json_to_recordset($1) as r(id uuid, revision int, resource text, payload text, body text,
+       select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
          tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text)
      ), former as (
        -- Locked in one order, so that two operators never wait for each other in a circle.
@@ -76,7 +78,7 @@ export async function writeReplays(
        where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.id for update of s
      ), written as (
        update outboxd.submission s set
-         state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
+         state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
          idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,

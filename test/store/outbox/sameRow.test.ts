@@ -332,6 +332,18 @@ test('a ledger belongs to one table, by its database, schema and id, and refuses
   await expect(other.report(async () => [])).rejects.toThrow(why)
 })
 
+test.each(
+  Object.entries(forms),
+)('%s: a row of which nothing could be read when it was captured is the same once it is read', async (_, form) => {
+  const { pool, capture } = await setup(tableForm(form))
+  await pool.query(insert(1, '2026-11-01', 1))
+  await capture()
+  await pool.query(`update outboxd.submission set type = '', key = null, payload = null, row_stamp = null, recorded_at = now();
+    delete from outboxd.outbox_cursor; update source set taken = false, payload = '{"n": 2}'`)
+  await capture()
+  expect((await pool.query(problems)).rows).toEqual([])
+})
+
 test('a ledger of before knows its rows by when they were recorded', async () => {
   const { pool, capture } = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   await pool.query(`${insert(1, '2026-11-01', 1)}; ${insert(2, '2026-11-01', 1)}`)
