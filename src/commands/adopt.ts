@@ -92,14 +92,17 @@ function readStart(text: string | undefined): Start | undefined {
 
 function preview(
   { identity, rows, start }: Adoption,
-  { submissions, reports }: UnderWay,
+  { submissions, reports, sent }: UnderWay,
   hidden: HiddenRows | null,
 ): string {
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
     rows === 'new'
-      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent, also those that were sent before.'
+      ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
       : 'Its rows are those that the ledger knows.',
+    rows === 'new' && sent > 0
+      ? `The ledger has sent ${counted(sent, 'record')} of this outbox already: each of them whose row is still there and waits (in a table without a state: every row) is sent AGAIN.`
+      : null,
     startWords(start),
     hiddenWords(hidden),
     rows === 'new' && submissions + reports > 0

@@ -16,6 +16,8 @@ export interface UnderWay {
   submissions: number
   /** Outcomes that its rows have yet to be told, and will not be told once another outbox is served. */
   reports: number
+  /** Records that were sent already: each is sent again if its row counts as another and waits. */
+  sent: number
 }
 
 export async function readUnderWay(db: Database): Promise<UnderWay> {
@@ -23,7 +25,9 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
     `select (select count(*)::int from outboxd.submission
         where state in ('queued', 'sending', 'accepted') and outbox = outboxd.current_outbox()) as submissions,
        (select count(*)::int from outboxd.submission
-        where report_due and outbox = outboxd.current_outbox()) as reports`,
+        where report_due and outbox = outboxd.current_outbox()) as reports,
+       (select count(*)::int from outboxd.submission
+        where attempt > 0 and outbox = outboxd.current_outbox()) as sent`,
   )
   return rows[0] as UnderWay
 }

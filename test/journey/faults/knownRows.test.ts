@@ -49,7 +49,10 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
     /conflict: the outbox row 1 is not the one .*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
   )
 
-  expect(await adopt(contextOf(given), { new: true })).toBe(4)
+  const asked = contextOf(given)
+  expect(await adopt(asked, { new: true })).toBe(4)
+  expect(asked.said()).toContain('The ledger has sent 1 record of this outbox already')
+  expect(asked.said()).toContain('is sent AGAIN')
   expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
   await until(async () => expect(await rows(given)).toEqual(['1 second completed']))
   expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])

@@ -28,6 +28,7 @@ async function seen(id: string) {
 const replayOf = ({ id, revision, key }: { id: string; revision: number; key: string | null }): Replay => ({
   id,
   revision,
+  type: 'data',
   key,
   resource: 'data',
   payload: '{}',
