@@ -104,7 +104,8 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
   const start = startWords((await open.readServedOutbox()).start)
   const history = historyWords(await open.outbox.readHistory())
   const hidden = hiddenWords(await open.outbox.readHidden())
-  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}`
+  const remarks = (await open.outbox.findRemarks()).map((sentence) => `; note: ${sentence}`).join('')
+  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}${remarks}`
   return {
     isOk,
     words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,

@@ -55,6 +55,7 @@ export interface OperatorStore extends AsyncDisposable {
     | 'findNow'
     | 'tryStart'
     | 'readHidden'
+    | 'findRemarks'
     | 'liesBefore'
     | 'readHistory'
   >
@@ -165,6 +166,7 @@ export async function openOperatorStore(
     outbox: {
       readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
       readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
+      findRemarks: () => onOutbox((erp) => erp.findRemarks()),
       liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),

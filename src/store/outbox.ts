@@ -16,6 +16,7 @@ import {
 import { type HiddenRows, liesBefore, readHidden, whyNoStart } from './outbox/beforeStart.ts'
 import { type ClaimStatements, claimStatements, cutId, lockById, lockRows } from './outbox/claimByLock.ts'
 import { findNow } from './outbox/findNow.ts'
+import { findRemarks } from './outbox/findRemarks.ts'
 import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
@@ -92,6 +93,8 @@ export interface Outbox {
   tryStart(start: StartPosition): Promise<string | null>
   /** The rows that say that they wait before a start position: the ledger's own, where none is given. Null: they cannot say so */
   readHidden(start?: StartPosition): Promise<HiddenRows | null>
+  /** What is no mistake of the table or its description, and may not be what was meant: clauses. */
+  findRemarks(): Promise<string[]>
   /** Whether a row lies before the ledger's start position. */
   liesBefore(outboxId: string): Promise<boolean>
   /** The channel that announces new rows; null where the table has no such trigger. */
@@ -254,6 +257,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async readHidden(start) {
       const position = start ?? (await readServedOutbox(ledger)).start
       return readHidden(pool, { table: described, ...(await inspect()) }, position)
+    },
+    async findRemarks() {
+      return findRemarks(pool, described, (await inspect()).shape)
     },
     async liesBefore(outboxId) {
       const { start } = await readServedOutbox(ledger)
