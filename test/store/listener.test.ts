@@ -62,7 +62,9 @@ test('an insert notifies only while somebody sleeps, and the first notice ends t
   await pool.query(insert)
   await until(listener.notices, (count) => count === 2)
   expect(listener.isMarked()).toBe(false)
-  const marks = () => pool.query(`select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'`)
+  const marks = () =>
+    pool.query(`select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
+      and database = (select oid from pg_database where datname = current_database())`)
   await until(marks, ({ rowCount }) => rowCount === 0)
   for (let i = 0; i < 20; i++) await pool.query(insert)
   await becomes(listener, 'marked')

@@ -67,7 +67,9 @@ test('a job that somebody locks while its poll is in hand holds up that record a
   const letGo = await lock(`${job} for update`)
   await until(
     () =>
-      rig.pool.query(`select from pg_stat_activity where application_name = 'outboxd' and wait_event_type = 'Lock'`),
+      rig.pool.query(
+        `select from pg_stat_activity where application_name = 'outboxd' and wait_event_type = 'Lock' and datname = current_database()`,
+      ),
     ({ rowCount }) => rowCount !== 0,
   )
   const others = ['other-1-', 'other-2-', 'other-3-']
@@ -88,7 +90,7 @@ test('an outcome that a lock holds up is told, with who holds it, until it is wr
   )
   const letGo = await lock(`select from outboxd.submission where state = 'sending' for update`)
   const { rows } = await rig.pool.query<{ pid: number }>(
-    `select pid from pg_stat_activity where state = 'idle in transaction' and query like '%state = ''sending'' for update'`,
+    `select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%state = ''sending'' for update'`,
   )
   const says = await until(statusSays, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
   expect(says).not.toContain('All is well')

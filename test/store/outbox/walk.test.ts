@@ -135,7 +135,8 @@ test('a position in a sequence: a number drawn in an insert that has not yet wri
   const slow = await connect()
   // The id is drawn first; the type then waits for the gate. The transaction has no number of its own yet.
   const inserting = slow.query('insert into source (type) values (slow())')
-  const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted`
+  const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`
   while ((await pool.query(isWaiting)).rowCount === 0);
   await pool.query('insert into source default values')
   expect(await capture()).toEqual(['2'])
