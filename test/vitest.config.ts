@@ -13,6 +13,8 @@ export default defineConfig({
     expect: { poll: { timeout: 15_000 } },
     testTimeout: 60_000,
     hookTimeout: 60_000,
+    // Most tests here time real processes on a machine that CI shares: what fails there is tried once more, and shown as such.
+    retry: process.env.CI ? 1 : 0,
     projects: [
       {
         extends: true,
