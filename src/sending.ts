@@ -3,7 +3,7 @@ import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createPurse } from './dispatch/purse.ts'
-import { createSettler, type Settler } from './dispatch/settler.ts'
+import { createSettler, nothing, type Settler } from './dispatch/settler.ts'
 import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
 import { takeOver } from './dispatch/takeOver.ts'
 import type { Log } from './observe/log.ts'
@@ -47,16 +47,6 @@ export interface Sending extends Dispatcher, Pick<StarvationWatch, 'starving'>, 
 /** Below this limit a token is fetched only where the budget has a request left to use it for. */
 const smallCapacity = 10
 const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
-
-const nothing = {
-  transition: null,
-  pauses: [],
-  passages: [],
-  refusals: [],
-  wayIsClear: false,
-  probeOver: false,
-  remaining: null,
-}
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
 export function createSending(deps: SendingDeps): Sending {

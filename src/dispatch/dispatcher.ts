@@ -15,6 +15,7 @@ import { type Balance, decide, freshBalance, type Spending } from './decide.ts'
 import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import type { Permit, Purse } from './purse.ts'
+import { nothing } from './settler.ts'
 
 /** What could be sent now and when there is more, over all instances. */
 export interface Demand {
@@ -385,16 +386,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       onRoom = listener
     },
   }
-}
-
-const nothing = {
-  transition: null,
-  pauses: [],
-  passages: [],
-  refusals: [],
-  wayIsClear: false,
-  probeOver: false,
-  remaining: null,
 }
 
 const tellsNothing = { clears: false, pause: null }

@@ -26,9 +26,23 @@ export interface SettlerDeps<Settled> {
   waitMs(ms: number): Promise<void>
 }
 
+/** What one piece of work has come to. */
+type Work = Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }
+
+/** Work without a step: to give slots back, or for what is put on top. */
+export const nothing: Work = {
+  transition: null,
+  pauses: [],
+  passages: [],
+  refusals: [],
+  wayIsClear: false,
+  probeOver: false,
+  remaining: null,
+}
+
 export interface Settler {
   /** Writes one piece of work as soon as the write before it is through, together with whatever has come by then. */
-  add(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
+  add(work: Work): Promise<void>
   /** The outcomes that are not written yet, the oldest first. */
   unwritten(): UnwrittenOutcome[]
 }
@@ -156,16 +170,8 @@ export function createSettler<Settled>(deps: SettlerDeps<Settled>): Settler {
   }
 }
 
-const empty: Settlement = {
-  transitions: [],
-  slots: [],
-  pauses: [],
-  passages: [],
-  refusals: [],
-  wayIsClear: false,
-  probeOver: false,
-  remaining: null,
-}
+const { transition: _, ...nothingElse } = nothing
+const empty: Settlement = { ...nothingElse, transitions: [], slots: [] }
 
 function merge(settlements: readonly Settlement[]): Settlement {
   const remaining = settlements.flatMap((each) => each.remaining ?? [])
