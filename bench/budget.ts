@@ -32,7 +32,7 @@ const distributions = {
   'exponential 20 s': 'exponential:2',
 }
 const plain = Object.keys(schedules) as ScheduleName[]
-const lanes = Object.entries(distributions)
+const runs = Object.entries(distributions)
   .filter(([distribution]) => distribution.includes(options.times))
   .flatMap(([distribution, processingTime]) =>
     (['learned', ...plain] as const)
@@ -48,9 +48,9 @@ say(
     `idle (6 records a minute) for ${options.idle} (${plainIdle}). The plain schedules run in the same daemon: triggers in the ` +
     'database put their times in the place of its own. The oracle polls the moment it is done: nobody can, it is the bound. 50 records a minute is the most there is.',
 )
-await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * lanes.length) })
+await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * runs.length) })
 const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
-const done = await Promise.all(lanes.map((lane, i) => inTurn(postgres, lane, i)))
+const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
 for (const distribution of Object.keys(distributions)) {
   const own = done.filter((each) => each.distribution === distribution)
   if (own.length === 0) continue
@@ -68,33 +68,33 @@ for (const distribution of Object.keys(distributions)) {
 }
 judge(done.filter(({ schedule }) => schedule === 'learned'))
 
-type Done = (typeof lanes)[number] & { figures: BudgetFigures }
+type Done = (typeof runs)[number] & { figures: BudgetFigures }
 
 /** The learned ones all at once, the others as room is made. */
-function inTurn(server: BenchPostgres, lane: (typeof lanes)[number], i: number): Promise<Done> {
-  if (lane.schedule === 'learned') return measure(server, lane, i)
+function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+  if (run.schedule === 'learned') return measure(server, run, i)
   const before = plainTurns.shift() ?? Promise.resolve()
-  const measuring = before.then(() => measure(server, lane, i))
+  const measuring = before.then(() => measure(server, run, i))
   plainTurns.push(measuring.then(() => {}))
   return measuring
 }
 
 /** The lanes start one after the other, or their start-up alone would keep the machine busy. */
-async function measure(server: BenchPostgres, lane: (typeof lanes)[number], i: number): Promise<Done> {
+async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
   await new Promise((resolve) => setTimeout(resolve, i * 500))
   const database = await server.createDatabase(`lane${i}`)
-  const all = lane.schedule === 'learned' ? windows : plainWindows
+  const all = run.schedule === 'learned' ? windows : plainWindows
   const warmUpWindows = Math.round(all / 3)
   const figures = await runBudget({
-    ...lane,
+    ...run,
     database,
     limit,
     windowMs,
     warmUpWindows,
     countedWindows: all - warmUpWindows,
-    idleWindows: lane.schedule === 'learned' ? Number(options.idle) : plainIdle,
+    idleWindows: run.schedule === 'learned' ? Number(options.idle) : plainIdle,
   })
-  return { ...lane, figures }
+  return { ...run, figures }
 }
 
 function delays(compressedMs: number[]): string[] {

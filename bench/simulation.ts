@@ -1,4 +1,4 @@
-import { decide, freshBalance } from '../src/dispatch/decide.ts'
+import { allocateSlots, freshBalance } from '../src/dispatch/allocateSlots.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from '../src/track/processingTimes.ts'
 import { certainty, nextPollMs, type Pressure } from '../src/track/schedule.ts'
 
@@ -112,7 +112,7 @@ export function simulate(scenario: Scenario): Outcome {
     })
   }
   const dispatch = () => {
-    const spending = decide({
+    const spending = allocateSlots({
       nowMs,
       capacity: limit,
       slotsFree,

@@ -4,7 +4,8 @@ import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
-import { slotLeaseMs, slotReachMs } from './dispatch/purse.ts'
+import { createDispatch } from './createDispatch.ts'
+import { slotLeaseMs, slotReachMs } from './dispatch/slotPool.ts'
 import { createHeartbeat } from './heartbeat.ts'
 import { settleAll } from './leaving.ts'
 import { historyMin, type Loops, startLoops } from './loops.ts'
@@ -13,8 +14,7 @@ import { type HttpServer, startHttpServer } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
 import type { Metrics } from './observe/metrics.ts'
 import { showError } from './observe/redact.ts'
-import { createWitness } from './observe/witness.ts'
-import { createSending } from './sending.ts'
+import { createTelemetry } from './observe/telemetry.ts'
 import { createServiceClient } from './service/client.ts'
 import { outcomeOf } from './service/outcome.ts'
 import { isPassing } from './store/database.ts'
@@ -67,27 +67,37 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => store.close())
   const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
   opened.defer(() => client.close())
-  const witness = createWitness({ log, metrics, outcomeOf })
+  const telemetry = createTelemetry({ log, metrics, outcomeOf })
   const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
   const { mayClaim } = heartbeat
-  const sending = createSending({
+  const dispatch = createDispatch({
     config,
     clock,
     log,
     metrics,
     store,
     client,
-    witness,
+    telemetry,
     mayClaim,
     resource: () => usedResource(deps.mappings()),
   })
   await heartbeat.runOnce()
   await tellHistory(deps, store)
 
-  const loops = startLoops({ config, mappings: deps.mappings, clock, log, metrics, store, witness, sending, heartbeat })
+  const loops = startLoops({
+    config,
+    mappings: deps.mappings,
+    clock,
+    log,
+    metrics,
+    store,
+    telemetry,
+    dispatching: dispatch,
+    heartbeat,
+  })
   let isSettled = true
   opened.defer(async () => {
-    isSettled = await settleAll({ ...sending, log, stopTaking: loops.stopTaking })
+    isSettled = await settleAll({ ...dispatch, log, stopTaking: loops.stopTaking })
     await loops.stop()
   })
   const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })

@@ -1,8 +1,8 @@
 import type { LostClaim } from './dispatch/lostClaims.ts'
-import type { UnwrittenOutcome } from './dispatch/settler.ts'
+import type { UnwrittenOutcome } from './dispatch/outcomeWriter.ts'
 import type { Starvation } from './dispatch/starvation.ts'
 import type { FailingLoop } from './loopHealth.ts'
-import { failureWords } from './observe/failureWords.ts'
+import { failureMessage } from './observe/failureWords.ts'
 import type { InstanceProblem } from './store/ledger/instanceProblems.ts'
 
 /** A claim's COMMIT may take as long as this without anybody being told. */
@@ -25,7 +25,7 @@ export function instanceProblems(
   const lost = claims.filter(({ sinceMs }) => nowMs - sinceMs >= lostToTellMs)
   const oldestMs = Math.min(...lost.map(({ sinceMs }) => sinceMs))
   return [
-    ...failing.map(({ loop, error }) => ({ kind: 'loop_failing' as const, part: loop, detail: failureWords(error) })),
+    ...failing.map(({ loop, error }) => ({ kind: 'loop_failing' as const, part: loop, detail: failureMessage(error) })),
     ...unwrittenProblem(outcomes, nowMs),
     ...starving.map((starvation) => ({ kind: 'budget_starved' as const, ...starvation })),
     ...(lost.length === 0
@@ -47,7 +47,7 @@ function unwrittenProblem(
   const waiting = unwritten.filter((outcome) => waitsLong(outcome, nowMs))
   const [first] = waiting
   if (first === undefined) return []
-  const why = first.error === null ? 'the database has not answered' : failureWords(first.error)
+  const why = first.error === null ? 'the database has not answered' : failureMessage(first.error)
   const whose =
     waiting.length === 1 ? `that of ${first.submissionId}` : `${waiting.length}, first that of ${first.submissionId}`
   const blocked = blockers.length === 0 ? '' : `; held up by the database’s process ${blockers.join(', ')}`

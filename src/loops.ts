@@ -6,6 +6,7 @@ import { createSleep } from './capture/sleep.ts'
 import type { Fault } from './capture/take.ts'
 import type { Clock } from './clock.ts'
 import type { Config } from './config.ts'
+import type { Dispatch } from './createDispatch.ts'
 import type { Heartbeat } from './heartbeat.ts'
 import { instanceProblems, waitsLong } from './instanceProblems.ts'
 import { type Loop, startLoop, takeEach } from './loop.ts'
@@ -16,9 +17,8 @@ import type { Readiness } from './observe/httpServer.ts'
 import type { Log } from './observe/log.ts'
 import type { LoopName, Metrics } from './observe/metrics.ts'
 import { showError } from './observe/redact.ts'
-import type { Witness } from './observe/witness.ts'
+import type { Telemetry } from './observe/telemetry.ts'
 import { reportOnce } from './report/report.ts'
-import type { Sending } from './sending.ts'
 import { blameFor } from './store/database.ts'
 import { storableText } from './store/storableText.ts'
 import type { Store } from './store/store.ts'
@@ -30,8 +30,8 @@ export interface LoopsDeps {
   log: Log
   metrics: Metrics
   store: Store
-  witness: Witness
-  sending: Sending
+  telemetry: Telemetry
+  dispatching: Dispatch
   heartbeat: Heartbeat
 }
 
@@ -75,7 +75,7 @@ const neededLoops: LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 /** Starts what the daemon does again and again. */
 export function startLoops(deps: LoopsDeps): Loops {
-  const { config, clock, log, metrics, store, witness, sending } = deps
+  const { config, clock, log, metrics, store, telemetry, dispatching } = deps
   const health = createLoopHealth(clock)
 
   const loop = (name: LoopName, runOnce: () => Promise<number>, backoff = backoffMaxMs): Loop => {
@@ -95,10 +95,10 @@ export function startLoops(deps: LoopsDeps): Loops {
     })
   }
 
-  const dispatch = loop('dispatch', sending.runOnce)
-  sending.onRoom(dispatch.wake)
+  const dispatch = loop('dispatch', dispatching.runOnce)
+  dispatching.onRoom(dispatch.wake)
 
-  const { outbox, captureTurns } = store
+  const { outbox, captureLock: captureTurns } = store
   const sleep = createSleep({
     ...store.sleepMark,
     hasNew: outbox.hasNew,
@@ -113,12 +113,12 @@ export function startLoops(deps: LoopsDeps): Loops {
     hasNew: outbox.hasNew,
     claim: outbox.claim,
     claimOne: outbox.claimOne,
-    takeTurn: captureTurns.take,
+    withLock: captureTurns.withLock,
     readAgenda: captureTurns.readAgenda,
     skip: captureTurns.skip,
     forget: captureTurns.forget,
     async tellLater(outboxIds) {
-      await store.reportDesk.renew(outboxIds)
+      await store.outboxReports.renew(outboxIds)
       report.wake()
     },
     map: (record, id) => mapOutboxRecord(deps.mappings(), record, id),
@@ -127,7 +127,7 @@ export function startLoops(deps: LoopsDeps): Loops {
     faultOf,
     onCaptured(count) {
       took += count
-      witness.captured(count)
+      telemetry.captured(count)
       dispatch.wake()
     },
     onBatchFailed: (count, error) =>
@@ -144,7 +144,7 @@ export function startLoops(deps: LoopsDeps): Loops {
     return captureWaitMs[round]()
   })
 
-  const { reportDesk } = store
+  const { outboxReports: reportDesk } = store
   const reportAll = () =>
     reportOnce({
       stopwatch: clock.stopwatch,
@@ -154,7 +154,7 @@ export function startLoops(deps: LoopsDeps): Loops {
     })
   const report = loop('report', async () => ((await reportAll()) ? 0 : reportIdleMs))
   let isGathering = false
-  witness.onSettled(() => {
+  telemetry.onSettled(() => {
     if (isGathering) return
     isGathering = true
     setTimeout(() => {
@@ -166,13 +166,13 @@ export function startLoops(deps: LoopsDeps): Loops {
   /** A lock is waited for again and again: in between nobody is seen to hold it. */
   let blockers: number[] = []
   const readBlockers = async () => {
-    const isLong = sending.unwritten().some((outcome) => waitsLong(outcome, clock.nowMs()))
+    const isLong = dispatching.unwritten().some((outcome) => waitsLong(outcome, clock.nowMs()))
     const seen = isLong ? await store.pulse.readBlockers().catch(() => []) : []
     if (!isLong || seen.length > 0) blockers = seen
   }
   const problemsNow = () => {
-    const outcomes = { unwritten: sending.unwritten(), blockers }
-    return instanceProblems(health.failing(), sending.lostClaims(), sending.starving(), outcomes, clock.nowMs())
+    const outcomes = { unwritten: dispatching.unwritten(), blockers }
+    return instanceProblems(health.failing(), dispatching.lostClaims(), dispatching.starving(), outcomes, clock.nowMs())
   }
   const tell = async (problems = problemsNow) => {
     await readBlockers()
@@ -198,12 +198,12 @@ export function startLoops(deps: LoopsDeps): Loops {
       log.warn(`the database’s clock jumped by ${Math.round(jumpMs)} ms: what waits for its time was moved with it`)
       dispatch.wake()
     }
-    witness.takenOver(await sending.takeOver())
+    telemetry.orphansRescued(await dispatching.rescueOrphans())
     return lookAfterMs
   })
 
   const touch = loop('touch', async () => {
-    const jobs = sending.pollsInHand()
+    const jobs = dispatching.pollsInHand()
     if (jobs.length > 0) await store.queue.touch(jobs)
     return lookAfterMs
   })
@@ -212,32 +212,32 @@ export function startLoops(deps: LoopsDeps): Loops {
   const reconcile = loop('reconcile', async () => {
     const isUpkeep = rounds++ % upkeepEveryRounds === 0
     // A poll that is long due may be in the hand of a dead instance.
-    const supervise = isUpkeep || sending.pollOverdueMs() > suspiciousMs ? [store.queue.supervise] : []
-    const upkeep = [
-      async () => witness.jobsRenewed(await store.upkeep.renewLostJobs()),
+    const supervise = isUpkeep || dispatching.pollOverdueMs() > suspiciousMs ? [store.queue.supervise] : []
+    const maintenance = [
+      async () => telemetry.jobsRecreated(await store.maintenance.recreateMissingJobs()),
       async () => {
-        if ((await store.upkeep.releaseLines()) > 0) dispatch.wake()
+        if ((await store.maintenance.releaseWaitingKeys()) > 0) dispatch.wake()
       },
-      store.upkeep.forgetInstances,
+      store.maintenance.deleteStaleInstances,
       async () => {
         const { stuckAfterMs } = config
-        const stuck = stuckAfterMs === null ? [] : await store.upkeep.findStuck(stuckAfterMs)
+        const stuck = stuckAfterMs === null ? [] : await store.maintenance.findStuck(stuckAfterMs)
         await store.problems.replace('stuck_transaction', stuck)
       },
       store.compactCounts,
     ]
-    await takeEach([...supervise, ...(isUpkeep ? upkeep : [])])
+    await takeEach([...supervise, ...(isUpkeep ? maintenance : [])])
     return lookAfterMs
   })
 
   let hasLearned = false
   const learn = loop('schedule', async () => {
-    if (witness.takeCompletions() > 0 || !hasLearned) {
-      sending.planner.learn(await store.readProcessingTimes(learnFromMost))
+    if (telemetry.takeCompletions() > 0 || !hasLearned) {
+      dispatching.planner.learn(await store.readProcessingTimes(learnFromMost))
       hasLearned = true
     }
-    if (sending.planner.mayReplan()) {
-      const moves = sending.planner.replan(await store.readPlannedPolls(replanMost))
+    if (dispatching.planner.mayReplan()) {
+      const moves = dispatching.planner.replan(await store.readPlannedPolls(replanMost))
       if (moves.length > 0) await store.movePolls(moves)
       if (moves.length > 0) dispatch.wake()
     }
@@ -269,7 +269,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       outboxWaiting: outbox.waiting,
       oldestUnsentMs: unsent.length > 0 ? Math.min(...unsent) : null,
     })
-    witness.ordered(await store.takeOperatorActs())
+    telemetry.operatorActed(await store.takeOperatorActs())
     if (mayHaveHistory && outbox.waiting <= historyMin) {
       await store.problems.clear('outbox_history', null)
       mayHaveHistory = false
@@ -300,8 +300,12 @@ export function startLoops(deps: LoopsDeps): Loops {
 /** What is known of an error: its words for the ledger, and the code alone for what everybody may read. */
 function faultOf(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)
-  const words = error instanceof Error ? error.message : String(error)
-  return { blame: blameFor(error, isMark), code: code ?? name, words: storableText(words.slice(0, wordsMaxChars)) }
+  const message = error instanceof Error ? error.message : String(error)
+  return {
+    blame: blameFor(error, isMark),
+    code: code ?? name,
+    message: storableText(message.slice(0, messageMaxChars)),
+  }
 }
 
-const wordsMaxChars = 500
+const messageMaxChars = 500

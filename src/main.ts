@@ -127,8 +127,8 @@ async function finish(command: Promise<number>): Promise<void> {
 
 /** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
-  const { words, exitCode } = explain(error)
-  process.stderr.write(`outboxd: ${words}\n`)
+  const { message, exitCode } = explain(error)
+  process.stderr.write(`outboxd: ${message}\n`)
   return exitCode
 }
 

@@ -111,7 +111,7 @@ export type Telling<R extends RowStatus> =
   | { kind: 'busy' }
   | { kind: 'told'; rows: ToldRow<R>[] }
   /** Nothing was written, and at least one of these rows is why: the table refuses it, or waited for a lock (`isLock`). */
-  | { kind: 'refused'; statuses: R[]; code: string; words: string; isLock: boolean }
+  | { kind: 'refused'; statuses: R[]; code: string; message: string; isLock: boolean }
 
 /** What came of telling one row. */
 export type ToldRow<R extends RowStatus> = { status: R } & (
@@ -279,7 +279,7 @@ export interface Refusal {
   /** The same for refusals of one status and body. */
   fingerprint: string
   /** One line for the operator. */
-  said: string
+  summary: string
 }
 
 /** What a submission's history says that matters for judging its next answer. */
@@ -480,7 +480,7 @@ export interface Step {
 }
 
 /** What one request came to. */
-export interface Worked {
+export interface AttemptResult {
   step: Step
   /** Null where the request was never made. */
   answer: Answer | null
@@ -496,24 +496,24 @@ export interface Slot {
 }
 
 /** A slot to give back, and what it was spent on. */
-export interface SpentSlot extends Slot {
+export interface ReturnableSlot extends Slot {
   used: boolean
   submissions: number
 }
 
 /** What came of some work, to be written together. */
-export interface Settlement {
+export interface OutcomeBatch {
   transitions: Transition[]
-  slots: SpentSlot[]
+  slots: ReturnableSlot[]
   pauses: PauseCall[]
   /** Records that the service itself has answered: pauses that a trial had ended are forgotten. */
   passages: Passage[]
   /** Records that were rejected, in the order of the answers. */
   refusals: Refusal[]
   /** A trial was answered as it should be: pauses whose time is over end. */
-  wayIsClear: boolean
+  trialSucceeded: boolean
   /** The request that felt the way is through: where it met nothing clear, another may. */
-  probeOver: boolean
+  trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
   remaining: number | null
 }

@@ -100,7 +100,7 @@ const rules: Rule[] = [
 const adapterPackages = ['undici', 'pg', 'pg-boss', 'node-pg-migrate', 'pino', 'prom-client', 'fastify', 'node:http']
 
 const onlyMain = 'only main.ts reads process.env, listens to signals and sets exit codes'
-const processWords =
+const processMessage =
   /\bprocess\s*\.\s*(env|on|once|exit|exitCode|addListener)\b|\bnode:process\b|\{[^}]*\}\s*=\s*process\b/
 
 const sources = readSources()
@@ -111,7 +111,7 @@ test('the sources were found', () => {
 })
 
 test.each(rules)('$says', ({ breaks }) => {
-  expect(allImports(sources).filter(breaks).map(inWords)).toEqual([])
+  expect(allImports(sources).filter(breaks).map(inMessage)).toEqual([])
 })
 
 test(onlyMain, () => {
@@ -232,13 +232,13 @@ function isOwnOrShared({ from, to, types }: Import): boolean {
   return folder(from) === folder(to) || to === 'record.ts' || to === 'clock.ts' || (to === 'config.ts' && types)
 }
 
-function inWords({ from, to }: Import): string {
+function inMessage({ from, to }: Import): string {
   return `src/${from} imports ${isOurs(to) ? `src/${to}` : to}`
 }
 
 function readersOfProcess(files: Map<string, string>): string[] {
   return [...files]
-    .filter(([path, text]) => path !== 'main.ts' && processWords.test(withoutComments(text)))
+    .filter(([path, text]) => path !== 'main.ts' && processMessage.test(withoutComments(text)))
     .map(([path]) => path)
 }
 

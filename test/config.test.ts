@@ -97,18 +97,18 @@ describe('mistakes', () => {
   })
 
   test.each(['DATABASE_URL', 'STATE_DATABASE_URL'])('a wrong %s is never quoted', (name) => {
-    const said = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
-    expect(said).toContain(name)
-    expect(said).not.toContain('hunter2')
+    const problems = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
+    expect(problems).toContain(name)
+    expect(problems).not.toContain('hunter2')
   })
 
   test.each([
     'https://me:hunter2@service.example',
     'https://:hunter2@service.example',
   ])('credentials in the service’s address are refused and not repeated: %s', (address) => {
-    const said = problemsOf({ ...complete, SERVICE_BASE_URL: address }).join('\n')
-    expect(said).toMatch(/^SERVICE_BASE_URL must not contain a user name or password/)
-    expect(said).not.toContain('hunter2')
+    const problems = problemsOf({ ...complete, SERVICE_BASE_URL: address }).join('\n')
+    expect(problems).toMatch(/^SERVICE_BASE_URL must not contain a user name or password/)
+    expect(problems).not.toContain('hunter2')
   })
 
   test.each([

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createHeartbeat } from '../src/heartbeat.ts'
-import { silentMs } from '../src/store/ledger/takeover.ts'
+import { silentMs } from '../src/store/ledger/instances.ts'
 
 function setup() {
   const state = { nowMs: 0, takesMs: 0, fails: false }

@@ -22,7 +22,7 @@ export interface Lane extends AsyncDisposable {
   readonly daemons: readonly Child[]
 }
 
-export async function openLane(options: LaneOptions): Promise<Lane> {
+export async function openRun(options: LaneOptions): Promise<Lane> {
   const { database, limit, windowMs } = options
   await using opened = new AsyncDisposableStack()
   const sandbox = opened.use(startSandboxProcess(options))

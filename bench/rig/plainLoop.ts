@@ -5,7 +5,7 @@ import { readConfig } from '../../src/config.ts'
 import { loadMappings } from '../../src/map/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapOutboxRecord.ts'
 import { createServiceClient } from '../../src/service/client.ts'
-import { submittedId, transactionStatus } from '../../src/service/wire.ts'
+import { submittedId, transactionStatus } from '../../src/service/responses.ts'
 
 /**
  * What outboxd is compared with: a plain loop of pg-boss `work()` handlers, doing the same to the same outbox with the

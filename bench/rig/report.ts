@@ -10,8 +10,8 @@ export function printTable(columns: readonly string[], rows: readonly (readonly 
   process.stdout.write(`${[line(columns), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')}\n\n`)
 }
 
-export function say(words: string): void {
-  process.stdout.write(`${words}\n\n`)
+export function say(message: string): void {
+  process.stdout.write(`${message}\n\n`)
 }
 
 /** On what it was measured, when, and how busy the machine was, which every figure depends on. */

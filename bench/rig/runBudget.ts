@@ -1,5 +1,5 @@
 import { arrivals } from '../simulation.ts'
-import { openLane, pause } from './lane.ts'
+import { openRun, pause } from './lane.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'
@@ -34,7 +34,7 @@ export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
   const { database, limit, windowMs } = run
   const windows = run.warmUpWindows + run.countedWindows
   await fillOutbox(database, (limit / 2) * (windows + 4))
-  await using lane = await openLane({ ...run, daemons: 1 })
+  await using lane = await openRun({ ...run, daemons: 1 })
   if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
 
   await pause(run.warmUpWindows * windowMs)

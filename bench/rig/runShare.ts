@@ -1,4 +1,4 @@
-import { openLane, pause } from './lane.ts'
+import { openRun, pause } from './lane.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { databaseNow } from './through.ts'
 
@@ -26,7 +26,7 @@ export interface ShareFigures {
 export async function runShare(run: ShareRun): Promise<ShareFigures> {
   const { database, limit, windowMs } = run
   await fillOutbox(database, limit * (run.warmUpWindows + run.countedWindows + 2))
-  await using _lane = await openLane(run)
+  await using _lane = await openRun(run)
   await pause(run.warmUpWindows * windowMs)
   const from = await databaseNow(database)
   await pause(run.countedWindows * windowMs)

@@ -2,7 +2,7 @@ import type { ClaimRequest, SkippedRow } from '../record.ts'
 import { type CapturedRecord, captureRecord, unreadableRecord } from './capturedRecord.ts'
 import { fullPace, nextPace, type Pace } from './pace.ts'
 import { roomIn } from './room.ts'
-import { type Attempt, type Failure, type TakeDeps, type Taken, type Turn, take } from './take.ts'
+import { type Attempt, type CaptureSession, type Failure, type TakeDeps, type Taken, take } from './take.ts'
 
 export interface CaptureDeps extends TakeDeps {
   /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
@@ -79,13 +79,13 @@ type Batch =
 async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
   let limit = 0
   const taken = await take(deps, {
-    async claim(turn) {
-      const { limit: room, lineMax, exceptKeys } = roomIn(turn, deps.windowMax)
+    async claim(session) {
+      const { limit: room, lineMax, exceptKeys } = roomIn(session, deps.windowMax)
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
-      const types = typesIn(turn, deps.knownTypes())
-      const rows = await deps.claim({ limit, lineMax, exceptKeys, skipped: turn.skipped, types })
-      await turn.leave(rows.leftTypes)
+      const types = typesIn(session, deps.knownTypes())
+      const rows = await deps.claim({ limit, lineMax, exceptKeys, skipped: session.skipped, types })
+      await session.leave(rows.leftTypes)
       return rows
     },
     read: async (rows) => (await rows.read()).map((row) => captureRecord(deps, row)),
@@ -103,7 +103,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
   return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }
 }
 
-function typesIn({ typesKnown }: Turn, known: readonly string[]): ClaimRequest['types'] {
+function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): ClaimRequest['types'] {
   return { known, elsewhere: typesKnown?.filter((type) => !known.includes(type)) ?? null }
 }
 
@@ -117,11 +117,11 @@ async function captureAlone(deps: CaptureDeps, outboxId: string, failure: Failur
     const taken = await take(deps, asItIs(deps, outboxId))
     return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
   }
-  const { blame, words } = deps.faultOf(failure.error, failure.isCaptured)
+  const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
   if (failure.isCaptured || blame !== 'row') return skip(deps, outboxId, failure)
   const taken = await take(deps, {
     claim: () => deps.claimOne(outboxId),
-    read: async () => [unreadableRecord(deps, outboxId, words)],
+    read: async () => [unreadableRecord(deps, outboxId, message)],
   })
   if (taken.kind === 'failed') return skip(deps, outboxId, taken)
   if (taken.kind === 'taken') deps.onRowRejected(outboxId, failure.error)
@@ -131,8 +131,8 @@ async function captureAlone(deps: CaptureDeps, outboxId: string, failure: Failur
 function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
   return {
     claim: () => deps.claimOne(outboxId),
-    async read(rows, turn) {
-      const { known, elsewhere } = typesIn(turn, deps.knownTypes())
+    async read(rows, session) {
+      const { known, elsewhere } = typesIn(session, deps.knownTypes())
       // It may have been put off by an instance that knew its type: then it goes back among those that wait for such a one.
       const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
       return (await rows.read()).map((row) => captureRecord(deps, row)).filter((record) => !isLeft(record))

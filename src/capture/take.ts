@@ -3,7 +3,7 @@ import { type CapturedRecord, type RecordMaker, rowStatus } from './capturedReco
 import type { Line } from './room.ts'
 
 /** How the ledger stands while nobody else captures, and the way into it. */
-export interface Turn {
+export interface CaptureSession {
   queued: number
   lines: readonly Line[]
   skipped: readonly SkippedRow[]
@@ -12,7 +12,7 @@ export interface Turn {
   /** Says that rows of exactly these types wait and are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /** @returns the ids of rows of which nothing became, since the ledger knows others by their ids */
-  keep(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
+  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
 }
 
 /** Why work on rows failed, as the composition reads it from an error. */
@@ -20,7 +20,7 @@ export interface Fault {
   /** The database as a whole, the moment, or what a row holds. */
   blame: 'database' | 'moment' | 'row'
   /** The error in words, which may quote the row: for the ledger alone. */
-  words: string
+  message: string
   /** Its SQLSTATE or class, which says nothing of the row. */
   code: string
 }
@@ -29,7 +29,7 @@ export interface TakeDeps extends RecordMaker {
   claim(request: ClaimRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
-  takeTurn<T>(work: (turn: Turn) => Promise<T>): Promise<T | null>
+  withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   /** These rows do not say that they are taken, and have to be told. */
   tellLater(outboxIds: readonly string[]): Promise<void>
   /** @param isMark it was a mark that failed, which the table's own triggers may do */
@@ -40,8 +40,8 @@ export interface TakeDeps extends RecordMaker {
 
 export interface Attempt {
   /** Null where there is no room for any. */
-  claim(turn: Turn): Promise<ClaimedRows | null>
-  read(rows: ClaimedRows, turn: Turn): Promise<CapturedRecord[]>
+  claim(session: CaptureSession): Promise<ClaimedRows | null>
+  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
 }
 
 /** How rows failed, and how far they had come. */
@@ -73,24 +73,24 @@ export type Taken =
 export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
-  let kept: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | null = null
+  let captured: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | null = null
   try {
-    kept = await deps.takeTurn(async (turn) => {
-      const rows = await claim(turn)
+    captured = await deps.withLock(async (session) => {
+      const rows = await claim(session)
       if (rows === null) return { rows, read: 0, records: [] }
       claimed.use(rows)
       outboxIds = rows.outboxIds
-      const all = outboxIds.length === 0 ? [] : await read(rows, turn)
+      const all = outboxIds.length === 0 ? [] : await read(rows, session)
       outboxIds = all.map((record) => record.outboxId)
-      const inConflict = all.length === 0 ? new Set() : await turn.keep(all)
+      const inConflict = all.length === 0 ? new Set() : await session.insert(all)
       return { rows, read: all.length, records: all.filter((record) => !inConflict.has(record.outboxId)) }
     })
-    if (kept === null) return { kind: 'busy' }
-    const { rows, records } = kept
+    if (captured === null) return { kind: 'busy' }
+    const { rows, records } = captured
     const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, records)
-    return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: kept.read, unmarked }
+    return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
   } catch (error) {
-    const isCaptured = kept !== null
+    const isCaptured = captured !== null
     if (deps.faultOf(error, isCaptured).blame === 'database') throw error
     return { kind: 'failed', outboxIds, error, isCaptured }
   }

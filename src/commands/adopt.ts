@@ -5,8 +5,8 @@ import type { Adoption, UnderWay } from '../store/operator/adoptOutbox.ts'
 import { type HiddenRows, hiddenMax } from '../store/outbox/beforeStart.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
-import { exit, misused, operate } from './operate.ts'
-import { counted } from './table.ts'
+import { exit, usageError, withOperatorStore } from './operate.ts'
+import { pluralize } from './table.ts'
 import { isoTime, parseMoment } from './time.ts'
 
 export interface AdoptOptions {
@@ -50,20 +50,20 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     options.same && options.new ? 'give --same or --new, not both' : null,
     !options.same && !options.new && start === null ? 'give --same, --new or --start' : null,
   ].filter((problem) => problem !== null)
-  if (problems.length > 0 || start === undefined) return misused(context, problems)
-  return operate(context, async (store) => {
+  if (problems.length > 0 || start === undefined) return usageError(context, problems)
+  return withOperatorStore(context, async (store) => {
     const served = await store.readServedOutbox()
     const identity = await store.outbox.identify()
     const isServed = served.identity === null || nameOutbox(served.identity) === nameOutbox(identity)
     if (!isServed && !options.same && !options.new) {
       const its = served.identity === null ? '' : nameOutbox(served.identity)
-      return misused(context, [
+      return usageError(context, [
         `the ledger belongs to the outbox ${its}: say whether ${nameOutbox(identity)} has the --same rows, or --new ones`,
       ])
     }
     const position = start === 'now' ? await store.outbox.findNow() : start
-    const whyNot = position === null ? null : await store.outbox.tryStart(position)
-    if (whyNot !== null) return misused(context, [whyNot])
+    const whyNotAllowed = position === null ? null : await store.outbox.tryStart(position)
+    if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
     const hidden = position === null ? null : await store.outbox.readHidden(position)
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
     const underWay = await store.readUnderWay()
@@ -101,27 +101,27 @@ function preview(
       ? 'Its rows count as others than those that the ledger knows: each that waits will be sent.'
       : 'Its rows are those that the ledger knows.',
     rows === 'new' && sent > 0
-      ? `The ledger has sent ${counted(sent, 'record')} of this outbox already: each of them whose row is still there and waits (in a table without a state: every row) is sent AGAIN.`
+      ? `The ledger has sent ${pluralize(sent, 'record')} of this outbox already: each of them whose row is still there and waits (in a table without a state: every row) is sent AGAIN.`
       : null,
-    startWords(start),
-    hiddenWords(hidden),
+    startMessage(start),
+    hiddenMessage(hidden),
     rows === 'new' && submissions + reports > 0
-      ? `Of the former outbox ${counted(submissions, 'record')} are under way and go on; neither these nor ${counted(reports, 'outcome')} that are due will be written to any row.`
+      ? `Of the former outbox ${pluralize(submissions, 'record')} are under way and go on; neither these nor ${pluralize(reports, 'outcome')} that are due will be written to any row.`
       : null,
   ]
   return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')
 }
 
 /** What is said of rows that say that they wait, and that nobody takes; null where there is none. */
-export function hiddenWords(hidden: HiddenRows | null): string | null {
+export function hiddenMessage(hidden: HiddenRows | null): string | null {
   if (hidden === null || hidden.rows === 0) return null
   const { rows, oldest } = hidden
   const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
   const more = rows >= hiddenMax ? ' or more' : ''
-  return `${counted(rows, 'row')}${more} before it ${rows === 1 ? 'says that it waits' : 'say that they wait'}${since}: never sent, unless outboxd adopt --start names an earlier position.`
+  return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'says that it waits' : 'say that they wait'}${since}: never sent, unless outboxd adopt --start names an earlier position.`
 }
 
-export function startWords(start: StartPosition | null): string | null {
+export function startMessage(start: StartPosition | null): string | null {
   if (start?.id != null) return `Rows with an id below ${start.id} are none of ours.`
   if (start?.at != null) return `Rows recorded before ${start.at} are none of ours.`
   return null

@@ -15,7 +15,7 @@ export interface Testimony {
     | 'denied'
     /** It could not be asked, or its answer says nothing of it. */
     | 'silent'
-  words: string
+  message: string
 }
 
 /** Asks the service once for a transaction, with slots of the budget. */
@@ -31,17 +31,17 @@ export async function askForTransaction(
     async ask(client, mayLeave) {
       const token = await client.requestToken(mayLeave)
       if (token === null) return tooLate
-      if (token.token === null) return { kind: 'silent', words: decideToken(token.answer).detail }
+      if (token.token === null) return { kind: 'silent', message: decideToken(token.answer).detail }
       const answer = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
       return answer === null ? tooLate : readTestimony(answer, transaction)
     },
   })
   if (asked.kind === 'asked') return asked.result
-  const words = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`
-  return { kind: 'silent', words }
+  const message = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`
+  return { kind: 'silent', message }
 }
 
-const tooLate: Testimony = { kind: 'silent', words: 'the slot’s time had run out before the request could leave' }
+const tooLate: Testimony = { kind: 'silent', message: 'the slot’s time had run out before the request could leave' }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
   endpoint: resource === 'orders' ? 'order_status' : 'status',
@@ -51,21 +51,24 @@ const questionFor = ({ resource, transactionId }: TransactionRef): ServiceReques
 
 /** What an answer to a GET says of the transaction that was asked for. Pure. */
 export function readTestimony(answer: Answer, { resource, transactionId }: TransactionRef): Testimony {
-  const { transaction, said } = readAnswer(answer, resource)
+  const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404
-      ? { kind: 'denied', words: `the service does not know ${nameOf(resource)} ${transactionId}: ${said}` }
-      : { kind: 'silent', words: said }
+      ? { kind: 'denied', message: `the service does not know ${nameOf(resource)} ${transactionId}: ${summary}` }
+      : { kind: 'silent', message: summary }
   const { status, errorCode } = transaction
   if (transaction.transactionId !== null && transaction.transactionId !== transactionId)
     return {
       kind: 'denied',
-      words: `asked for ${transactionId}, the service answers about ${transaction.transactionId}`,
+      message: `asked for ${transactionId}, the service answers about ${transaction.transactionId}`,
     }
   if (!knownStatuses.has(status))
-    return { kind: 'silent', words: `the service says an unknown status of ${transactionId}: ${status.slice(0, 100)}` }
+    return {
+      kind: 'silent',
+      message: `the service says an unknown status of ${transactionId}: ${status.slice(0, 100)}`,
+    }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
-  return { kind: 'known', words: `the service says that ${nameOf(resource)} ${transactionId} is ${status}${code}` }
+  return { kind: 'known', message: `the service says that ${nameOf(resource)} ${transactionId} is ${status}${code}` }
 }
 
 /** interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { slotReachMs } from '../dispatch/purse.ts'
+import { slotReachMs } from '../dispatch/slotPool.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { borrowSlots, type SlotLoan } from '../store/operator.ts'
 

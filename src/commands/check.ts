@@ -7,7 +7,7 @@ import { checkLedger, checkOutbox } from './checkStore.ts'
 import type { CommandContext } from './context.ts'
 import { explain } from './explain.ts'
 import { exit, printJson } from './operate.ts'
-import { counted, printable } from './table.ts'
+import { escapeControl, pluralize } from './table.ts'
 
 export interface CheckOptions {
   json?: boolean
@@ -19,7 +19,7 @@ export interface CheckOptions {
 export interface Finding {
   what: string
   isOk: boolean
-  words: string
+  message: string
 }
 
 export function describeCheck(command: Command): Command {
@@ -44,7 +44,7 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const found = (finding: Finding) => {
     findings.push(finding)
     if (!options.json)
-      context.stdout.write(`${finding.isOk ? 'ok      ' : 'PROBLEM '} ${finding.what}: ${indented(finding.words)}\n`)
+      context.stdout.write(`${finding.isOk ? 'ok      ' : 'PROBLEM '} ${finding.what}: ${indented(finding.message)}\n`)
     return finding
   }
 
@@ -66,9 +66,9 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   if (options.json)
     printJson(
       context,
-      findings.map(({ what, isOk, words }) => ({ what, ok: isOk, words })),
+      findings.map(({ what, isOk, message }) => ({ what, ok: isOk, words: message })),
     )
-  context.stderr.write(problems === 0 ? 'All is well.\n' : `${counted(problems, 'problem')}.\n`)
+  context.stderr.write(problems === 0 ? 'All is well.\n' : `${pluralize(problems, 'problem')}.\n`)
   if (config === null) return exit.usage
   return problems === 0 ? exit.done : exit.failed
 }
@@ -92,13 +92,13 @@ function readStoreOr(env: CommandContext['env']): StoreConfig | null {
 
 function checkConfiguration(configuration: Configuration<Config>): Finding {
   return configuration.kind === 'config'
-    ? { what: 'configuration', isOk: true, words: 'every variable is well formed' }
-    : { what: 'configuration', isOk: false, words: configuration.problems.join('\n') }
+    ? { what: 'configuration', isOk: true, message: 'every variable is well formed' }
+    : { what: 'configuration', isOk: false, message: configuration.problems.join('\n') }
 }
 
 function checkMappings({ mappingsDir }: StoreConfig): Finding {
   const mappings = [...loadMappings(mappingsDir).values()].map(({ type, endpoint }) => `${type} to ${endpoint}`)
-  return { what: 'mappings', isOk: true, words: `${mappings.sort().join(', ')} (${mappingsDir})` }
+  return { what: 'mappings', isOk: true, message: `${mappings.sort().join(', ')} (${mappingsDir})` }
 }
 
 /** Whatever goes wrong while looking is what was found. */
@@ -106,8 +106,8 @@ async function orProblem(what: string, look: () => Promise<Finding>): Promise<Fi
   try {
     return await look()
   } catch (error) {
-    return { what, isOk: false, words: explain(error).words }
+    return { what, isOk: false, message: explain(error).message }
   }
 }
 
-const indented = (words: string) => words.split('\n').map(printable).join('\n           ')
+const indented = (message: string) => message.split('\n').map(escapeControl).join('\n           ')

@@ -8,10 +8,12 @@ import type { Finding } from './check.ts'
 export async function checkCapture({ databaseUrl: url }: StoreConfig): Promise<Finding | null> {
   const trouble = await inspectDatabase({ variable: 'DATABASE_URL', url, look: readCaptureTrouble }).catch(() => null)
   if (trouble === null || trouble.length === 0) return null // a database that is away is told as the outbox
-  const words = captureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`)
+  const message = captureProblems(trouble).map(({ subject, detail }) => `${subject}: ${detail}`)
   return {
     what: 'change capture',
     isOk: false,
-    words: [...words, 'When that is mended: select * from outboxd_capture.retry() in the ERP’s database.'].join('\n'),
+    message: [...message, 'When that is mended: select * from outboxd_capture.retry() in the ERP’s database.'].join(
+      '\n',
+    ),
   }
 }

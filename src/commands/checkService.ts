@@ -39,7 +39,7 @@ const unknown = (readOnly: boolean) =>
 const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
 
 /** It is no problem of the service's, and yet nobody may take it for a success. */
-const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, words: `not asked: ${why}` })
+const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, message: `not asked: ${why}` })
 
 /** Where the mappings are broken, which is a finding of its own, the data half is asked. */
 function resourceOf({ mappingsDir }: Config): Resource {
@@ -54,37 +54,37 @@ async function ask(client: ServiceClient, resource: Resource, mayLeave: () => bo
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return [notAsked(tooLate)]
   const { answer, token } = asked
-  if (token === null) return [{ what: 'token', isOk: false, words: decideToken(answer).detail }]
+  if (token === null) return [{ what: 'token', isOk: false, message: decideToken(answer).detail }]
   const lifetime =
     token.lifetimeMs === null
       ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
       : `good for ${showDuration(token.lifetimeMs)}`
   const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
-  return [{ what: 'token', isOk: true, words: granted }, call === null ? notAsked(tooLate) : judgeCall(call)]
+  return [{ what: 'token', isOk: true, message: granted }, call === null ? notAsked(tooLate) : interpretCall(call)]
 }
 
 /**
  * What the answer to a question about nothing says. The transaction does not exist: whatever says so in the manner of a
  * service is as good as a success. Whose 404 without a word it is nobody can tell, and so it is no success.
  */
-export function judgeCall(answer: Answer): Finding {
-  const { pause, said } = readAnswer(answer, 'data')
+export function interpretCall(answer: Answer): Finding {
+  const { pause, summary } = readAnswer(answer, 'data')
   const what = 'service'
-  if (pause !== null) return { what, isOk: false, words: pause.detail }
-  if (answer.kind === 'no-answer') return { what, isOk: false, words: `asked for a transaction: ${said}` }
+  if (pause !== null) return { what, isOk: false, message: pause.detail }
+  if (answer.kind === 'no-answer') return { what, isOk: false, message: `asked for a transaction: ${summary}` }
   const { status, tookMs, rateRemaining } = answer
-  if (status >= 500) return { what, isOk: false, words: said }
+  if (status >= 500) return { what, isOk: false, message: summary }
   if (status !== 404 && status !== 400 && status !== 200)
     return {
       what,
       isOk: false,
-      words: `${said}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
+      message: `${summary}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
     }
   const doubt = foreign(answer)
-  if (doubt !== null) return { what, isOk: false, words: `${said}; ${doubt}` }
+  if (doubt !== null) return { what, isOk: false, message: `${summary}; ${doubt}` }
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
-  return { what, isOk: true, words: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
+  return { what, isOk: true, message: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
 }
 
 /** Why an answer may not be the service's own; null where it is JSON, as the service's answers are. */

@@ -1,18 +1,18 @@
 import type { StoreConfig } from '../config.ts'
 import { loadOutboxFile } from '../map/outboxFile.ts'
-import { gapWords } from '../store/ledgerGap.ts'
+import { gapMessage } from '../store/ledgerGap.ts'
 import { assertMigrated } from '../store/migrate.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../store/operator/readServer.ts'
 import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
 import type { RowTrial } from '../store/outbox/tryRow.ts'
-import { hiddenWords, startWords } from './adopt.ts'
+import { hiddenMessage, startMessage } from './adopt.ts'
 import type { Finding } from './check.ts'
-import { historyWords } from './historyWords.ts'
+import { historyMessage } from './historyWords.ts'
 import { openStoreOf } from './operate.ts'
-import { readOnlyWords } from './readOnlyWords.ts'
-import { counted } from './table.ts'
-import { wakeWords } from './wakeWords.ts'
+import { readOnlyMessage } from './readOnlyWords.ts'
+import { pluralize } from './table.ts'
+import { wakeMessage } from './wakeWords.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
@@ -28,9 +28,9 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
       }
     },
   })
-  if (cause !== null) return { what: 'ledger', isOk: false, words: readOnlyWords({ of: 'ledger', cause }) }
-  if (limits.length > 0) return { what: 'ledger', isOk: false, words: limitWords(limits) }
-  return { what: 'ledger', isOk: true, words: `PostgreSQL ${version}, all migrations are applied` }
+  if (cause !== null) return { what: 'ledger', isOk: false, message: readOnlyMessage({ of: 'ledger', cause }) }
+  if (limits.length > 0) return { what: 'ledger', isOk: false, message: limitMessage(limits) }
+  return { what: 'ledger', isOk: true, message: `PostgreSQL ${version}, all migrations are applied` }
 }
 
 const readColumns = ['id', 'type', 'key', 'payload', 'created_at', 'status']
@@ -55,17 +55,17 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding> {
     }),
   })
   const problems = [
-    ...(cause === null ? [] : [readOnlyWords({ of: 'outbox', cause })]),
+    ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
     ...(table === null ? [] : tableProblems(config.outboxTable, table)),
-    ...(limits.length > 0 ? [limitWords(limits)] : []),
+    ...(limits.length > 0 ? [limitMessage(limits)] : []),
   ]
-  if (problems.length > 0) return { what: 'outbox', isOk: false, words: problems.join('\n') }
-  const wakes = table === null ? '' : `; ${wakeWords(table)}`
-  const { isOk, words } = await readOutbox(config)
-  return { what: 'outbox', isOk, words: isOk ? `PostgreSQL ${version}, ${words}${wakes}` : words }
+  if (problems.length > 0) return { what: 'outbox', isOk: false, message: problems.join('\n') }
+  const wakes = table === null ? '' : `; ${wakeMessage(table)}`
+  const { isOk, message } = await readOutbox(config)
+  return { what: 'outbox', isOk, message: isOk ? `PostgreSQL ${version}, ${message}${wakes}` : message }
 }
 
-function limitWords(statements: readonly string[]): string {
+function limitMessage(statements: readonly string[]): string {
   return `a pooler in between keeps our limits of time from the server, so that a statement could wait for ever; give them to the role: ${statements.join('; ')}`
 }
 
@@ -87,28 +87,28 @@ function tableProblems(name: string, { exists, columns }: OutboxTableState): str
 }
 
 /** Reads it and tries what is written to it, the way the daemon does, where the ledger is there. */
-async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | 'words'>> {
+async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | 'message'>> {
   let store: OperatorStore
   try {
     store = await openStoreOf(config)
   } catch {
-    return { isOk: true, words: 'the table is there' } // the ledger's own finding says what is wrong with it
+    return { isOk: true, message: 'the table is there' } // the ledger's own finding says what is wrong with it
   }
   await using open = store
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
   const until = performance.now() + compareMaxMs
   const gap = await open.findGap(() => performance.now() < until)
-  if (gap.rows.length > 0) return { isOk: false, words: gapWords(gap) }
-  const { isOk, words } = trialWords(await open.outbox.tryRow())
-  const start = startWords((await open.readServedOutbox()).start)
-  const history = historyWords(await open.outbox.readHistory())
-  const hidden = hiddenWords(await open.outbox.readHidden())
+  if (gap.rows.length > 0) return { isOk: false, message: gapMessage(gap) }
+  const { isOk, message } = trialMessage(await open.outbox.tryRow())
+  const start = startMessage((await open.readServedOutbox()).start)
+  const history = historyMessage(await open.outbox.readHistory())
+  const hidden = hiddenMessage(await open.outbox.readHidden())
   const remarks = (await open.outbox.findRemarks()).map((sentence) => `; note: ${sentence}`).join('')
   const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}${remarks}`
   return {
     isOk,
-    words: isOk ? `${counted(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${words}${also}` : words,
+    message: isOk ? `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${message}${also}` : message,
   }
 }
 
@@ -116,23 +116,23 @@ async function readOutbox(config: StoreConfig): Promise<Pick<Finding, 'isOk' | '
 const compareMaxMs = 10_000
 
 /** What the trial of a row shows. */
-function trialWords(trial: RowTrial): Pick<Finding, 'isOk' | 'words'> {
+function trialMessage(trial: RowTrial): Pick<Finding, 'isOk' | 'message'> {
   switch (trial.kind) {
     case 'never-written':
-      return { isOk: true, words: 'nothing is written to the table' }
+      return { isOk: true, message: 'nothing is written to the table' }
     case 'no-row':
       return {
         isOk: true,
-        words: trial.waits
+        message: trial.waits
           ? 'what we write was not tried: each row that waits is locked just now'
           : 'what we write was not tried: there is no row that waits',
       }
     case 'tried': {
       const { outboxId, refusals } = trial
       if (refusals.length === 0)
-        return { isOk: true, words: `row ${outboxId} was told each state for a trial, and is as it was` }
-      const words = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
-      return { isOk: false, words: [...words, 'all of the trial was taken back'].join('\n') }
+        return { isOk: true, message: `row ${outboxId} was told each state for a trial, and is as it was` }
+      const message = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
+      return { isOk: false, message: [...message, 'all of the trial was taken back'].join('\n') }
     }
     default:
       return trial satisfies never

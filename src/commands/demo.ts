@@ -1,10 +1,10 @@
 import { type Command, InvalidArgumentError } from 'commander'
 import { type Installation, install } from '../demo/installation.ts'
-import { gatherEvidence, readServiceCount, salesOrders, travel } from '../demo/journey.ts'
-import { judge } from '../demo/judge.ts'
 import { createLiveView, duration } from '../demo/liveView.ts'
+import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/messages.ts'
 import { leftMs, untouched } from '../demo/progress.ts'
-import { isAsItHasToBe, nextWithKeep, nextWithoutKeep, outcomeTable, sentences } from '../demo/words.ts'
+import { gatherHistory, readServiceCount, runScenario, salesOrders } from '../demo/runScenario.ts'
+import { verify } from '../demo/verify.ts'
 import type { CommandContext } from './context.ts'
 
 /** What the command needs of the context. */
@@ -45,16 +45,16 @@ Examples:
 /** @returns 0 if the truth is as it has to be, 1 if it is not or the demo was stopped before it was known */
 export async function demo(context: DemoContext, { records, keep = false }: DemoOptions): Promise<number> {
   const { env, stdout, stderr, signal } = context
-  const say = (words: string) => void stderr.write(`${words}\n`)
+  const print = (message: string) => void stderr.write(`${message}\n`)
   try {
-    await using installation = await install({ env, signal, say })
+    await using installation = await install({ env, signal, print })
     const isGood = await show(context, installation, records)
     stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
     if (keep) await untilStopped(installation, signal)
     return isGood ? 0 : 1
   } catch (error) {
     if (!signal.aborted) throw error
-    say('demo: stopped before the end; nothing of it is left')
+    print('demo: stopped before the end; nothing of it is left')
     return 1
   }
 }
@@ -67,8 +67,8 @@ async function show(
 ): Promise<boolean> {
   stderr.write(`the ERP inserts ${records} rows into sales_order; a trigger writes the outbox\n${expectation(records)}`)
   const orders = salesOrders(records)
-  const { tookMs } = await travel({ installation, orders, view: createLiveView(stderr), signal })
-  const verdict = judge(await gatherEvidence(installation, orders))
+  const { tookMs } = await runScenario({ installation, orders, view: createLiveView(stderr), signal })
+  const verdict = verify(await gatherHistory(installation, orders))
   const service = await readServiceCount(installation.sandboxUrl)
   stdout.write(`\n${outcomeTable(verdict)}\n${sentences(verdict, service, tookMs)}`)
   return isAsItHasToBe(verdict, service)

@@ -3,19 +3,19 @@ import { type State, waitingForPerson } from '../record.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { CommandContext } from './context.ts'
 import { describeFilters, hasFilters } from './filters.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
 import { referenceHelp } from './references.ts'
 import {
   type BulkChange,
   type BulkOptions,
   batches,
-  choose,
-  type LeftAlone,
-  leftAloneWords,
   preview,
+  type Skipped,
+  selectForChange,
   selectionProblems,
+  skippedLines,
 } from './selection.ts'
-import { counted } from './table.ts'
+import { pluralize } from './table.ts'
 
 export interface DiscardOptions extends BulkOptions {
   reason?: string
@@ -27,7 +27,7 @@ const discardChange: BulkChange = {
   verb: 'discard',
   allowedStates: discardable,
   defaultStates: waitingForPerson,
-  whyNot(state) {
+  whyNotAllowed(state) {
     if (state === 'completed') return 'it has arrived'
     if (state === 'discarded') return 'it was given up before'
     return 'it is on its way; only failed, rejected, uncertain and accepted ones can be given up'
@@ -37,7 +37,7 @@ const discardChange: BulkChange = {
     const count = submissions.filter(isAccepted).length
     return count === 0
       ? ''
-      : `The service has accepted ${counted(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
+      : `The service has accepted ${pluralize(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
   },
   asksAlways: isAccepted,
 }
@@ -86,31 +86,30 @@ export async function discard(
   if (reason.length > reasonMost) problems.push(`--reason is longer than ${reasonMost} characters`)
   if (ids.length === 0 && !hasFilters(options))
     problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
-  if (problems.length > 0) return misused(context, problems)
-  return operate(context, async (store) => {
-    const chosen = await choose(context, store, discardChange, { ids, options })
+  if (problems.length > 0) return usageError(context, problems)
+  return withOperatorStore(context, async (store) => {
+    const chosen = await selectForChange(context, store, discardChange, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
-    if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.leftAlone))
+    if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.skipped))
     const done: string[] = []
-    const leftAlone: LeftAlone[] = [...chosen.leftAlone]
+    const skipped: Skipped[] = [...chosen.skipped]
     for (const batch of batches(submissions, batchSize)) {
       if (context.signal.aborted) break
       const discarded = new Set(options.dryRun ? batch.map(({ id }) => id) : await store.discard(batch, reason))
       done.push(...discarded)
       for (const submission of batch)
-        if (!discarded.has(submission.id))
-          leftAlone.push({ submission, reason: 'changed meanwhile and was left alone' })
+        if (!discarded.has(submission.id)) skipped.push({ submission, reason: 'changed meanwhile and was left alone' })
     }
-    if (!options.dryRun && !options.json) context.stderr.write(leftAloneWords(leftAlone))
+    if (!options.dryRun && !options.json) context.stderr.write(skippedLines(skipped))
     if (options.json)
       printJson(context, {
         dryRun: options.dryRun ?? false,
         discarded: done,
-        leftAlone: leftAlone.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
+        leftAlone: skipped.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
       })
-    context.stderr.write(`${options.dryRun ? 'Would discard' : 'Discarded'} ${counted(done.length, 'record')}.\n`)
+    context.stderr.write(`${options.dryRun ? 'Would discard' : 'Discarded'} ${pluralize(done.length, 'record')}.\n`)
     if (options.dryRun && submissions.length > 0) return exit.done
-    return leftAlone.length > 0 || context.signal.aborted ? exit.failed : exit.done
+    return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
   })
 }

@@ -6,13 +6,13 @@ import { ForeignOutbox } from '../store/ledger/servedOutbox.ts'
 import { OutboxTableUnusable } from '../store/outbox/inspectTable.ts'
 
 /** What an error means for the person who gave the command: words, and the exit code of design.md, section 10. */
-export function explain(error: unknown): { words: string; exitCode: 1 | 2 } {
-  if (error instanceof ConfigInvalid) return { words: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
+export function explain(error: unknown): { message: string; exitCode: 1 | 2 } {
+  if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof MappingFilesInvalid) {
-    return { words: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
+    return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
-  if (error instanceof AddressUnusable) return { words: error.message, exitCode: 2 }
+  if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
   if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable)
-    return { words: error.message, exitCode: 2 }
-  return { words: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
+    return { message: error.message, exitCode: 2 }
+  return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }

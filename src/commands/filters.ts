@@ -25,7 +25,7 @@ export interface FilterCircumstances {
   defaultStates: readonly State[]
   /** What the command can work on, and what to say of the others. */
   allowedStates: readonly State[]
-  whyNot: (state: State) => string
+  whyNotAllowed: (state: State) => string
   nowMs: number
 }
 
@@ -90,7 +90,7 @@ function readStates(text: string | undefined, now: FilterCircumstances, problems
   return text.split(',').flatMap((word) => {
     const state = states.find((each) => each === word.trim().toLowerCase())
     if (state === undefined) problems.push(unknownState(word.trim()))
-    else if (!now.allowedStates.includes(state)) problems.push(`--state ${state}: ${now.whyNot(state)}`)
+    else if (!now.allowedStates.includes(state)) problems.push(`--state ${state}: ${now.whyNotAllowed(state)}`)
     return state ?? []
   })
 }

@@ -5,8 +5,8 @@ import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { CommandContext } from './context.ts'
 import { describeFilters, type FilterOptions, readFilters } from './filters.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
-import { counted, cut, printable, table } from './table.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
+import { escapeControl, pluralize, renderTable, truncate } from './table.ts'
 import { isoTime, showTime } from './time.ts'
 
 export interface ListOptions extends FilterOptions {
@@ -40,12 +40,12 @@ export async function list(context: CommandContext, options: ListOptions): Promi
   const read = readFilters(options, {
     defaultStates: waitingForPerson,
     allowedStates: states,
-    whyNot: () => '',
+    whyNotAllowed: () => '',
     nowMs: systemClock.nowMs(),
   })
-  if (read.kind === 'wrong') return misused(context, read.problems)
+  if (read.kind === 'wrong') return usageError(context, read.problems)
   const limit = read.limit ?? limitDefault
-  return operate(context, async (store) => {
+  return withOperatorStore(context, async (store) => {
     const found = await store.select(read.filter, limit + 1)
     const submissions = found.slice(0, limit)
     if (options.json) printJson(context, submissions.map(jsonOf))
@@ -69,10 +69,10 @@ async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): 
   const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
   for (const { subject, detail, retryMs } of skipped.slice(0, problemsShown)) {
     const retry = retryMs === null ? '' : ` (tried again ${showTime(retryMs)})`
-    context.stderr.write(`${printable(`outbox:${cut(subject, 60)} is put off: ${detail}${retry}.`)}\n`)
+    context.stderr.write(`${escapeControl(`outbox:${truncate(subject, 60)} is put off: ${detail}${retry}.`)}\n`)
   }
   const more = skipped.length - problemsShown
-  if (more > 0) context.stderr.write(`And ${counted(more, 'row')} more at least: outboxd status --json names them.\n`)
+  if (more > 0) context.stderr.write(`And ${pluralize(more, 'row')} more at least: outboxd status --json names them.\n`)
 }
 
 const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
@@ -80,18 +80,18 @@ const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
 
 /** The table of `list` and of previews. */
 export function submissionTable(submissions: readonly ListedSubmission[]): string {
-  return table(
+  return renderTable(
     ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'NOTE', 'ERROR'],
     submissions.map((submission) => [
       submission.id,
-      cut(submission.outboxId, 36),
-      cut(submission.type, 24),
-      cut(submission.key ?? '-', 24),
+      truncate(submission.outboxId, 36),
+      truncate(submission.type, 24),
+      truncate(submission.key ?? '-', 24),
       submission.state,
-      cut(submission.code ?? '-', 16),
+      truncate(submission.code ?? '-', 16),
       showTime(submission.sinceMs),
       noteOn(submission),
-      cut(submission.error ?? '', 80),
+      truncate(submission.error ?? '', 80),
     ]),
   )
 }

@@ -10,8 +10,8 @@ import { readPayload } from '../map/payload.ts'
 import type { OutboxRecord } from '../record.ts'
 import type { CommandContext } from './context.ts'
 import { readLimit } from './filters.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
-import { counted, cut, table } from './table.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
+import { pluralize, renderTable, truncate } from './table.ts'
 
 export interface MapOptions {
   type?: string
@@ -72,11 +72,11 @@ export async function map(context: CommandContext, file: string | undefined, opt
     problems.push('--type is for files: an outbox row has a type of its own')
   if (options.limit !== undefined && !options.allNew) problems.push('--limit goes with --all-new')
   const limit = readLimit(options.limit, problems) ?? limitDefault
-  if (problems.length > 0) return misused(context, problems)
+  if (problems.length > 0) return usageError(context, problems)
 
   const mappings = loadMappings(mappingsDir(context.env))
   if (file !== undefined) return mapFile(context, mappings, file, options)
-  return operate(context, async (store) => {
+  return withOperatorStore(context, async (store) => {
     if (options.allNew) {
       const records = await store.outbox.readNew(limit)
       if (records.length === 0) return nothing(context, 'no row waits in the outbox')
@@ -108,16 +108,16 @@ async function mapFile(
 ): Promise<number> {
   const types = [...mappings.keys()].sort()
   const type = options.type ?? (types.length === 1 ? types[0] : undefined)
-  if (type === undefined) return misused(context, [`--type must say which mapping to use: ${types.join(', ')}`])
+  if (type === undefined) return usageError(context, [`--type must say which mapping to use: ${types.join(', ')}`])
   if (!mappings.has(type))
-    return misused(context, [
+    return usageError(context, [
       `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (there are: ${types.join(', ')})`,
     ])
   let content: string
   try {
     content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
   } catch (error) {
-    return misused(context, [`${file} cannot be read: ${(error as Error).message}`])
+    return usageError(context, [`${file} cannot be read: ${(error as Error).message}`])
   }
   const payloads = payloadsIn(content.replace(/^\uFEFF/, ''))
   if (payloads.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
@@ -157,8 +157,8 @@ function tryRecord(mappings: Mappings, { name, type, payload, unreadable }: Tria
   return mapped.kind === 'mapped' ? { name, type, mapping, ...mapped } : { name, type, ...mapped }
 }
 
-function nothing(context: CommandContext, words: string): number {
-  context.stderr.write(`outboxd: ${words}\n`)
+function nothing(context: CommandContext, message: string): number {
+  context.stderr.write(`outboxd: ${message}\n`)
   return exit.nothing
 }
 
@@ -175,17 +175,17 @@ const path = (mapping: Mapping) => (mapping.endpoint === 'orders' ? '/api/v1/ord
 function describe(tried: Tried): string {
   if (tried.kind === 'invalid') {
     const errors = tried.errors.map(({ field, from, message }) => [`  ${field}`, from || '-', message])
-    return `${tried.name} of type ${tried.type} cannot be sent:\n${table(['  FIELD', 'FROM', 'ERROR'], errors)}`
+    return `${tried.name} of type ${tried.type} cannot be sent:\n${renderTable(['  FIELD', 'FROM', 'ERROR'], errors)}`
   }
   const rows = tried.fields.map(({ field, from, source, value }) => [
     `  ${field}`,
     from ?? '(constant)',
-    cut(source ?? '(missing)', 60),
+    truncate(source ?? '(missing)', 60),
     value ?? '(left out)',
   ])
   return [
     `${tried.name} of type ${tried.type} becomes POST ${path(tried.mapping)}\n`,
-    table(['  FIELD', 'FROM', 'CLIENT', 'SENT'], rows),
+    renderTable(['  FIELD', 'FROM', 'CLIENT', 'SENT'], rows),
     `\n${tried.body}\n`,
   ].join('')
 }
@@ -217,14 +217,14 @@ function summarise(context: CommandContext, tried: readonly Tried[], options: Ma
       errors: rows.map(({ record, ...row }) => ({ ...row, example: record })),
     })
   else {
-    context.stdout.write(`${tried.length - bad} of ${counted(tried.length, 'record')} map.\n`)
+    context.stdout.write(`${tried.length - bad} of ${pluralize(tried.length, 'record')} map.\n`)
     if (rows.length > 0)
       context.stdout.write(
-        `\n${table(
+        `\n${renderTable(
           ['COUNT', 'TYPE', 'FIELD', 'FROM', 'EXAMPLE', 'ERROR'],
           rows.map(({ count, type, field, from, record, message }) => [
             String(count),
-            cut(type, 24),
+            truncate(type, 24),
             field,
             from || '-',
             record,

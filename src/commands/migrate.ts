@@ -2,9 +2,9 @@ import type { Command } from 'commander'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateOutbox, migrateState } from '../store/migrate.ts'
 import type { CommandContext } from './context.ts'
-import { historyWords } from './historyWords.ts'
+import { historyMessage } from './historyWords.ts'
 import { openStoreOf } from './operate.ts'
-import { wakeWords } from './wakeWords.ts'
+import { wakeMessage } from './wakeWords.ts'
 
 export function describeMigrate(command: Command): Command {
   return command
@@ -29,7 +29,7 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   if (options.outbox) {
     const { wakes, preparedMax } = await migrateOutbox(config.databaseUrl, config.outboxTable, options.wake ?? null)
     context.stderr.write(
-      `the outbox table ${config.outboxTable} is there; ${wakeWords({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}\n`,
+      `the outbox table ${config.outboxTable} is there; ${wakeMessage({ wakes: wakes ? 'sleepers' : 'never', preparedMax })}\n`,
     )
   }
   const history = await readHistory(config)
@@ -41,7 +41,7 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
 async function readHistory(config: StoreConfig): Promise<string | null> {
   try {
     await using store = await openStoreOf(config)
-    return historyWords(await store.outbox.readHistory())
+    return historyMessage(await store.outbox.readHistory())
   } catch {
     return null
   }

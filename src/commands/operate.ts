@@ -8,7 +8,7 @@ import type { CommandContext } from './context.ts'
 export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
 /** Opens the databases for one command and closes them after it. @returns the command's exit code */
-export async function operate(
+export async function withOperatorStore(
   context: CommandContext,
   work: (store: OperatorStore, config: StoreConfig) => Promise<number>,
 ): Promise<number> {
@@ -32,7 +32,7 @@ export function operatorName(): string {
 }
 
 /** Says what is wrong with the way the command was given. @returns the exit code for that */
-export function misused(context: CommandContext, problems: readonly string[]): number {
+export function usageError(context: CommandContext, problems: readonly string[]): number {
   for (const problem of problems) context.stderr.write(`outboxd: ${problem}\n`)
   return exit.usage
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { CommandContext } from './context.ts'
-import { exit, misused, operate, operatorName } from './operate.ts'
+import { exit, operatorName, usageError, withOperatorStore } from './operate.ts'
 import { parseDurationMs, showMoment } from './time.ts'
 
 export interface PauseOptions {
@@ -38,8 +38,8 @@ export async function pause(context: CommandContext, options: PauseOptions): Pro
   if (options.for !== undefined && (forMs === null || forMs === 0))
     problems.push(`--for ${options.for}: give a duration such as 30s, 45m, 2h, 1h30m, 1d`)
   if ((forMs ?? 0) > longestMs) problems.push(`--for ${options.for}: give at most a year, or leave it out`)
-  if (problems.length > 0) return misused(context, problems)
-  return operate(context, async (store) => {
+  if (problems.length > 0) return usageError(context, problems)
+  return withOperatorStore(context, async (store) => {
     await store.pause(`${reason} (${operatorName()})`, forMs)
     const nowMs = systemClock.nowMs()
     const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`

@@ -18,7 +18,7 @@ const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
 }
 
 /** What that means, and where to look. Begins with a small letter. */
-export function readOnlyWords({ of, cause }: ReadOnlyDatabase): string {
+export function readOnlyMessage({ of, cause }: ReadOnlyDatabase): string {
   const variable = of === 'ledger' ? 'STATE_DATABASE_URL (else DATABASE_URL)' : 'DATABASE_URL'
   return `the ${of}’s database is read-only, so ${consequences[of]}; ${remedies[cause](variable)}`
 }

@@ -4,15 +4,15 @@ import { v7 as uuidv7 } from 'uuid'
 import { readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../map/loadMappings.ts'
 import { mapOutboxRecord } from '../mapOutboxRecord.ts'
-import type { KeptRecord } from '../store/ledger/keepRecords.ts'
+import type { CapturedRecord } from '../store/ledger/insertCaptured.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { TakenRow } from '../store/outbox.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
 import { batches } from './selection.ts'
-import { counted, printable } from './table.ts'
+import { escapeControl, pluralize } from './table.ts'
 
 export interface RecoverOptions {
   as?: string
@@ -48,27 +48,28 @@ Examples:
 /** Takes in what the ledger lost. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
 export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
   const { as } = options
-  if (as !== undefined && as !== 'uncertain' && as !== 'new') return misused(context, ['--as takes uncertain or new'])
-  if (as === undefined && !options.dryRun) return misused(context, ['give --as uncertain or --as new, or --dry-run'])
+  if (as !== undefined && as !== 'uncertain' && as !== 'new')
+    return usageError(context, ['--as takes uncertain or new'])
+  if (as === undefined && !options.dryRun) return usageError(context, ['give --as uncertain or --as new, or --dry-run'])
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  return operate(context, async (store) => {
+  return withOperatorStore(context, async (store) => {
     const gap = await store.findGap(() => !context.signal.aborted)
     if (options.json) printJson(context, jsonOf(gap))
     if (gap.rows.length === 0) {
-      context.stderr.write(`${nothingWords(gap)}\n`)
+      context.stderr.write(`${nothingMessage(gap)}\n`)
       return exit.nothing
     }
     if (!options.json) context.stdout.write(preview(gap))
     if (options.dryRun || as === undefined) return exit.done
     if (!options.yes) {
       const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
-      const answer = await confirm(context, `Take ${counted(gap.rows.length, 'row')} in as ${as}?${risk}`)
+      const answer = await confirm(context, `Take ${pluralize(gap.rows.length, 'row')} in as ${as}?${risk}`)
       if (answer === 'no-terminal')
         context.stderr.write('outboxd: nobody was asked, as this is no terminal: --yes confirms\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
     const taken = await takeIn(context, store, mappings, { rows: gap.rows, as })
-    context.stderr.write(`Took ${counted(taken, 'row')} in as ${as}.\n`)
+    context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
     await store.tellGap(await store.findGap(() => !context.signal.aborted))
     return context.signal.aborted ? exit.failed : exit.done
   })
@@ -83,7 +84,7 @@ async function takeIn(
   let taken = 0
   for (const batch of batches(rows, batchSize)) {
     if (context.signal.aborted) break
-    const records: KeptRecord[] = []
+    const records: CapturedRecord[] = []
     for (const row of batch) {
       const record = await readKept(store, mappings, row, as)
       if (record !== null) records.push(record)
@@ -98,9 +99,9 @@ async function takeIn(
 async function readKept(
   store: OperatorStore,
   mappings: Mappings,
-  { outboxId, said, transactionId }: TakenRow,
+  { outboxId, stateText, transactionId }: TakenRow,
   as: 'uncertain' | 'new',
-): Promise<KeptRecord | null> {
+): Promise<CapturedRecord | null> {
   const row = await store.outbox.readRecord(outboxId)
   if (row === null) return null
   const id = uuidv7()
@@ -111,34 +112,40 @@ async function readKept(
     return { ...kept, resource: mapped.resource, body: null, tracked: true, sendsOwnId: false, error: mapped.reason }
   const { resource, body, tracked, sendsOwnId } = mapped
   const named = transactionId === null ? '' : ` as transaction ${transactionId}`
-  const doubt = as === 'new' ? null : `the ledger had lost this row, which said ${said}${named}: it may have arrived`
+  const doubt =
+    as === 'new' ? null : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
   return { ...kept, resource, body, tracked, sendsOwnId, error: null, doubt }
 }
 
-function nothingWords({ canTell, isCut }: LedgerGap): string {
+function nothingMessage({ canTell, isCut }: LedgerGap): string {
   if (!canTell)
     return 'The rows of this outbox do not say that they were taken before they are done, so that none can be found.'
   return isCut ? 'Interrupted: nothing was found so far.' : 'The ledger knows every row that says it was taken.'
 }
 
 function preview({ rows, isCut }: LedgerGap): string {
-  const said = [...Map.groupBy(rows, (row) => row.said)].map(([value, all]) => `${all.length} say ${value}`)
+  const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
   const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
   const lines = [
-    `${counted(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${said.join(', ')})${when}:`,
+    `${pluralize(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${byState.join(', ')})${when}:`,
     ...rows
       .slice(0, rowsShown)
-      .map(({ outboxId, said: value, createdAt, transactionId }) =>
+      .map(({ outboxId, stateText: value, createdAt, transactionId }) =>
         `  ${outboxId}  ${value}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
       ),
     ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
   ]
-  return lines.map((line) => `${printable(line)}\n`).join('')
+  return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
 const jsonOf = ({ canTell, rows, isCut }: LedgerGap) => ({
   canTell,
   isComplete: !isCut,
-  rows: rows.map(({ outboxId, said, createdAt, transactionId }) => ({ outboxId, said, createdAt, transactionId })),
+  rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
+    outboxId,
+    state,
+    createdAt,
+    transactionId,
+  })),
 })

@@ -8,19 +8,19 @@ import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { CommandContext } from './context.ts'
 import { describeFilters } from './filters.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
 import { referenceHelp } from './references.ts'
 import {
   type BulkChange,
   type BulkOptions,
   batches,
-  choose,
-  type LeftAlone,
-  leftAloneWords,
   preview,
+  type Skipped,
+  selectForChange,
   selectionProblems,
+  skippedLines,
 } from './selection.ts'
-import { counted } from './table.ts'
+import { pluralize } from './table.ts'
 
 export interface ReplayOptions extends BulkOptions {
   refresh?: boolean
@@ -34,7 +34,7 @@ const replayChange = (options: ReplayOptions): BulkChange => ({
   verb: 'replay',
   allowedStates: replayable,
   defaultStates: replayable,
-  whyNot(state) {
+  whyNotAllowed(state) {
     if (state === 'uncertain')
       return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
     if (state === 'completed') return 'it has arrived'
@@ -44,7 +44,7 @@ const replayChange = (options: ReplayOptions): BulkChange => ({
   whySpared: options.evenIfArrived
     ? null
     : 'may have arrived: look at the service first. A replay by name, or --even-if-arrived, sends it again',
-  riskOf: (submissions) => riskWords(submissions, options),
+  riskOf: (submissions) => riskMessage(submissions, options),
   asksAlways: () => false,
 })
 
@@ -89,14 +89,14 @@ Examples:
 export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
   const change = replayChange(options)
   const problems = selectionProblems(change, ids, options)
-  if (problems.length > 0) return misused(context, problems)
+  if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
-  return operate(context, async (store) => {
-    const chosen = await choose(context, store, change, { ids, options })
+  return withOperatorStore(context, async (store) => {
+    const chosen = await selectForChange(context, store, change, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
     const done: string[] = []
-    const leftAlone = [...chosen.leftAlone]
+    const skipped = [...chosen.skipped]
     const refresh = options.refresh ? store.outbox.readRecord : null
     for (const batch of batches(submissions, batchSize)) {
       if (context.signal.aborted) break
@@ -104,7 +104,7 @@ export async function replay(context: CommandContext, ids: readonly string[], op
       const ready = new Set(prepared.replays.map(({ id }) => id))
       const replayed = options.dryRun ? ready : new Set(await store.replay(prepared.replays, options.newKey ?? false))
       done.push(...replayed)
-      leftAlone.push(...prepared.leftAlone, ...overtaken(batch, ready, replayed))
+      skipped.push(...prepared.skipped, ...overtaken(batch, ready, replayed))
     }
     if (options.dryRun && !options.json) {
       const would = new Set(done)
@@ -112,27 +112,27 @@ export async function replay(context: CommandContext, ids: readonly string[], op
         preview(
           change,
           submissions.filter(({ id }) => would.has(id)),
-          leftAlone,
+          skipped,
         ),
       )
-    } else if (!options.json) context.stderr.write(leftAloneWords(leftAlone))
-    return conclude(context, { done, leftAlone, chosen: submissions.length }, options)
+    } else if (!options.json) context.stderr.write(skippedLines(skipped))
+    return conclude(context, { done, skipped, chosen: submissions.length }, options)
   })
 }
 
 /** What is risked by sending again what may have arrived; empty where none of them may. */
-function riskWords(submissions: readonly ListedSubmission[], { newKey }: ReplayOptions): string {
+function riskMessage(submissions: readonly ListedSubmission[], { newKey }: ReplayOptions): string {
   const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
   if (count === 0) return ''
   const key = newKey
     ? 'under a new idempotency key, so that a service with the record has it twice'
     : 'once where the service recognises the idempotency key that is kept, and twice where it does not'
-  return `${counted(count, 'record')} may have arrived before: the service then has it ${key}.\n`
+  return `${pluralize(count, 'record')} may have arrived before: the service then has it ${key}.\n`
 }
 
 interface Prepared {
   replays: Replay[]
-  leftAlone: LeftAlone[]
+  skipped: Skipped[]
 }
 
 /** Maps a batch anew. @param refresh reads an outbox row; null: the stored payloads are mapped */
@@ -144,21 +144,21 @@ async function prepare(
 ): Promise<Prepared> {
   const replays: Replay[] = []
   const found = await store.readReplayable(batch)
-  const leftAlone = moved(batch, found)
+  const skipped = moved(batch, found)
   for (const submission of found) {
     const read = await readPayload(submission, refresh)
     const { id, outboxId, revision } = submission
     const { type, key } = read
     const mapped = mapOutboxRecord(mappings, { outboxId, createdAt: null, ...read }, id)
     if (mapped.kind === 'refused') {
-      leftAlone.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
+      skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
       const { resource, body, tracked, sendsOwnId } = mapped
       const { payload, stamp } = read
       replays.push({ id, revision, type, key, resource, payload, body, tracked, sendsOwnId, stamp })
     }
   }
-  return { replays, leftAlone }
+  return { replays, skipped }
 }
 
 async function readPayload(
@@ -186,13 +186,13 @@ const isAnother = (known: string | null, read: string | null) =>
   known !== read && known?.startsWith('at ') === true && read?.startsWith('at ') === true
 
 /** What took a step between being chosen and being read. */
-function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): LeftAlone[] {
+function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): Skipped[] {
   const ids = new Set(found.map(({ id }) => id))
   return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
 }
 
 /** What took a step between being read and being written. */
-function overtaken(batch: readonly ListedSubmission[], ready: Set<string>, replayed: Set<string>): LeftAlone[] {
+function overtaken(batch: readonly ListedSubmission[], ready: Set<string>, replayed: Set<string>): Skipped[] {
   return batch
     .filter(({ id }) => ready.has(id) && !replayed.has(id))
     .map((submission) => ({ submission, reason: changedMeanwhile }))
@@ -202,20 +202,20 @@ const changedMeanwhile = 'changed meanwhile and was left alone'
 
 function conclude(
   context: CommandContext,
-  { done, leftAlone, chosen }: { done: string[]; leftAlone: LeftAlone[]; chosen: number },
+  { done, skipped, chosen }: { done: string[]; skipped: Skipped[]; chosen: number },
   { dryRun, json }: ReplayOptions,
 ): number {
-  const unreached = chosen - done.length - leftAlone.length
+  const unreached = chosen - done.length - skipped.length
   if (json)
     printJson(context, {
       dryRun: dryRun ?? false,
       replayed: done,
-      leftAlone: leftAlone.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
+      leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
     })
   const did = dryRun ? 'Would replay' : 'Replayed'
-  const left = leftAlone.length > 0 ? `; ${counted(leftAlone.length, 'record')} left alone` : ''
-  context.stderr.write(`${did} ${counted(done.length, 'record')}${left}.\n`)
+  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
+  context.stderr.write(`${did} ${pluralize(done.length, 'record')}${left}.\n`)
   if (unreached > 0 && context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched.\n')
   if (dryRun && chosen > 0) return exit.done
-  return leftAlone.length > 0 || context.signal.aborted ? exit.failed : exit.done
+  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
 }

@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
 import { readConfig } from '../config.ts'
 import type { Holder } from '../store/ledger/transactionIds.ts'
-import type { Dossier } from '../store/operator/readDossier.ts'
+import type { SubmissionDetail } from '../store/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import { askForTransaction } from './askForTransaction.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
-import { exit, misused, operate } from './operate.ts'
+import { exit, usageError, withOperatorStore } from './operate.ts'
 import { findAll, referenceHelp } from './references.ts'
 
 export interface ResolveOptions {
@@ -52,22 +52,22 @@ Examples:
 export async function resolve(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const transactionId = options.arrived?.trim()
   const problems = resolveProblems(transactionId, options)
-  if (problems.length > 0) return misused(context, problems)
-  return operate(context, async (store) => {
+  if (problems.length > 0) return usageError(context, problems)
+  return withOperatorStore(context, async (store) => {
     const found = await findAll(store, [name])
-    if (found.kind === 'wrong') return misused(context, found.problems)
+    if (found.kind === 'wrong') return usageError(context, found.problems)
     const submission = found.kind === 'found' ? found.submissions[0] : undefined
-    const dossier = submission === undefined ? null : await store.readDossier(submission.id)
-    if (submission === undefined || dossier === null) {
+    const detail = submission === undefined ? null : await store.readSubmissionDetail(submission.id)
+    if (submission === undefined || detail === null) {
       context.stderr.write(`outboxd: there is no submission ${name}\n`)
       return exit.nothing
     }
-    const whyNot = options.takeBack ? whyNotTakenBack(dossier) : whyNotSettled(dossier)
-    if (whyNot !== null) {
-      context.stderr.write(`outboxd: ${name} is ${dossier.state}${whyNot}\n`)
+    const whyNotAllowed = options.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
+    if (whyNotAllowed !== null) {
+      context.stderr.write(`outboxd: ${name} is ${detail.state}${whyNotAllowed}\n`)
       return exit.failed
     }
-    const settling: Settling = { context, store, submission, dossier, options }
+    const settling: Settling = { context, store, submission, detail, options }
     if (!(await isCorrectionMeant(settling))) return exit.unconfirmed
     if (options.takeBack) return sayTakenBack(settling)
     return transactionId === undefined ? sayNotArrived(settling) : sayArrived(settling, transactionId)
@@ -78,7 +78,7 @@ interface Settling {
   context: CommandContext
   store: OperatorStore
   submission: ListedSubmission
-  dossier: Dossier
+  detail: SubmissionDetail
   options: ResolveOptions
 }
 
@@ -121,7 +121,7 @@ function idProblems(id: string): string[] {
 }
 
 /** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
-function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: Dossier): string | null {
+function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: SubmissionDetail): string | null {
   if (idByPerson && (state === 'completed' || state === 'failed')) return null
   if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')
@@ -131,42 +131,42 @@ function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: Dossier)
   return ', not uncertain: there is nothing to settle'
 }
 
-const whyNotTakenBack = ({ idByPerson }: Dossier) =>
+const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
   idByPerson ? null : ', and no person gave its transaction id: there is nothing to take back'
 
 /** What has ended by a person's word is not undone in passing. */
-async function isCorrectionMeant({ context, submission, dossier, options }: Settling): Promise<boolean> {
-  if (dossier.state !== 'completed' && !(dossier.state === 'failed' && dossier.idByPerson)) return true
+async function isCorrectionMeant({ context, submission, detail, options }: Settling): Promise<boolean> {
+  if (detail.state !== 'completed' && !(detail.state === 'failed' && detail.idByPerson)) return true
   const name = `outbox:${submission.outboxId}`
-  const question = `${name} is ${dossier.state} as ${dossier.transactionId}, which a person said. Is that wrong?`
+  const question = `${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`
   return isMeant(context, question, options)
 }
 
-async function sayTakenBack({ context, store, submission, dossier }: Settling) {
+async function sayTakenBack({ context, store, submission, detail }: Settling) {
   const name = `outbox:${submission.outboxId}`
   if (!(await store.takeBack(submission))) return sayChanged(context, name)
   context.stderr.write(
-    `${name} is uncertain again, and ${dossier.transactionId} free for the record that it belongs to.\n`,
+    `${name} is uncertain again, and ${detail.transactionId} free for the record that it belongs to.\n`,
   )
   return exit.done
 }
 
-async function sayArrived({ context, store, submission, dossier, options }: Settling, transactionId: string) {
+async function sayArrived({ context, store, submission, detail, options }: Settling, transactionId: string) {
   const { stderr } = context
-  const transaction = { resource: dossier.resource ?? 'data', transactionId } as const
+  const transaction = { resource: detail.resource ?? 'data', transactionId } as const
   const [other] = (await store.readHolders(transaction)).filter(({ submissionId }) => submissionId !== submission.id)
   if (other !== undefined) {
-    stderr.write(`outboxd: ${takenWords(other)}\n`)
+    stderr.write(`outboxd: ${takenMessage(other)}\n`)
     return exit.failed
   }
   if (!options.unchecked) {
-    const { kind, words } = await askForTransaction(context, readConfig(context.env), transaction)
-    stderr.write(`${kind === 'known' ? `${words}.` : `outboxd: ${words}\nNothing was changed. ${hints[kind]}`}\n`)
+    const { kind, message } = await askForTransaction(context, readConfig(context.env), transaction)
+    stderr.write(`${kind === 'known' ? `${message}.` : `outboxd: ${message}\nNothing was changed. ${hints[kind]}`}\n`)
     if (kind !== 'known') return exit.failed
   } else if (!(await isMeant(context, uncheckedQuestion(submission, transactionId), options))) return exit.unconfirmed
   const settled = await store.resolveArrived(submission, transaction)
   if (settled.kind === 'taken') {
-    stderr.write(`outboxd: ${takenWords(settled.by)}\n`)
+    stderr.write(`outboxd: ${takenMessage(settled.by)}\n`)
     return exit.failed
   }
   const name = `outbox:${submission.outboxId}`
@@ -179,7 +179,7 @@ async function sayArrived({ context, store, submission, dossier, options }: Sett
   return exit.done
 }
 
-function takenWords({ transactionId, outboxId, idByPerson }: Holder): string {
+function takenMessage({ transactionId, outboxId, idByPerson }: Holder): string {
   const name = `outbox:${outboxId}`
   const told = `${transactionId} is the transaction of ${name}: outboxd show ${name}. One transaction is one record's; nothing was changed.`
   if (!idByPerson) return told
@@ -203,13 +203,13 @@ async function isMeant(context: CommandContext, question: string, { yes }: Resol
   return answer === 'yes'
 }
 
-async function sayNotArrived({ context, store, submission, dossier, options }: Settling) {
+async function sayNotArrived({ context, store, submission, detail, options }: Settling) {
   const name = `outbox:${submission.outboxId}`
   const settled = await store.resolveNotArrived(submission, options.newKey ?? false)
   if (settled === null) return sayChanged(context, name)
   const key = settled.keptKey ? 'the same idempotency key' : 'a new idempotency key'
   context.stderr.write(`${name} is queued again, under ${key}.\n`)
-  if (settled.keptKey && dossier.code === 'E002')
+  if (settled.keptKey && detail.code === 'E002')
     context.stderr.write(
       'The service has said that it has this key (E002): if it says so again the record is uncertain once more, and\n' +
         'only --new-key sends it as another. Be sure, then, that it is not there.\n',

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
 import { systemClock } from '../clock.ts'
 import type { CommandContext } from './context.ts'
-import { exit, operate } from './operate.ts'
-import { cut } from './table.ts'
+import { exit, withOperatorStore } from './operate.ts'
+import { truncate } from './table.ts'
 import { showMoment } from './time.ts'
 
 export interface ResumeOptions {
@@ -36,7 +36,7 @@ const believedMs = 86_400_000
 
 /** Ends the operator's pause, and says which others remain. */
 export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
-  return operate(context, async (store) => {
+  return withOperatorStore(context, async (store) => {
     const ended = await store.resume()
     const believed = options.believeRefusals ? await store.believeRefusals(believedMs) : []
     const shortened = options.all || options.believeRefusals ? await store.shortenPauses() : []
@@ -44,15 +44,17 @@ export async function resume(context: CommandContext, options: ResumeOptions): P
     const say = (line: string) => context.stderr.write(`${line}\n`)
     if (ended === null && pauses.length === 0) say('No pause was on.')
     else if (ended === null) say('No operator had paused.')
-    else say(`Resumed; the pause was: ${cut(ended, 300)}`)
-    for (const said of believed) say(`Taken at its word for a day: ${cut(said, 300)}`)
+    else say(`Resumed; the pause was: ${truncate(ended, 300)}`)
+    for (const summary of believed) say(`Taken at its word for a day: ${truncate(summary, 300)}`)
     if (options.believeRefusals && believed.length === 0) say('No refusal of record after record stands.')
     const nowMs = systemClock.nowMs()
     for (const { reason, untilMs, detail } of pauses) {
       const until = shortened.includes(reason)
         ? 'until the next request has shown that it is over'
         : `until ${showMoment(untilMs ?? nowMs, nowMs)} at least`
-      say(`Still paused (${reason}) ${until}: ${cut(options.believeRefusals ? withoutAdvice(detail) : detail, 300)}`)
+      say(
+        `Still paused (${reason}) ${until}: ${truncate(options.believeRefusals ? withoutAdvice(detail) : detail, 300)}`,
+      )
     }
     if (pauses.length > 0 && !options.all && !options.believeRefusals)
       say('These end by themselves; outboxd resume --all tries at once.')

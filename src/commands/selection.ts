@@ -6,9 +6,9 @@ import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
 import { noteOn, submissionTable } from './list.ts'
-import { exit, misused } from './operate.ts'
+import { exit, usageError } from './operate.ts'
 import { findAll } from './references.ts'
-import { counted, cut, table } from './table.ts'
+import { pluralize, renderTable, truncate } from './table.ts'
 
 /** How a change in bulk is steered, beside the filters. */
 export interface BulkOptions extends FilterOptions {
@@ -24,7 +24,7 @@ export interface BulkChange {
   /** Without ids and --state. */
   defaultStates: readonly State[]
   /** Why a submission in another state is left alone, and what to do instead. */
-  whyNot: (state: State) => string
+  whyNotAllowed: (state: State) => string
   /** Why those that may have arrived are left alone unless they are named; null where they are not. */
   whySpared: string | null
   /** What is risked with these, one sentence a line; empty where nothing is. */
@@ -34,14 +34,14 @@ export interface BulkChange {
 }
 
 /** A submission that is left as it is. */
-export interface LeftAlone {
+export interface Skipped {
   submission: Pick<ListedSubmission, 'id' | 'outboxId'>
   reason: string
 }
 
 /** What was chosen, or the exit code where nothing is to be done, which has been explained. */
-export type Chosen =
-  | { kind: 'chosen'; submissions: ListedSubmission[]; leftAlone: LeftAlone[] }
+export type Selected =
+  | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: Skipped[] }
   | { kind: 'over'; exitCode: number }
 
 /** More at once would only be held in memory; the rest is for the next run. */
@@ -55,25 +55,25 @@ export function selectionProblems(change: BulkChange, ids: readonly string[], op
   return read.kind === 'wrong' ? read.problems : []
 }
 
-const readSelection = ({ allowedStates, defaultStates, whyNot }: BulkChange, options: BulkOptions) =>
-  readFilters(options, { defaultStates, allowedStates, whyNot, nowMs: systemClock.nowMs() })
+const readSelection = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, options: BulkOptions) =>
+  readFilters(options, { defaultStates, allowedStates, whyNotAllowed, nowMs: systemClock.nowMs() })
 
 /**
  * Chooses the submissions that a change is for, shows what it would do where it is more than one, and asks.
  *
  * @throws nothing of its own; the options have passed `selectionProblems`
  */
-export async function choose(
+export async function selectForChange(
   context: CommandContext,
   store: OperatorStore,
   change: BulkChange,
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
-): Promise<Chosen> {
+): Promise<Selected> {
   const named =
-    ids.length > 0 ? await chooseNamed(context, store, change, ids) : await chooseMatching(store, change, options)
+    ids.length > 0 ? await selectNamed(context, store, change, ids) : await selectMatching(store, change, options)
   if (named.kind === 'over') return named
-  const { submissions, leftAlone } = named
-  if (submissions.length === 0 && leftAlone.length === 0) {
+  const { submissions, skipped } = named
+  if (submissions.length === 0 && skipped.length === 0) {
     context.stderr.write(`There is nothing to ${change.verb}.\n`)
     return { kind: 'over', exitCode: exit.nothing }
   }
@@ -83,19 +83,19 @@ export async function choose(
     if (!options.json) context.stderr.write(change.riskOf(submissions))
     return named
   }
-  if (!options.json) context.stderr.write(preview(change, submissions, leftAlone))
+  if (!options.json) context.stderr.write(preview(change, submissions, skipped))
   if (options.yes) return named
   return (await asked(context, change, submissions.length)) ? named : { kind: 'over', exitCode: exit.unconfirmed }
 }
 
-async function chooseNamed(
+async function selectNamed(
   context: CommandContext,
   store: OperatorStore,
   change: BulkChange,
   ids: readonly string[],
-): Promise<Chosen> {
+): Promise<Selected> {
   const found = await findAll(store, ids)
-  if (found.kind === 'wrong') return { kind: 'over', exitCode: misused(context, found.problems) }
+  if (found.kind === 'wrong') return { kind: 'over', exitCode: usageError(context, found.problems) }
   if (found.kind === 'missing') {
     for (const problem of found.problems) context.stderr.write(`outboxd: ${problem}\n`)
     return { kind: 'over', exitCode: exit.nothing }
@@ -104,26 +104,29 @@ async function chooseNamed(
   return {
     kind: 'chosen',
     submissions: found.submissions.filter(fits),
-    leftAlone: found.submissions
+    skipped: found.submissions
       .filter((submission) => !fits(submission))
-      .map((submission) => ({ submission, reason: `is ${submission.state}: ${change.whyNot(submission.state)}` })),
+      .map((submission) => ({
+        submission,
+        reason: `is ${submission.state}: ${change.whyNotAllowed(submission.state)}`,
+      })),
   }
 }
 
-async function chooseMatching(store: OperatorStore, change: BulkChange, options: BulkOptions): Promise<Chosen> {
+async function selectMatching(store: OperatorStore, change: BulkChange, options: BulkOptions): Promise<Selected> {
   const read = readSelection(change, options)
   if (read.kind === 'wrong') return { kind: 'over', exitCode: exit.usage }
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
   const { whySpared } = change
-  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(read.filter, limit), leftAlone: [] }
+  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(read.filter, limit), skipped: [] }
   const submissions = await store.select({ ...read.filter, mayHaveArrived: false }, limit)
   const spared = await store.select({ ...read.filter, mayHaveArrived: true }, mostAtOnce)
-  const leftAlone = spared.map((submission) => ({ submission, reason: whySpared }))
-  return { kind: 'chosen', submissions, leftAlone }
+  const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
+  return { kind: 'chosen', submissions, skipped }
 }
 
 async function asked(context: CommandContext, change: BulkChange, count: number): Promise<boolean> {
-  const answer = await confirm(context, `${capital(change.verb)} ${counted(count, 'record')}?`)
+  const answer = await confirm(context, `${capital(change.verb)} ${pluralize(count, 'record')}?`)
   if (answer === 'no-terminal')
     context.stderr.write(`Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n`)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
@@ -134,7 +137,7 @@ async function asked(context: CommandContext, change: BulkChange, count: number)
 export function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
-  leftAlone: readonly LeftAlone[],
+  skipped: readonly Skipped[],
 ): string {
   const groups = Object.values(
     Object.groupBy(
@@ -149,14 +152,14 @@ export function preview(
   const more = submissions.length - shown.length
   const cap = submissions.length === mostAtOnce ? ` (at most ${mostAtOnce} at once: run it again for the rest)` : ''
   return [
-    `This would ${change.verb} ${counted(submissions.length, 'record')}${cap}:\n\n`,
-    table(
+    `This would ${change.verb} ${pluralize(submissions.length, 'record')}${cap}:\n\n`,
+    renderTable(
       ['COUNT', 'STATE', 'TYPE', 'CODE', 'NOTE'],
       rows.map(({ count, ...row }) => [
         String(count),
         row.state,
-        cut(row.type, 24),
-        cut(row.code ?? '-', 16),
+        truncate(row.type, 24),
+        truncate(row.code ?? '-', 16),
         noteOn(row),
       ]),
     ),
@@ -164,19 +167,19 @@ export function preview(
     more > 0 ? `... and ${more} more\n` : '',
     '\n',
     change.riskOf(submissions),
-    leftAloneWords(leftAlone),
+    skippedLines(skipped),
   ].join('')
 }
 
-const leftAloneShown = 20
+const skippedShownMax = 20
 
 /** What is left as it is, one line each, the first twenty. */
-export function leftAloneWords(leftAlone: readonly LeftAlone[]): string {
-  const lines = leftAlone
-    .slice(0, leftAloneShown)
+export function skippedLines(skipped: readonly Skipped[]): string {
+  const lines = skipped
+    .slice(0, skippedShownMax)
     .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
-  const more = leftAlone.length - lines.length
-  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${cut(line, 400)}\n`).join('')
+  const more = skipped.length - lines.length
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${truncate(line, 400)}\n`).join('')
 }
 
 /** The pieces of a list, at most `size` long. */

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { Dossier, LoggedEvent } from '../store/operator/readDossier.ts'
+import type { LoggedEvent, SubmissionDetail } from '../store/operator/readSubmissionDetail.ts'
 import type { OperatorStore } from '../store/operator.ts'
 import type { CommandContext } from './context.ts'
-import { exit, misused, operate, printJson } from './operate.ts'
+import { type Explanation, explainSubmission } from './explainSubmission.ts'
+import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
 import { findAll, readReference, referenceHelp } from './references.ts'
-import { printable } from './table.ts'
+import { escapeControl } from './table.ts'
 import { isoTime, showMoment, showTime } from './time.ts'
-import { type Standing, whereItStands } from './whereItStands.ts'
 
 export interface ShowOptions {
   json?: boolean
@@ -31,19 +31,19 @@ Examples:
 
 /** Prints all that is known of a submission. @returns 3 where there is none of that name */
 export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
-  return operate(context, async (store) => {
+  return withOperatorStore(context, async (store) => {
     const found = await findAll(store, [name])
-    if (found.kind === 'wrong') return misused(context, found.problems)
+    if (found.kind === 'wrong') return usageError(context, found.problems)
     const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
-    const dossier = id === undefined ? null : await store.readDossier(id)
-    if (dossier === null) {
+    const detail = id === undefined ? null : await store.readSubmissionDetail(id)
+    if (detail === null) {
       context.stderr.write(`outboxd: ${await explainMissing(store, name)}\n`)
       return exit.nothing
     }
-    const standing = whereItStands(dossier)
-    const row = dossier.conflict === null ? null : await readRow(store, dossier.outboxId)
-    if (options.json) printJson(context, { ...jsonOf(dossier, standing), row })
-    else context.stdout.write(describe(dossier, standing, row))
+    const explanation = explainSubmission(detail)
+    const row = detail.conflict === null ? null : await readRow(store, detail.outboxId)
+    if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
+    else context.stdout.write(describe(detail, explanation, row))
     return exit.done
   })
 }
@@ -73,7 +73,10 @@ interface OtherRow {
   createdAt: string | null
 }
 
-function conflictLines({ conflict, type, key, recordedMs, outboxId }: Dossier, row: OtherRow | null): string[] {
+function conflictLines(
+  { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
+  row: OtherRow | null,
+): string[] {
   if (conflict === null) return []
   const facts = (of: { type: string; key: string | null }, recorded: string) =>
     `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
@@ -86,55 +89,49 @@ function conflictLines({ conflict, type, key, recordedMs, outboxId }: Dossier, r
   ]
 }
 
-function describe(dossier: Dossier, { why, next }: Standing, row: OtherRow | null): string {
+function describe(detail: SubmissionDetail, { why, next }: Explanation, row: OtherRow | null): string {
   const lines = [
-    `${dossier.state}: ${why}`,
+    `${detail.state}: ${why}`,
     ...`next: ${next}`.split('\n'),
-    ...conflictLines(dossier, row),
+    ...conflictLines(detail, row),
     '',
-    ...facts(dossier).map(([name, value]) => `${name.padEnd(17)}${value}`),
+    ...facts(detail).map(([name, value]) => `${name.padEnd(17)}${value}`),
     '',
     'events',
-    ...dossier.events.flatMap(eventLines),
+    ...detail.events.flatMap(eventLines),
     '',
     'payload, as the ERP wrote it',
-    `  ${dossier.payload ?? '(none: it could not be read)'}`,
-    dossier.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
-    `  ${dossier.body ?? '(none: the record did not map)'}`,
-    ...(dossier.result === null ? [] : ['result, as the service gave it', `  ${dossier.result}`]),
+    `  ${detail.payload ?? '(none: it could not be read)'}`,
+    detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
+    `  ${detail.body ?? '(none: the record did not map)'}`,
+    ...(detail.result === null ? [] : ['result, as the service gave it', `  ${detail.result}`]),
   ]
-  return lines.map((line) => `${printable(line)}\n`).join('')
+  return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
-function facts(dossier: Dossier): [string, string][] {
-  const { nowMs } = dossier
+function facts(detail: SubmissionDetail): [string, string][] {
+  const { nowMs } = detail
   const moment = (ms: number | null) => (ms === null ? null : showMoment(ms, nowMs))
   const all: [string, string | null][] = [
-    ['submission', dossier.id],
-    ['outbox row', dossier.outboxId],
-    ['type', dossier.type],
-    ['key', dossier.key],
-    ['since', moment(dossier.sinceMs)],
-    ['recorded', moment(dossier.recordedMs)],
-    ['captured', moment(dossier.capturedMs)],
-    ['attempts', String(dossier.attempt)],
-    ['last sent', moment(dossier.sentMs)],
-    [
-      'transaction',
-      dossier.transactionId && `${dossier.transactionId}${dossier.idByPerson ? ' (a person said so)' : ''}`,
-    ],
-    ['may have arrived', dossier.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
-    ['accepted', moment(dossier.acceptedMs)],
-    ['polls', String(dossier.polls)],
-    ['ended', moment(dossier.endedMs)],
-    ['error code', dossier.code],
-    ['error', dossier.error],
-    ['idempotency key', dossier.idempotencyKey],
-    [
-      'outbox row says',
-      dossier.reportDue ? `not yet this state: ${dossier.reportTrouble ?? 'the report is due'}` : null,
-    ],
-    ['told again', moment(dossier.reportAgainMs)],
+    ['submission', detail.id],
+    ['outbox row', detail.outboxId],
+    ['type', detail.type],
+    ['key', detail.key],
+    ['since', moment(detail.sinceMs)],
+    ['recorded', moment(detail.recordedMs)],
+    ['captured', moment(detail.capturedMs)],
+    ['attempts', String(detail.attempt)],
+    ['last sent', moment(detail.sentMs)],
+    ['transaction', detail.transactionId && `${detail.transactionId}${detail.idByPerson ? ' (a person said so)' : ''}`],
+    ['may have arrived', detail.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
+    ['accepted', moment(detail.acceptedMs)],
+    ['polls', String(detail.polls)],
+    ['ended', moment(detail.endedMs)],
+    ['error code', detail.code],
+    ['error', detail.error],
+    ['idempotency key', detail.idempotencyKey],
+    ['outbox row says', detail.reportDue ? `not yet this state: ${detail.reportTrouble ?? 'the report is due'}` : null],
+    ['told again', moment(detail.reportAgainMs)],
   ]
   return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
 }
@@ -171,11 +168,14 @@ const timeFields = [
 ] as const
 
 /** Times as ISO 8601, under their names without the unit. */
-function jsonOf({ events, pauses, nowMs: _, permitsFree: __, ...dossier }: Dossier, { why, next }: Standing) {
+function jsonOf(
+  { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
+  { why, next }: Explanation,
+) {
   const times = Object.fromEntries(
-    timeFields.map((name) => [name.slice(0, -2), dossier[name] === null ? null : isoTime(dossier[name])]),
+    timeFields.map((name) => [name.slice(0, -2), detail[name] === null ? null : isoTime(detail[name])]),
   )
-  const rest = Object.fromEntries(Object.entries(dossier).filter(([name]) => !name.endsWith('Ms')))
+  const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !name.endsWith('Ms')))
   return {
     ...rest,
     ...times,

@@ -7,13 +7,13 @@ import type { OperatorStore } from '../store/operator.ts'
 import type { HiddenRows } from '../store/outbox/beforeStart.ts'
 import type { OutboxBacklog } from '../store/outbox.ts'
 import type { LedgerSnapshot } from '../store/snapshot.ts'
-import { hiddenWords, startWords } from './adopt.ts'
+import { hiddenMessage, startMessage } from './adopt.ts'
 import type { CommandContext } from './context.ts'
+import { type Diagnosis, diagnose } from './diagnose.ts'
 import { explain } from './explain.ts'
-import { type Headline, headlines } from './headline.ts'
-import { exit, operate, printJson } from './operate.ts'
+import { exit, printJson, withOperatorStore } from './operate.ts'
 import type { ReadOnlyDatabase } from './readOnlyWords.ts'
-import { cut, printable } from './table.ts'
+import { escapeControl, truncate } from './table.ts'
 import { isoTime, showDuration, showMoment } from './time.ts'
 
 export interface StatusOptions {
@@ -36,16 +36,16 @@ and 1 where a database cannot be read.`,
 
 /** Prints how things stand. @returns 1 where the outbox cannot be read */
 export async function status(context: CommandContext, options: StatusOptions): Promise<number> {
-  return operate(context, async (store, config) => {
-    const affairs = await readAffairs(store, config)
-    if (options.json) printJson(context, jsonOf(affairs))
-    else context.stdout.write(describe(affairs))
-    if (affairs.outboxProblem !== null) context.stderr.write(`outboxd: ${affairs.outboxProblem}\n`)
-    return affairs.outboxProblem === null ? exit.done : exit.failed
+  return withOperatorStore(context, async (store, config) => {
+    const report = await readStatusReport(store, config)
+    if (options.json) printJson(context, jsonOf(report))
+    else context.stdout.write(describe(report))
+    if (report.outboxProblem !== null) context.stderr.write(`outboxd: ${report.outboxProblem}\n`)
+    return report.outboxProblem === null ? exit.done : exit.failed
   })
 }
 
-interface Affairs extends LedgerSnapshot, Activity {
+interface StatusReport extends LedgerSnapshot, Activity {
   outbox: OutboxBacklog | null
   /** Why the outbox could not be read. */
   outboxProblem: string | null
@@ -57,10 +57,10 @@ interface Affairs extends LedgerSnapshot, Activity {
   start: StartPosition
   /** Null: none can be told. */
   hidden: HiddenRows | null
-  headlines: [Headline, ...Headline[]]
+  diagnoses: [Diagnosis, ...Diagnosis[]]
 }
 
-async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<Affairs> {
+async function readStatusReport(store: OperatorStore, config: StoreConfig): Promise<StatusReport> {
   const [ledger, activity, standing, served, readOnly, hidden, outbox] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
@@ -68,7 +68,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
     store.readServedOutbox(),
     store.readReadOnly(),
     store.outbox.readHidden().catch(() => null),
-    store.outbox.backlog().catch((error: unknown) => explain(error).words),
+    store.outbox.backlog().catch((error: unknown) => explain(error).message),
   ])
   const backlog = typeof outbox === 'string' ? null : outbox
   const waiting = backlog?.waiting ?? null
@@ -98,7 +98,7 @@ async function readAffairs(store: OperatorStore, config: StoreConfig): Promise<A
             windowMs: config.rateLimit.windowMs,
             lastDueInMs: activity.lastDueMs === null ? 0 : activity.lastDueMs - activity.nowMs,
           }),
-    headlines: headlines({
+    diagnoses: diagnose({
       submissions: ledger.submissions,
       outboxWaiting: waiting,
       instances: activity.instances.length,
@@ -145,29 +145,29 @@ export function estimateBacklog(now: {
   return { records: now.toSend + now.tracked, pollsPerRecord, durationMs }
 }
 
-function describe(affairs: Affairs): string {
-  const { submissions, rateCapacity, rateAvailable, nextSlotMs, outbox, oldestMs, backlog, nowMs } = affairs
-  const [first, ...others] = affairs.headlines
+function describe(report: StatusReport): string {
+  const { submissions, rateCapacity, rateAvailable, nextSlotMs, outbox, oldestMs, backlog, nowMs } = report
+  const [first, ...others] = report.diagnoses
   const rows: [string, string][] = [
     ['to send', `${outbox === null ? 'unknown' : outbox.waiting} in the outbox, ${captured(submissions)} captured`],
     ['at the service', `${submissions.accepted} being processed`],
     ['for a person', forPerson(submissions)],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
-    ['backlog', `${backlogWords(backlog, affairs.pauses.length > 0)}${heldWords(affairs.heldForPerson)}`],
+    ['backlog', `${backlogMessage(backlog, report.pauses.length > 0)}${heldMessage(report.heldForPerson)}`],
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
-    ...startRows(affairs),
-    ...pauseRows(affairs),
-    ...problemRows(affairs),
-    ...instanceRows(affairs),
+    ...startRows(report),
+    ...pauseRows(report),
+    ...problemRows(report),
+    ...instanceRows(report),
   ]
   const lines = [
-    first.words,
-    ...others.map(({ words }) => `Also: ${words}`),
+    first.message,
+    ...others.map(({ message }) => `Also: ${message}`),
     '',
-    ...rows.map(([name, words]) => `${name.padEnd(15)} ${words}`),
+    ...rows.map(([name, message]) => `${name.padEnd(15)} ${message}`),
   ]
-  return lines.map((line) => `${printable(line)}\n`).join('')
+  return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
 const captured = ({ queued, sending }: Record<State, number>) => `${queued + sending}`
@@ -180,7 +180,7 @@ function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
 }
 
-function backlogWords(backlog: Backlog | null, isPaused: boolean): string {
+function backlogMessage(backlog: Backlog | null, isPaused: boolean): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
@@ -188,16 +188,16 @@ function backlogWords(backlog: Backlog | null, isPaused: boolean): string {
   return `through in about ${showDuration(backlog.durationMs)}${from}: an estimate, at the rate limit and ${polls} polls a record`
 }
 
-function heldWords(held: number): string {
+function heldMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
 
-function startRows({ start, hidden }: Affairs): [string, string][] {
-  const words = startWords(start)
-  return words === null ? [] : [['start', [words, hiddenWords(hidden) ?? []].flat().join(' ')]]
+function startRows({ start, hidden }: StatusReport): [string, string][] {
+  const message = startMessage(start)
+  return message === null ? [] : [['start', [message, hiddenMessage(hidden) ?? []].flat().join(' ')]]
 }
 
-function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {
+function pauseRows({ pauses, nowMs }: StatusReport): [string, string][] {
   if (pauses.length === 0) return [['paused', 'no']]
   return pauses.map(({ reason, sinceMs, untilMs, detail }) => {
     const until =
@@ -206,23 +206,23 @@ function pauseRows({ pauses, nowMs }: Affairs): [string, string][] {
         : untilMs <= nowMs
           ? 'until a request has shown that it is over'
           : `until ${showMoment(untilMs, nowMs)}`
-    return ['paused', `${reason} since ${showMoment(sinceMs, nowMs)}, ${until}: ${cut(detail, 400)}`]
+    return ['paused', `${reason} since ${showMoment(sinceMs, nowMs)}, ${until}: ${truncate(detail, 400)}`]
   })
 }
 
 const problemsShown = 20
 
-function problemRows({ standing, nowMs }: Affairs): [string, string][] {
+function problemRows({ standing, nowMs }: StatusReport): [string, string][] {
   const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): [string, string] => {
     const retry =
       retryMs === null ? '' : `, tried again ${retryMs <= nowMs ? 'now' : `at ${showMoment(retryMs, nowMs)}`}`
-    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${cut(detail, 400)}`]
+    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`]
   })
   const more = standing.length - rows.length
   return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
 }
 
-function instanceRows({ instances, readOnly, lastSilentMs, nowMs }: Affairs): [string, string][] {
+function instanceRows({ instances, readOnly, lastSilentMs, nowMs }: StatusReport): [string, string][] {
   if (instances.length === 0 && readOnly.some(({ of }) => of === 'ledger'))
     return [['instances', 'unknown: none can give a sign of life while the ledger cannot be written']]
   if (instances.length === 0)
@@ -238,36 +238,36 @@ function instanceRows({ instances, readOnly, lastSilentMs, nowMs }: Affairs): [s
   ])
 }
 
-function jsonOf(affairs: Affairs) {
+function jsonOf(report: StatusReport) {
   const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
-  const [first] = affairs.headlines
+  const [first] = report.diagnoses
   return {
     well: first.isWell,
-    headlines: affairs.headlines.map(({ words }) => words),
-    submissions: Object.fromEntries(states.map((state) => [state, affairs.submissions[state]])),
-    outboxWaiting: affairs.outbox?.waiting ?? null,
-    oldestUnsent: time(affairs.oldestMs),
-    oldestAccepted: time(affairs.oldestAcceptedMs),
-    backlog: affairs.backlog && {
-      records: affairs.backlog.records,
-      estimatedSeconds: Math.round(affairs.backlog.durationMs / 1000),
-      pollsPerRecord: affairs.backlog.pollsPerRecord,
+    headlines: report.diagnoses.map(({ message }) => message),
+    submissions: Object.fromEntries(states.map((state) => [state, report.submissions[state]])),
+    outboxWaiting: report.outbox?.waiting ?? null,
+    oldestUnsent: time(report.oldestMs),
+    oldestAccepted: time(report.oldestAcceptedMs),
+    backlog: report.backlog && {
+      records: report.backlog.records,
+      estimatedSeconds: Math.round(report.backlog.durationMs / 1000),
+      pollsPerRecord: report.backlog.pollsPerRecord,
     },
-    heldForPerson: affairs.heldForPerson,
+    heldForPerson: report.heldForPerson,
     budget: {
-      capacity: affairs.rateCapacity,
-      available: affairs.rateAvailable,
-      nextSlot: time(affairs.nextSlotMs),
+      capacity: report.rateCapacity,
+      available: report.rateAvailable,
+      nextSlot: time(report.nextSlotMs),
     },
-    pauses: affairs.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
+    pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
       reason,
       since: isoTime(sinceMs),
       until: time(untilMs),
       detail,
     })),
-    start: affairs.start,
-    readOnly: affairs.readOnly,
-    problems: affairs.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
+    start: report.start,
+    readOnly: report.readOnly,
+    problems: report.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
       kind,
       subject,
       detail,
@@ -276,7 +276,7 @@ function jsonOf(affairs: Affairs) {
       times,
       retryAt: time(retryMs),
     })),
-    instances: affairs.instances.map(({ id, host, version, startedMs, beatMs }) => ({
+    instances: report.instances.map(({ id, host, version, startedMs, beatMs }) => ({
       id,
       host,
       version,

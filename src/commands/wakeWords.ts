@@ -1,7 +1,7 @@
 import type { OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
 
 /** Says whether inserts wake the daemon, what that costs the ERP, and the command that changes it. */
-export function wakeWords({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
+export function wakeMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wakes' | 'preparedMax'>): string {
   const prepared = `max_prepared_transactions is ${preparedMax}`
   const fails = `PREPARE TRANSACTION fails after an insert that ${wakes === 'always' ? 'the trigger announces' : 'found the daemon asleep'}`
   switch (wakes) {

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Guard } from './guard.ts'
+import type { Reaper } from './reaper.ts'
 
 /** One of our own commands as a process of its own. */
 export interface RunningCommand {
@@ -11,7 +11,7 @@ export interface RunningCommand {
   /** Resolves when it has ended, to its exit code; null where a signal ended it. */
   readonly ended: Promise<number | null>
   /** Its last words, for when it ended and should not have. */
-  lastWords(): string
+  lastMessage(): string
   /** SIGTERM, and SIGKILL for one that does not listen. */
   stop(): Promise<void>
 }
@@ -23,15 +23,15 @@ export interface CommandSpec {
   env: Record<string, string>
   /** Working directory; the log NAME.log is written there. */
   folder: string
-  guard: Guard
+  reaper: Reaper
   /** What a line of stdout tells that others wait for; undefined for any other line. */
   announces: (line: string) => string | undefined
 }
 
 export class CommandEnded extends Error {
   override name = 'CommandEnded'
-  constructor(name: string, exitCode: number | null, lastWords: string) {
-    super(`outboxd ${name} ended (${exitCode === null ? 'killed' : `exit code ${exitCode}`}): ${lastWords}`)
+  constructor(name: string, exitCode: number | null, lastMessage: string) {
+    super(`outboxd ${name} ended (${exitCode === null ? 'killed' : `exit code ${exitCode}`}): ${lastMessage}`)
   }
 }
 
@@ -42,11 +42,11 @@ const lastWordsMost = 5
 const patienceMs = 8_000
 
 /** Starts `node MAIN ARGS`, as in production: a process, its environment, its signals. */
-export function startCommand({ args, env, folder, guard, announces }: CommandSpec): RunningCommand {
+export function startCommand({ args, env, folder, reaper, announces }: CommandSpec): RunningCommand {
   const [name] = args
   const child = spawn(process.execPath, [mainFile, ...args], { cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const { pid } = child
-  if (pid !== undefined) guard.addProcess(pid, 'SIGKILL')
+  if (pid !== undefined) reaper.addProcess(pid, 'SIGKILL')
   const log = createWriteStream(join(folder, `${name}.log`))
   log.on('error', () => {}) // the log is a convenience: the folder may be gone already
   const lines: string[] = []
@@ -65,7 +65,7 @@ export function startCommand({ args, env, folder, guard, announces }: CommandSpe
   const ended = new Promise<number | null>((settle) => {
     child.once('error', (error) => lines.push(error.message))
     child.once('close', (exitCode) => {
-      if (pid !== undefined) guard.removeProcess(pid)
+      if (pid !== undefined) reaper.removeProcess(pid)
       log.end()
       reject(new CommandEnded(name, exitCode, lines.join('\n')))
       settle(exitCode)
@@ -74,7 +74,7 @@ export function startCommand({ args, env, folder, guard, announces }: CommandSpe
   return {
     announced,
     ended,
-    lastWords: () => lines.join('\n'),
+    lastMessage: () => lines.join('\n'),
     async stop() {
       child.kill('SIGTERM')
       const impatience = setTimeout(() => child.kill('SIGKILL'), patienceMs)

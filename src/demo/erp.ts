@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import type { OutboxRow } from './judge.ts'
 import type { SalesOrder } from './salesOrder.ts'
+import type { OutboxRow } from './verify.ts'
 
 /** What an ERP looks like from outside: a table, and a trigger that writes each new row to the outbox, in one transaction. */
 const schemaSql = `

@@ -5,7 +5,7 @@ import pg from 'pg'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './command.ts'
 import { startEmbeddedPostgres } from './embeddedPostgres.ts'
 import { createErp } from './erp.ts'
-import { type Guard, startGuard } from './guard.ts'
+import { type Reaper, startReaper } from './reaper.ts'
 
 /** All that runs for the demo: a PostgreSQL with the ERP's database, the sandbox, and the daemon. Disposal ends it all. */
 export interface Installation extends AsyncDisposable {
@@ -26,7 +26,7 @@ export interface InstallationDeps {
   env: Record<string, string | undefined>
   signal: AbortSignal
   /** Told what is being started. */
-  say: (words: string) => void
+  print: (message: string) => void
 }
 
 const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
@@ -36,22 +36,22 @@ const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-se
 const processingTime = 'lognormal:1:0.3'
 
 /** Starts everything, in the order in which a user would. @throws the signal's reason when it is aborted meanwhile */
-export async function install({ env, signal, say }: InstallationDeps): Promise<Installation> {
+export async function install({ env, signal, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
-  const guard = startGuard()
-  stack.defer(() => guard.done())
+  const reaper = startReaper()
+  stack.defer(() => reaper.done())
   const folder = await mkdtemp(join(tmpdir(), 'outboxd-demo-'))
-  guard.addFolder(folder)
+  reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const base = { ...inherited(env), NODE_ENV: 'production' }
   const start = (spec: Pick<CommandSpec, 'args' | 'env' | 'announces'>) => {
-    const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, guard })
+    const command = startCommand({ ...spec, env: { ...base, ...spec.env }, folder, reaper })
     stack.defer(() => command.stop())
     return command
   }
 
   say('starting PostgreSQL in a temporary folder')
-  const server = await startPostgres(stack, guard)
+  const server = await startPostgres(stack, reaper)
   signal.throwIfAborted()
   const erpUrl = await createDatabase(server, 'erp')
   const serviceUrl = await createDatabase(server, 'service')
@@ -104,15 +104,15 @@ function inherited(env: Record<string, string | undefined>): Record<string, stri
   return Object.fromEntries(handedOn.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])))
 }
 
-async function startPostgres(stack: AsyncDisposableStack, guard: Guard): Promise<string> {
+async function startPostgres(stack: AsyncDisposableStack, reaper: Reaper): Promise<string> {
   // All of it is thrown away in the end: it need not survive a power cut.
   const postgres = await startEmbeddedPostgres({ fsync: 'off', full_page_writes: 'off' })
   const { pid, folder, url } = postgres
-  guard.addProcess(pid, 'SIGQUIT')
-  guard.addFolder(folder)
+  reaper.addProcess(pid, 'SIGQUIT')
+  reaper.addFolder(folder)
   stack.defer(async () => {
     await postgres.stop()
-    guard.removeProcess(pid)
+    reaper.removeProcess(pid)
   })
   return url
 }
@@ -139,12 +139,12 @@ function openPool(stack: AsyncDisposableStack, url: string): pg.Pool {
 
 async function completed(command: RunningCommand, name: string): Promise<void> {
   const exitCode = await command.ended
-  if (exitCode !== 0) throw new CommandEnded(name, exitCode, command.lastWords())
+  if (exitCode !== 0) throw new CommandEnded(name, exitCode, command.lastMessage())
 }
 
 async function failure(command: RunningCommand, name: string): Promise<never> {
   const exitCode = await command.ended
-  throw new CommandEnded(name, exitCode, command.lastWords())
+  throw new CommandEnded(name, exitCode, command.lastMessage())
 }
 
 /** A field of a JSON line on stdout, as text. */

@@ -1,8 +1,8 @@
-import { type Kind, kindOf } from './kinds.ts'
+import { type RecordKind, recordKindOf } from './recordKinds.ts'
 
 /** A row of the ERP's table `sales_order`, as it is inserted. Amounts are decimal text: no number here is ever a double. */
 export interface SalesOrder {
-  kind: Kind
+  kind: RecordKind
   number: string
   /** Which of the service's two halves it goes to, the outbox row's type. */
   type: 'data' | 'order'
@@ -32,7 +32,7 @@ const firstAmounts = [
 
 /** The record that the ERP writes as its `index`th, counted from 0; the same in every run. */
 export function salesOrder(index: number): SalesOrder {
-  const kind = kindOf(index)
+  const kind = recordKindOf(index)
   const type = kind === 'order' ? 'order' : 'data'
   return {
     kind,
@@ -45,7 +45,7 @@ export function salesOrder(index: number): SalesOrder {
   }
 }
 
-function customerOf(kind: Kind, index: number): string {
+function customerOf(kind: RecordKind, index: number): string {
   const digits = String(1000 + (index % 9000))
   switch (kind) {
     case 'order':

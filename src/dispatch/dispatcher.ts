@@ -1,21 +1,21 @@
 import type { Clock } from '../clock.ts'
 import type {
   Answer,
+  AttemptResult,
+  OutcomeBatch,
   PauseCall,
   PauseReason,
   PollJob,
-  Settlement,
   Slot,
   Submission,
   Transition,
   TrialVerdict,
-  Worked,
 } from '../record.ts'
-import { type Balance, decide, freshBalance, type Spending } from './decide.ts'
+import { allocateSlots, type Balance, freshBalance, type Spending } from './allocateSlots.ts'
 import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
-import type { Permit, Purse } from './purse.ts'
-import { nothing } from './settler.ts'
+import { nothing } from './outcomeWriter.ts'
+import type { Permit, SlotPool } from './slotPool.ts'
 
 /** What could be sent now and when there is more, over all instances. */
 export interface Demand {
@@ -45,7 +45,7 @@ interface ClaimRequest {
   polls: number
   rarePolls: number
   permits: number
-  probe: boolean
+  trial: boolean
 }
 
 export type TokenVerdict =
@@ -58,7 +58,7 @@ export interface DispatcherDeps {
   capacity: number
   windowMs: number
   maxInFlight: number
-  purse: Purse
+  slotPool: SlotPool
   readDemand(most: number): Promise<Demand>
   /** @param onCommit called as its COMMIT leaves: what fails before is known to be void */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
@@ -70,23 +70,23 @@ export interface DispatcherDeps {
   claimTrial(permits: number): Promise<Slot[] | null>
   token(): Promise<TokenVerdict>
   /** The service refused the token. */
-  refused(accessToken: string): void
+  onTokenRefused(accessToken: string): void
   /** Whether a 401 says no more than that the token's time was up. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
-  submit(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
-  poll(submission: Submission, accessToken: string, isGood: () => boolean): Promise<Worked>
+  submit(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
+  poll(submission: Submission, accessToken: string, isValid: () => boolean): Promise<AttemptResult>
   /** Asks the service about something that does not exist. @returns null where the question never left */
-  ask(accessToken: string, isGood: () => boolean): Promise<Answer | null>
+  ask(accessToken: string, isValid: () => boolean): Promise<Answer | null>
   judgeTrial(answer: Answer): TrialVerdict
   /** By which a refusal is known again; null where the service itself judges. */
   fingerprint(answer: Answer): string | null
-  settle(work: Omit<Settlement, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
+  writeOutcome(work: Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
   newId(): string
-  waited(waitedMs: number): void
+  onWaited(waitedMs: number): void
   /** A step that was worked out; for logs and metrics. */
-  worked(submission: Submission, worked: Worked): void
+  onAttempted(submission: Submission, onAttempted: AttemptResult): void
   /** The loop could not do its work; it tries again. */
-  failed(error: unknown): void
+  onFailed(error: unknown): void
 }
 
 /** A request on the wire. */
@@ -96,8 +96,8 @@ interface Piece {
   permit: Permit
   accessToken: string
   /** Its answer says whether the pauses are over: a poll that feels the way, or the first record after it. */
-  probe: boolean
-  working: Promise<Worked>
+  trial: boolean
+  working: Promise<AttemptResult>
 }
 
 export interface Dispatcher {
@@ -159,7 +159,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function runOnce(): Promise<number> {
     await lost.recover()
-    if (deps.purse.hasSpent()) void deps.settle(nothing)
+    if (deps.slotPool.hasReturnable()) void deps.writeOutcome(nothing)
     const room = deps.maxInFlight - inFlight.size
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
@@ -168,11 +168,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
     if (demand.pauses.length > 0) return feelTheWay(demand)
 
-    const spending = decide({
+    const spending = allocateSlots({
       nowMs: deps.clock.nowMs(),
       windowMs: deps.windowMs,
       capacity: deps.capacity,
-      slotsFree: demand.permitsFree + deps.purse.available(),
+      slotsFree: demand.permitsFree + deps.slotPool.available(),
       wireRoom: room,
       submissionsReady: Math.min(demand.submissionsReady, recordsMax(demand)),
       // The ledger counts polls that are in hand as due, too.
@@ -186,7 +186,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
     const token = await readyToken(demand)
     if (token.kind === 'wait') return token.ms
-    const begun = await claimAndBegin({ ...spending, probe: false }, token.accessToken)
+    const begun = await claimAndBegin({ ...spending, trial: false }, token.accessToken)
     return begun === 0 ? tookNothingMs : 0
   }
 
@@ -198,13 +198,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   /** The pauses may be over. A due poll shows it, or a question about nothing; never a record, which it might cost. */
   async function feelTheWay(demand: Demand): Promise<number> {
-    if (demand.permitsFree + deps.purse.available() === 0) return demand.nextSlotMs ?? lookAgainMs
+    if (demand.permitsFree + deps.slotPool.available() === 0) return demand.nextSlotMs ?? lookAgainMs
     const token = await readyToken(demand)
     if (token.kind === 'wait') return token.ms
     // Turn and turn about: a transaction whose poll alone goes wrong must not hold everybody.
     lastTrialWasPoll = !lastTrialWasPoll && demand.pollsDue > jobs.size - rareInHand
     const begun = lastTrialWasPoll
-      ? await claimAndBegin({ submissions: 0, polls: 1, rarePolls: 0, probe: true }, token.accessToken)
+      ? await claimAndBegin({ submissions: 0, polls: 1, rarePolls: 0, trial: true }, token.accessToken)
       : await askAndFollow(token.accessToken)
     return begun === 0 ? tookNothingMs : 0
   }
@@ -215,7 +215,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const token = await deps.token()
     if (token.kind === 'token') return token
     if (token.kind === 'no-slot') return { kind: 'wait', ms: demand.nextSlotMs ?? lookAgainMs }
-    void deps.settle({ ...nothing, pauses: [token.pause] })
+    void deps.writeOutcome({ ...nothing, pauses: [token.pause] })
     return { kind: 'wait', ms: lookAgainMs }
   }
 
@@ -224,30 +224,30 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       submissions,
       polls,
       rarePolls,
-      probe,
-    }: Pick<Spending, 'submissions' | 'polls' | 'rarePolls'> & { probe: boolean },
+      trial,
+    }: Pick<Spending, 'submissions' | 'polls' | 'rarePolls'> & { trial: boolean },
     accessToken: string,
   ): Promise<number> {
     const id = deps.newId()
     const ageMs = deps.clock.stopwatch()
-    const permits = Math.max(0, submissions + polls + rarePolls - deps.purse.available())
-    const request = { id, submissions, polls, rarePolls, permits, probe }
+    const permits = Math.max(0, submissions + polls + rarePolls - deps.slotPool.available())
+    const request = { id, submissions, polls, rarePolls, permits, trial }
     const claim = await deps.claim(request, (taken) => lost.remember(id, taken))
-    deps.purse.add(claim.slots, ageMs)
+    deps.slotPool.add(claim.slots, ageMs)
     // What took too long to be claimed stays lost, and is given back with the next round.
     const isTimely = deps.mayClaim()
     if (isTimely) lost.forget(id)
     for (const submission of isTimely ? claim.submissions : []) {
-      deps.waited(submission.waitedMs)
-      const permit = deps.purse.draw('submission')
-      const mayLeave = () => permit.isGood() && deps.mayClaim()
+      deps.onWaited(submission.waitedMs)
+      const permit = deps.slotPool.acquire('submission')
+      const mayLeave = () => permit.isValid() && deps.mayClaim()
       const working = deps.submit(submission, accessToken, mayLeave)
-      begin({ submission, job: null, permit, accessToken, probe: claim.proves, working })
+      begin({ submission, job: null, permit, accessToken, trial: claim.proves, working })
     }
     for (const { submission, job } of claim.polls) {
-      const permit = deps.purse.draw('poll')
-      const working = deps.poll(submission, accessToken, permit.isGood)
-      begin({ submission, job, permit, accessToken, probe, working })
+      const permit = deps.slotPool.acquire('poll')
+      const working = deps.poll(submission, accessToken, permit.isValid)
+      begin({ submission, job, permit, accessToken, trial, working })
     }
     const begun = claim.submissions.length + claim.polls.length
     return begun
@@ -256,21 +256,21 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Asks the service about something that does not exist, to see whether it answers. @returns how many requests that is */
   async function askAndFollow(accessToken: string): Promise<number> {
     const ageMs = deps.clock.stopwatch()
-    const slots = await deps.claimTrial(deps.purse.available() > 0 ? 0 : 1)
+    const slots = await deps.claimTrial(deps.slotPool.available() > 0 ? 0 : 1)
     if (slots === null) return 0
-    deps.purse.add(slots, ageMs)
-    follow(finishTrial(deps.purse.draw('poll'), accessToken), () => {})
+    deps.slotPool.add(slots, ageMs)
+    follow(finishTrial(deps.slotPool.acquire('poll'), accessToken), () => {})
     return 1
   }
 
   async function finishTrial(permit: Permit, accessToken: string): Promise<void> {
-    const answer = await deps.ask(accessToken, permit.isGood).finally(permit.done)
+    const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
     const { clears, pause } = answer === null ? tellsNothing : trialResult(answer, accessToken)
-    await deps.settle({
+    await deps.writeOutcome({
       ...nothing,
       pauses: pause ? [pause] : [],
-      wayIsClear: clears,
-      probeOver: true,
+      trialSucceeded: clears,
+      trialEnded: true,
       remaining: remainingIn(answer),
     })
   }
@@ -285,7 +285,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       case 'pause':
         return { clears: false, pause: verdict.pause }
       case 'token-refused':
-        deps.refused(accessToken)
+        deps.onTokenRefused(accessToken)
         return tokensRefused > 1 ? { clears: false, pause: verdict.pause } : tellsNothing
       default:
         return verdict satisfies never
@@ -310,7 +310,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   /** A request counts as in flight until its outcome is written. */
   function follow(finishing: Promise<void>, done: () => void): void {
-    const journey = finishing.catch(deps.failed)
+    const journey = finishing.catch(deps.onFailed)
     inFlight.add(journey)
     void journey.then(() => {
       inFlight.delete(journey)
@@ -319,26 +319,26 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     })
   }
 
-  async function finish({ submission, job, permit, accessToken, probe, working }: Piece): Promise<void> {
-    const worked = await working.finally(permit.done)
-    deps.worked(submission, worked)
-    const { step, answer } = worked
+  async function finish({ submission, job, permit, accessToken, trial, working }: Piece): Promise<void> {
+    const onAttempted = await working.finally(permit.release)
+    deps.onAttempted(submission, onAttempted)
+    const { step, answer } = onAttempted
     inHand.set(submission, step.change.transactionId ?? submission.transactionId)
-    if (answer?.kind === 'response' && answer.status === 401) deps.refused(accessToken)
+    if (answer?.kind === 'response' && answer.status === 401) deps.onTokenRefused(accessToken)
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
-    const isTrial = probe && job !== null
-    const wayIsClear = isTrial && answer !== null && step.pause === null && trialResult(answer, accessToken).clears
+    const isTrial = trial && job !== null
+    const trialSucceeded = isTrial && answer !== null && step.pause === null && trialResult(answer, accessToken).clears
     // A poll that feels the way may be refused for its transaction's sake: the question that comes next speaks for all.
     const pause = isTrial
       ? null
-      : (step.pause ?? (answer === null ? null : hearSilence(answer, step.cause, job === null, probe)))
-    await deps.settle({
+      : (step.pause ?? (answer === null ? null : hearSilence(answer, step.cause, job === null, trial)))
+    await deps.writeOutcome({
       transition: { submission, job, change: step.change, cause: step.cause },
       pauses: pause ? [pause] : [],
-      passages: job === null ? passageOf(submission, worked, fingerprint) : [],
-      refusals: job === null ? refusalOf(submission, worked, fingerprint) : [],
-      wayIsClear,
-      probeOver: probe,
+      passages: job === null ? passageOf(submission, onAttempted, fingerprint) : [],
+      refusals: job === null ? refusalOf(submission, onAttempted, fingerprint) : [],
+      trialSucceeded,
+      trialEnded: trial,
       remaining: remainingIn(answer),
     })
     // Only now: until the pause is written, new records must not take the places of those that went unanswered.
@@ -349,14 +349,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
    * Counts the requests in a row that went unanswered, and records for themselves: a service may answer polls and hang
    * on every record. The record that goes first after a trial is proof enough alone.
    */
-  function hearSilence(answer: Answer, said: string, isRecord: boolean, probe: boolean): PauseCall | null {
+  function hearSilence(answer: Answer, summary: string, isRecord: boolean, trial: boolean): PauseCall | null {
     const isSilent = isSilence(answer)
     silent.requests = isSilent ? silent.requests + 1 : 0
     if (isRecord) silent.records = isSilent ? silent.records + 1 : 0
     const isLong = silent.requests >= silentMax || silent.records >= Math.min(silentMax, deps.maxInFlight)
-    if (!isLong && !(probe && isSilent)) return null
-    const call = answer.kind === 'response' ? answeredInstead(said) : silence
-    return probe && isRecord && !call.answered ? { ...call, patient: true } : call
+    if (!isLong && !(trial && isSilent)) return null
+    const call = answer.kind === 'response' ? answeredInstead(summary) : silence
+    return trial && isRecord && !call.answered ? { ...call, patient: true } : call
   }
 
   /** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
@@ -399,8 +399,8 @@ const silence: PauseCall = {
 }
 
 /** Something answers, as a gateway does, and not the service: perhaps for these records alone. */
-function answeredInstead(said: string): PauseCall {
-  const detail = `request after request brought no answer of the service’s own, the last: ${said}; no record is sent until the service answers a question (outboxd check)`
+function answeredInstead(summary: string): PauseCall {
+  const detail = `request after request brought no answer of the service’s own, the last: ${summary}; no record is sent until the service answers a question (outboxd check)`
   return { ...silence, detail, answered: true }
 }
 

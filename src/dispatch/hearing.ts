@@ -1,4 +1,4 @@
-import type { Answer, Passage, Refusal, Submission, Worked } from '../record.ts'
+import type { Answer, AttemptResult, Passage, Refusal, Submission } from '../record.ts'
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
@@ -16,7 +16,7 @@ const ofTheWay: ReadonlySet<number> = new Set([401, 403, 404, 405, 410, 429])
 /** The passage of a record whose POST the service itself has answered: with an id, or a refusal in JSON. */
 export function passageOf(
   { resource, met }: Submission,
-  { answer, step }: Worked,
+  { answer, step }: AttemptResult,
   fingerprint: string | null,
 ): Passage[] {
   if (answer?.kind !== 'response' || step.pause !== null) return []
@@ -29,13 +29,13 @@ export function passageOf(
 /** The refusal of a record that was rejected in words that others may be, too. */
 export function refusalOf(
   { id: submissionId, resource }: Submission,
-  { answer, step }: Worked,
+  { answer, step }: AttemptResult,
   fingerprint: string | null,
 ): Refusal[] {
   const { state } = step.change
   if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || ofTheWay.has(answer.status))
     return []
-  return [{ submissionId, resource, fingerprint, said: step.cause }]
+  return [{ submissionId, resource, fingerprint, summary: step.cause }]
 }
 
 const isSuccess = ({ status }: Answer & { kind: 'response' }) => status >= 200 && status < 300

@@ -13,14 +13,14 @@ export interface SchemaProblem {
 
 type Issue = z.core.$ZodIssue
 
-const typeWords = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
+const typeMessage = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
 
 /** Says what to write where a field's type is missing or unknown. */
 export function explainType(type: PayloadValue | undefined): string {
-  const known = `one of ${typeWords.join(', ')}`
+  const known = `one of ${typeMessage.join(', ')}`
   if (type === undefined) return `"type" is missing: ${known}`
   if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameKind(type)}`
-  return `unknown type ${quote(type)}: ${known}${didYouMean(type, typeWords)}`
+  return `unknown type ${quote(type)}: ${known}${didYouMean(type, typeMessage)}`
 }
 
 /**
@@ -74,7 +74,7 @@ function expectation(issue: Issue, before: string): string {
   return issue.code === 'invalid_type' ? `${before}${kindWord(issue.expected)}` : ''
 }
 
-const kindWords: Record<string, string> = {
+const kindMessage: Record<string, string> = {
   string: 'text (quote it if it looks like a number)',
   boolean: 'true or false',
   array: 'a list',
@@ -85,7 +85,7 @@ const kindWords: Record<string, string> = {
 }
 
 function kindWord(expected: string): string {
-  return kindWords[expected] ?? expected
+  return kindMessage[expected] ?? expected
 }
 
 function valueAt(value: PayloadValue, path: YamlPath): PayloadValue | undefined {

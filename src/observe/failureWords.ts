@@ -19,7 +19,7 @@ const meanings: readonly (readonly [RegExp, string])[] = [
  * Says in words what went wrong, without the client's data: what kind of failure it is, and the redacted message with
  * its SQLSTATE, for whoever mends it.
  */
-export function failureWords(error: unknown): string {
+export function failureMessage(error: unknown): string {
   const { message, code, class: name } = showError(error)
   if (code === undefined) return message || name // an error of ours, which says in words what is wrong
   const meaning = meanings.find(([pattern]) => pattern.test(code))?.[1] ?? name

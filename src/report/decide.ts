@@ -7,7 +7,7 @@ export type Outcome =
   | { kind: 'ineffective'; why: string }
   | { kind: 'another' }
   | { kind: 'differs' }
-  | { kind: 'refused'; code: string; words: string; isLock: boolean }
+  | { kind: 'refused'; code: string; message: string; isLock: boolean }
 
 /** Whether the row is told again, and what an operator is told of it. */
 export interface Judgement {
@@ -28,33 +28,33 @@ const lockedLongMs = 5_000
  *
  * @param failures how often in a row it could not be told before
  */
-export function judgeOutcome(outcome: Outcome, failures: number): Judgement {
+export function decideReport(outcome: Outcome, failures: number): Judgement {
   switch (outcome.kind) {
     case 'written':
       return { againInMs: null, problem: null }
     case 'locked':
-      return waitsForLock(`${holderWords(outcome.holder)} has the row locked`, failures)
+      return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
     case 'ineffective':
       return putOff('mark_ineffective', outcome.why, failures)
     case 'another':
-      return putOff('row_conflict', anotherWords, failures)
+      return putOff('row_conflict', anotherMessage, failures)
     case 'differs':
-      return putOff('row_conflict', differsWords, failures)
+      return putOff('row_conflict', differsMessage, failures)
     case 'refused': {
-      const words = `SQLSTATE ${outcome.code}: ${outcome.words}`
-      return outcome.isLock ? waitsForLock(words, failures) : putOff('report_refused', words, failures)
+      const message = `SQLSTATE ${outcome.code}: ${outcome.message}`
+      return outcome.isLock ? waitsForLock(message, failures) : putOff('report_refused', message, failures)
     }
     default:
       return outcome satisfies never
   }
 }
 
-const anotherWords = 'the ledger knows another row of this id, whose outcome this one is not told'
+const anotherMessage = 'the ledger knows another row of this id, whose outcome this one is not told'
 
-const differsWords =
+const differsMessage =
   'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
 
-const holderWords = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
+const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 

@@ -1,5 +1,5 @@
 import type { ProblemKind, RowStatus, Telling } from '../record.ts'
-import { judgeOutcome, type Outcome } from './decide.ts'
+import { decideReport, type Outcome } from './decide.ts'
 
 interface DueReport {
   submissionId: string
@@ -56,15 +56,16 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[]): Promise<boo
     if (part === undefined) break
     const telling = await deps.tell(part)
     if (telling.kind === 'busy') return false
-    if (telling.kind === 'told') await deps.write(telling.rows.map(({ status, ...outcome }) => judge(status, outcome)))
+    if (telling.kind === 'told')
+      await deps.write(telling.rows.map(({ status, ...outcome }) => toldReport(status, outcome)))
     else if (part.length > 1) waiting.unshift(...split(part))
-    else await deps.write(telling.statuses.map((status) => judge(status, telling)))
+    else await deps.write(telling.statuses.map((status) => toldReport(status, telling)))
   }
   return true
 }
 
-function judge(report: Report, outcome: Outcome): ToldReport {
-  const { againInMs, problem } = judgeOutcome(outcome, report.failures)
+function toldReport(report: Report, outcome: Outcome): ToldReport {
+  const { againInMs, problem } = decideReport(outcome, report.failures)
   // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   return { report, againInMs, problem: problem && { ...problem, subject } }

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
-import * as reads from './controlReads.ts'
+import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import type { OrderEvents } from './orderEvents.ts'

@@ -4,8 +4,8 @@ import { ok, problem } from './problem.ts'
 import { decideCourse } from './processing.ts'
 import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
 import { readBody } from './requestBody.ts'
-import { findTransaction, type StoredTransaction } from './store.ts'
-import { submissionSchema } from './wire.ts'
+import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
+import { submissionSchema } from './schemas.ts'
 
 /** POST /api/v1/data. @see interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -34,7 +34,7 @@ export async function readTransaction(parts: Parts, exchange: Exchange): Promise
 }
 
 async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {
-  await exchange.hold(`transaction ${transactionId}`)
+  await exchange.lock(`transaction ${transactionId}`)
   return (await findTransaction(parts.pool, transactionId)) && duplicate(parts, `the transaction id ${transactionId}`)
 }
 

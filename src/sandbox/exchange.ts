@@ -1,15 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
 import type { FaultSpec, Faults } from './faults.ts'
 import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
+import type { KeyedMutex } from './keyedMutex.ts'
 import { type Answer, problem } from './problem.ts'
 import type { RateWindow } from './rateWindow.ts'
+import { rateKey } from './sandboxStore.ts'
+import type { Endpoint } from './schemas.ts'
 import type { LiveSettings } from './settings.ts'
-import { type Delivery, spoil, stopsBefore } from './spoil.ts'
-import { rateKey } from './store.ts'
 import type { Tokens } from './tokens.ts'
-import type { Turns } from './turns.ts'
-import type { Endpoint } from './wire.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {
@@ -21,7 +21,7 @@ export interface Parts {
   rate: RateWindow
   faults: Faults
   journal: Journal
-  turns: Turns
+  mutex: KeyedMutex
   /** The next position in the seeded stream of processing times. */
   nextDraw: () => number
   /** Aborts when the sandbox closes: nothing is held back any longer. */
@@ -43,7 +43,7 @@ export interface Exchange {
   idempotencyKey: string | null
   body: string
   /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
-  hold(name: string): Promise<void>
+  lock(name: string): Promise<void>
 }
 
 /** Who sent it and whether it may pass; `headers` go on whatever is answered. */
@@ -69,26 +69,26 @@ export type Handler = (parts: Parts, exchange: Exchange, client: string) => Prom
  */
 export async function serve(
   parts: Parts,
-  request: Omit<Exchange, 'hold'>,
+  request: Omit<Exchange, 'lock'>,
   gate: Gate,
   handler: Handler,
   ledgerBody: string = request.body,
 ): Promise<Delivery> {
   const held: (() => void)[] = []
   let delivered: { delivery: Delivery; delayMs: number }
-  const exchange = { ...request, hold: async (name: string) => void held.push(await parts.turns.take(name)) }
+  const exchange = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
   try {
     const admission = await gate(parts, exchange)
     const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
-    const delivery = spoil(outcome.answer, fault?.spec, admission.headers)
+    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers)
     const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null, ledgerBody)
     delivered =
       written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
   } finally {
     for (const release of held) release()
   }
-  await hold(parts, delivered.delayMs)
+  await lock(parts, delivered.delayMs)
   return delivered.delivery
 }
 
@@ -101,12 +101,12 @@ async function decide(
 ): Promise<Outcome> {
   if (admission.refusal) return { answer: admission.refusal }
   if (stopsBefore(fault)) return { answer: problem(500, 'The sandbox was told to fail before applying the request.') }
-  if (fault && heldBefore(fault)) await hold(parts, fault.delayMs)
+  if (fault && heldBefore(fault)) await lock(parts, fault.delayMs)
   try {
     return await handler(parts, exchange, admission.client ?? '')
   } catch (error) {
-    const words = error instanceof Error ? error.stack : String(error)
-    process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${words}\n`)
+    const message = error instanceof Error ? error.stack : String(error)
+    process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
     return { answer: problem(500, 'The sandbox made a mistake; its own words are on its stderr.') }
   }
 }
@@ -130,7 +130,7 @@ async function record(
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     // Refused by Postgres: surely nothing was stored. Anything else may have been stored, so no answer is a true one.
     if (!isOneEntrysFault(error)) return { kind: 'drop' }
-    const refusal = spoil(problem(500, 'The request could not be stored.'), undefined, headers)
+    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers)
     const arrived = parts.journal.write({ row: { ...row, status: 500 }, effect: undefined })
     return arrived.then(() => refusal).catch(() => ({ kind: 'drop' as const }))
   }
@@ -144,7 +144,7 @@ function heldBefore(fault: FaultSpec): boolean {
   return fault.kind === 'delay' && fault.when === 'before'
 }
 
-async function hold(parts: Parts, delayMs: number): Promise<void> {
+async function lock(parts: Parts, delayMs: number): Promise<void> {
   if (delayMs > 0) await delay(delayMs, undefined, { signal: parts.closing }).catch(() => {})
 }
 

@@ -6,8 +6,8 @@ import { ok, problem } from './problem.ts'
 import { decideCourse } from './processing.ts'
 import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
 import { readBody } from './requestBody.ts'
-import { findOrder } from './store.ts'
-import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './wire.ts'
+import { findOrder } from './sandboxStore.ts'
+import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './schemas.ts'
 
 /** POST /api/v1/orders. @see interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -44,7 +44,7 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
 }
 
 async function takenId(parts: Parts, exchange: Exchange, orderId: string) {
-  await exchange.hold(`order ${orderId.toLowerCase()}`)
+  await exchange.lock(`order ${orderId.toLowerCase()}`)
   return (await findOrder(parts.pool, orderId)) && duplicate(parts, `the order id ${orderId}`)
 }
 

@@ -1,6 +1,6 @@
 import type { Exchange, Parts } from './exchange.ts'
 import { type Answer, errorMessages, problem } from './problem.ts'
-import { type AppliedBefore, findApplied } from './store.ts'
+import { type AppliedBefore, findApplied } from './sandboxStore.ts'
 
 /** The service's own no's: interface.md, 7.2. */
 
@@ -37,7 +37,7 @@ export async function usedBefore(
   const { idempotencyKey, endpoint, body } = exchange
   const mode = parts.live().idempotency
   if (idempotencyKey === null || mode === 'ignore') return undefined
-  await exchange.hold(`key ${client} ${idempotencyKey}`)
+  await exchange.lock(`key ${client} ${idempotencyKey}`)
   const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined
   return mode === 'replay' && before.sameRequest ? replay(before) : duplicate(parts, 'the idempotency key')

@@ -1,12 +1,14 @@
 import pg from 'pg'
 import { nowUs } from './clock.ts'
 import { controlRoutes } from './control.ts'
-import { forget } from './controlReads.ts'
+import { forget } from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults.ts'
 import { Journal } from './journal.ts'
+import { KeyedMutex } from './keyedMutex.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
+import { countEffects, countedArrivals, writeEntries } from './sandboxStore.ts'
 import { prepareSchema } from './schema.ts'
 import { buildServer } from './server.ts'
 import {
@@ -17,9 +19,7 @@ import {
   type SettingsPatch,
 } from './settings.ts'
 import { readOrCreateState, writeState } from './state.ts'
-import { countEffects, countedArrivals, writeEntries } from './store.ts'
 import { Tokens } from './tokens.ts'
-import { Turns } from './turns.ts'
 
 export { type EnvironmentRead, environment, optionsSchema, readEnvironment, type SandboxOptions } from './settings.ts'
 
@@ -107,7 +107,7 @@ async function assemble(
     rate,
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
-    turns: new Turns(),
+    mutex: new KeyedMutex(),
     nextDraw: () => drawn++,
     closing,
   }

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
+import type { Delivery } from './applyFault.ts'
 import { nowUs } from './clock.ts'
 import { readTransaction, submitData } from './dataEndpoints.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
 import { type Answer, problem } from './problem.ts'
-import type { Delivery } from './spoil.ts'
 import { grantToken, withoutSecret } from './tokenEndpoint.ts'
 
 declare module 'fastify' {
@@ -69,7 +69,7 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
   return app
 }
 
-function readExchange(request: FastifyRequest, endpoint: Exchange['endpoint']): Omit<Exchange, 'hold'> {
+function readExchange(request: FastifyRequest, endpoint: Exchange['endpoint']): Omit<Exchange, 'lock'> {
   const key = request.headers['idempotency-key']
   return {
     arrivedUs: request.arrivedUs || nowUs(), // hooks do not run for a path that cannot be decoded

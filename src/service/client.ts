@@ -4,8 +4,8 @@ import type { Answer, ServiceRequest } from '../record.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { cleanText, readJson } from './readJson.ts'
+import { tokenResponse } from './responses.ts'
 import { retryAfterMs } from './retryAfter.ts'
-import { tokenResponse } from './wire.ts'
 
 export interface Token {
   accessToken: string

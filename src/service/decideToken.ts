@@ -10,7 +10,7 @@ export function decideToken(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer')
     return { reason: 'unreachable', askedMs: null, detail: `asking for a token: ${answer.detail}` }
   const { status } = answer
-  const said = describeAnswer(answer, 'the token issuer')
+  const summary = describeAnswer(answer, 'the token issuer')
   if (status >= 200 && status < 300)
     return {
       reason: 'unreachable',
@@ -21,13 +21,13 @@ export function decideToken(answer: Answer): PauseCall {
     return {
       reason: 'unauthorized',
       askedMs: null,
-      detail: `${said}; redirects are not followed: look at SERVICE_AUTH_URL`,
+      detail: `${summary}; redirects are not followed: look at SERVICE_AUTH_URL`,
     }
   const shared = pauseCall(answer)
-  if (shared !== null && shared.reason !== 'unauthorized') return { ...shared, detail: said }
+  if (shared !== null && shared.reason !== 'unauthorized') return { ...shared, detail: summary }
   return status >= 400 && status < 500
-    ? { reason: 'unauthorized', askedMs: null, detail: `${said}; ${hint(status)}` }
-    : { reason: 'unreachable', askedMs: null, detail: said }
+    ? { reason: 'unauthorized', askedMs: null, detail: `${summary}; ${hint(status)}` }
+    : { reason: 'unreachable', askedMs: null, detail: summary }
 }
 
 function hint(status: number): string {

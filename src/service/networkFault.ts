@@ -5,7 +5,7 @@ export function isTimeout(error: unknown): boolean {
 }
 
 /** What the operator should look at, by the beginning of the error's code. */
-const words: readonly [beginning: string, meaning: string][] = [
+const message: readonly [beginning: string, meaning: string][] = [
   ['ECONNREFUSED', 'the connection was refused: is the service running at this address and port?'],
   ['ENOTFOUND', 'the host name is not known: look at the address and at DNS'],
   ['EAI_', 'the host name could not be looked up: look at DNS'],
@@ -27,7 +27,7 @@ const tlsBeginnings = /^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|SELF_SIGNED|DEPTH_ZERO|U
 export function describeFault(error: unknown, sent: boolean): string {
   const code = codeOf(error)
   const meaning =
-    words.find(([beginning]) => code.startsWith(beginning))?.[1] ??
+    message.find(([beginning]) => code.startsWith(beginning))?.[1] ??
     (tlsBeginnings.test(code) ? 'TLS failed: look at the certificates, SERVICE_CA_FILE, SERVICE_CERT_FILE' : null) ??
     (sent ? 'the connection was lost before the whole answer came' : 'the connection was lost before anything was sent')
   return code === '' ? meaning : `${meaning} (${code})`

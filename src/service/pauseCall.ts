@@ -1,6 +1,6 @@
 import type { Answer, PauseCall } from '../record.ts'
 import { isServiceCode } from './errorCode.ts'
-import { wordsIn } from './wire.ts'
+import { wordsIn } from './responses.ts'
 
 /** The longest that Retry-After may hold everyone back (design.md, section 6). */
 const throttledMaxMs = 300_000
@@ -14,11 +14,11 @@ const throttledMaxMs = 300_000
 export function pauseCall(answer: Answer): PauseCall | null {
   if (answer.kind === 'no-answer')
     return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail }
-  const said = describeAnswer(answer)
-  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, detail: said }
-  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), detail: said }
+  const summary = describeAnswer(answer)
+  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, detail: summary }
+  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), detail: summary }
   const hint = unauthorizedHint(answer.status)
-  return hint === null ? null : { reason: 'unauthorized', askedMs: null, detail: `${said}; ${hint}` }
+  return hint === null ? null : { reason: 'unauthorized', askedMs: null, detail: `${summary}; ${hint}` }
 }
 
 /**
@@ -39,9 +39,9 @@ const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
 /** An answer in one line for the operator: status, code, and the service's words where it has any. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
-  const words = (wordsIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
-  const head = code === null || words.includes(code) ? `${status}` : `${status} ${code}`
-  return `${who} answered ${head}: ${words}`
+  const message = (wordsIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
+  const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
+  return `${who} answered ${head}: ${message}`
 }
 
 function cappedMs(askedMs: number | null): number | null {

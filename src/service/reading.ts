@@ -1,6 +1,6 @@
 import type { Answer, PauseCall, Resource } from '../record.ts'
 import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
-import { submittedId, type TransactionStatus, transactionStatus } from './wire.ts'
+import { submittedId, type TransactionStatus, transactionStatus } from './responses.ts'
 
 /** What an answer says, in the service's own terms. The stages' decisions take it beside the answer. */
 export interface AnswerReading {
@@ -13,7 +13,7 @@ export interface AnswerReading {
   /** The pause it calls for, a 401 taken for a second one; null where it calls for none. */
   pause: PauseCall | null
   /** One line for the operator. */
-  said: string
+  summary: string
 }
 
 /** Reads an answer to a POST. Pure, and never throws. */
@@ -25,7 +25,7 @@ export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerRead
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
   const pause = pauseCall(answer)
   if (answer.kind === 'no-answer')
-    return { submittedId: null, namesId: false, transaction: null, pause, said: answer.detail }
+    return { submittedId: null, namesId: false, transaction: null, pause, summary: answer.detail }
   const success = answer.status >= 200 && answer.status < 300
   const id = submittedId(resource, answer.json)
   return {
@@ -33,6 +33,6 @@ export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
     namesId: id !== null,
     transaction: success ? transactionStatus(resource, answer.json) : null,
     pause,
-    said: describeAnswer(answer),
+    summary: describeAnswer(answer),
   }
 }

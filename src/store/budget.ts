@@ -1,7 +1,7 @@
-import type { PauseCall, Slot, SpentSlot } from '../record.ts'
+import type { PauseCall, ReturnableSlot, Slot } from '../record.ts'
+import { activePause, unprovenPause } from './activePause.ts'
 import type { Database } from './database.ts'
 import { refitSlots, type SlotRow } from './refitSlots.ts'
-import { standingPause, unprovenPause } from './standingPause.ts'
 import { storableText } from './storableText.ts'
 
 /** What holds for all instances. */
@@ -106,7 +106,7 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
  * Gives slots back: used ones are free again one window from now, which is after the answer; unused ones at once.
  * A lease that ran out and was taken by another changes nothing.
  */
-export async function giveBack(db: Database, slots: readonly SpentSlot[]): Promise<void> {
+export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
     `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions, set_at = clock_timestamp(),
        free_at = clock_timestamp()
@@ -141,7 +141,7 @@ export async function holdBack(db: Database, remaining: number): Promise<number>
 }
 
 /** The ladders of the pauses, in milliseconds by rung; the last rung stays. */
-export interface PauseLadders {
+export interface PauseBackoff {
   throttled: readonly number[]
   unavailable: readonly number[]
   unauthorized: readonly number[]
@@ -159,8 +159,8 @@ const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause
   when p.until <= clock_timestamp() then least(p.level + 1, cardinality($3::float8[]) - 1) else p.level end`
 
 /** Raises a pause for everyone, or prolongs it. */
-export async function raisePause(db: Database, call: PauseCall, ladders: PauseLadders): Promise<void> {
-  const ladder = ladderOf(call, ladders)
+export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
+  const steps = ladderOf(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
@@ -170,29 +170,29 @@ export async function raisePause(db: Database, call: PauseCall, ladders: PauseLa
        until = greatest(p.until,
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
        probe_until = null, cleared_at = null, detail = excluded.detail`,
-    [call.reason, call.askedMs ?? 0, ladder, storableText(call.detail)],
+    [call.reason, call.askedMs ?? 0, steps, storableText(call.detail)],
   )
 }
 
 /** So many records that are answered by something else than the service may follow each other quickly. */
 const quickTries = 10
 
-function ladderOf(call: PauseCall, ladders: PauseLadders): readonly number[] {
-  if (call.answered) return [...Array(quickTries).fill(ladders.unreachable[0]), ...ladders.patient]
-  return call.patient ? ladders.patient : ladders[call.reason]
+function ladderOf(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+  if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
+  return call.patient ? backoff.patient : backoff[call.reason]
 }
 
 /** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */
 export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'open'> {
   const { rows } = await db.query<{ isPaused: boolean; isUnproven: boolean }>(
-    `select coalesce(bool_or(${standingPause}), false) as "isPaused",
+    `select coalesce(bool_or(${activePause}), false) as "isPaused",
        coalesce(bool_or(${unprovenPause}), false) as "isUnproven" from outboxd.pause`,
   )
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
 /** Claims the right to feel the way: every pause is over but none has been proven so. @returns whether it is ours */
-export async function claimProbe(db: Database, leaseMs: number): Promise<boolean> {
+export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
      where reason <> 'operator' and cleared_at is null and until <= clock_timestamp()
@@ -223,6 +223,6 @@ export async function endPauses(db: Database): Promise<void> {
 }
 
 /** Gives back the right to feel the way or to prove it, as there was nothing to send or nothing came of it. */
-export async function giveBackProbe(db: Database): Promise<void> {
+export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from './database.ts'
+import { silentMs } from './ledger/instances.ts'
 import { clearProblems, raiseProblems } from './ledger/problems.ts'
-import { silentMs } from './ledger/takeover.ts'
 import { moveTimes } from './moveTimes.ts'
 
 /** The database's clock, as it was looked at. Milliseconds. */
@@ -133,8 +133,8 @@ async function tellClock(db: Database, host: string, hostAheadMs: number): Promi
        select host from outboxd.instance where beat_at > clock_timestamp() - $2 * interval '1 ms')`,
     [database, silentMs],
   )
-  await clockProblems(db, database, rows.map(({ jumpMs, at }) => jumpWords(jumpMs, at))[0] ?? null)
-  await clockProblems(db, host, Math.abs(hostAheadMs) > hostToleranceMs ? hostWords(hostAheadMs) : null)
+  await clockProblems(db, database, rows.map(({ jumpMs, at }) => jumpMessage(jumpMs, at))[0] ?? null)
+  await clockProblems(db, host, Math.abs(hostAheadMs) > hostToleranceMs ? hostMessage(hostAheadMs) : null)
 }
 
 async function clockProblems(db: Database, subject: string, detail: string | null): Promise<void> {
@@ -144,8 +144,8 @@ async function clockProblems(db: Database, subject: string, detail: string | nul
 
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
-const jumpWords = (jumpMs: number, at: string) =>
+const jumpMessage = (jumpMs: number, at: string) =>
   `the database’s clock jumped ${jumpMs < 0 ? 'back' : 'forward'} by ${seconds(jumpMs)}, noticed ${at}; what waits for its time was moved with it`
 
-const hostWords = (aheadMs: number) =>
+const hostMessage = (aheadMs: number) =>
   `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`

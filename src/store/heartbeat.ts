@@ -1,7 +1,7 @@
 import { createPool } from './database.ts'
 import { readBlockers } from './ledger/blockers.ts'
 import { type InstanceProblem, tellProblems } from './ledger/instanceProblems.ts'
-import { beat } from './ledger/takeover.ts'
+import { writeHeartbeat } from './ledger/instances.ts'
 
 /** What an instance says of itself, on connections of its own. */
 export interface Pulse {
@@ -30,7 +30,7 @@ export function openPulse(
   const pool = createPool({ url, name: 'outboxd heartbeat', connections: 2, onIdleError, settings, limits })
   return {
     async beat() {
-      await beat(pool, instance)
+      await writeHeartbeat(pool, instance)
     },
     tell: (problems) => tellProblems(pool, instance.id, problems),
     readBlockers: () => readBlockers(pool),

@@ -38,7 +38,7 @@ export async function findGap({ outbox, goOn, rowsMax, begun }: GapDeps): Promis
 }
 
 /** In words, for the problem and for `check`; without the client's data. */
-export function gapWords({ rows, isCut }: LedgerGap): string {
+export function gapMessage({ rows, isCut }: LedgerGap): string {
   const [first] = rows
   const oldest = rows
     .map(({ createdAt }) => createdAt)
@@ -51,7 +51,7 @@ export function gapWords({ rows, isCut }: LedgerGap): string {
 /** Says how the comparison stands. */
 export async function tellGap(ledger: Database, gap: LedgerGap): Promise<void> {
   if (gap.rows.length > 0)
-    await raiseProblems(ledger, [{ kind: 'ledger_behind', subject: '', detail: gapWords(gap), retryInMs: null }])
+    await raiseProblems(ledger, [{ kind: 'ledger_behind', subject: '', detail: gapMessage(gap), retryInMs: null }])
   else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
 }
 

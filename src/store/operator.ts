@@ -3,8 +3,8 @@ import type { StoreConfig } from '../config.ts'
 import type { PauseReason, Problem, State } from '../record.ts'
 import * as budget from './budget.ts'
 import { asText, createPool, type Database, inTransaction, isReadOnly, withDatabase } from './database.ts'
-import type { KeptRecord } from './ledger/keepRecords.ts'
-import { lockLines, lockSubmissions, releaseHeads } from './ledger/keyLine.ts'
+import type { CapturedRecord } from './ledger/insertCaptured.ts'
+import { lockKeys, lockSubmissions, releaseNext } from './ledger/keyOrder.ts'
 import { readProblems } from './ledger/problems.ts'
 import { believeRefusals } from './ledger/refusals.ts'
 import { readServedOutbox, type ServedOutbox } from './ledger/servedOutbox.ts'
@@ -16,8 +16,8 @@ import { discardSubmissions } from './operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from './operator/findSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from './operator/pauses.ts'
 import { type Activity, readActivity } from './operator/readActivity.ts'
-import { type Dossier, readDossier } from './operator/readDossier.ts'
 import { type ReadOnlyCause, readReadOnly } from './operator/readServer.ts'
+import { readSubmissionDetail, type SubmissionDetail } from './operator/readSubmissionDetail.ts'
 import { recoverRecords } from './operator/recoverRecords.ts'
 import { type Replay, type ReplayableSubmission, readReplayable, writeReplays } from './operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from './operator/resolveSubmission.ts'
@@ -61,7 +61,7 @@ export interface OperatorStore extends AsyncDisposable {
   >
   select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
-  readDossier(id: string): Promise<Dossier | null>
+  readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
   /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
   replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
@@ -90,7 +90,7 @@ export interface OperatorStore extends AsyncDisposable {
   findGap(goOn: () => boolean): Promise<LedgerGap>
   tellGap(gap: LedgerGap): Promise<void>
   /** Takes records in that the ledger lost. */
-  recover(records: readonly KeptRecord[]): Promise<void>
+  recover(records: readonly CapturedRecord[]): Promise<void>
   /** Which databases cannot be written, and why. One that cannot be read at all says so elsewhere. */
   readReadOnly(): Promise<{ of: 'ledger' | 'outbox'; cause: ReadOnlyCause }[]>
   /** What stands, the oldest first. */
@@ -141,9 +141,9 @@ export async function openOperatorStore(
   ): Promise<T> {
     await lockSubmissions(db, seen)
     const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
-    if (keys.length > 0) await lockLines(db, keys)
+    if (keys.length > 0) await lockKeys(db, keys)
     const result = await work(db)
-    if (keys.length > 0) await releaseHeads(db, [...new Set(keys)], keyOnFailure)
+    if (keys.length > 0) await releaseNext(db, [...new Set(keys)], keyOnFailure)
     return result
   }
 
@@ -178,7 +178,7 @@ export async function openOperatorStore(
     },
     select: (filter, limit) => selectSubmissions(pool, filter, limit),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
-    readDossier: (id) => readDossier(pool, id, keyOnFailure),
+    readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readReplayable: (seen) => readReplayable(pool, seen),
     replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
     readHolders: (transaction) => readHolders(pool, [transaction]),

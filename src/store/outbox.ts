@@ -15,13 +15,14 @@ import {
 } from './ledger/servedOutbox.ts'
 import { type HiddenRows, liesBefore, readHidden, whyNoStart } from './outbox/beforeStart.ts'
 import { type ClaimStatements, claimStatements, cutId, lockById, lockRows } from './outbox/claimByLock.ts'
+import { type CursorScan, openCursorScan } from './outbox/cursorScan.ts'
+import { type CursorStore, openCursorStore, type SeenRow } from './outbox/cursorStore.ts'
 import { findNow } from './outbox/findNow.ts'
 import { findRemarks } from './outbox/findRemarks.ts'
 import { type OutboxHistory, readHistory } from './outbox/history.ts'
 import { openHorizon } from './outbox/horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './outbox/inspectTable.ts'
 import { isNoValueOfType } from './outbox/isNoValueOfType.ts'
-import { type OutboxMemory, openMemory, type SeenRow } from './outbox/memory.ts'
 import { readIdentity } from './outbox/outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outbox/outboxTable.ts'
 import { readPayloadText } from './outbox/payloadText.ts'
@@ -32,7 +33,6 @@ import { type TakenRow, type TakenStatements, takenStatements } from './outbox/t
 import { tellRows } from './outbox/tellRows.ts'
 import { type RowTrial, tryRow } from './outbox/tryRow.ts'
 import { createUnfilterable, type FilterStatements, mayBeRowsFault } from './outbox/unfilterable.ts'
-import { openWalk, type Walk } from './outbox/walk.ts'
 import { type WriteStatements, writeStatements } from './outbox/writeBack.ts'
 import { outboxChannel } from './outboxTable.ts'
 
@@ -269,9 +269,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       if (!isOurs) await adopt('daemon') // its database was away at the start
       return withFilter(async (from) => {
         const meant = { ...request, skipped: [...request.skipped, ...failing()] }
-        if (from.walk !== null) {
-          const { outboxIds, leftTypes } = await from.walk.findUnknown(meant)
-          await raise(from.walk.takeConflicts())
+        if (from.cursorScan !== null) {
+          const { outboxIds, leftTypes } = await from.cursorScan.findUnknown(meant)
+          await raise(from.cursorScan.takeConflicts())
           return remembered(from, outboxIds, leftTypes)
         }
         return locked(from, async (db) => ({
@@ -282,7 +282,8 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     async claimOne(outboxId) {
       const from = await open()
-      if (from.walk !== null) return remembered(from, (await from.walk.isUnknown(outboxId)) ? [outboxId] : [])
+      if (from.cursorScan !== null)
+        return remembered(from, (await from.cursorScan.isUnknown(outboxId)) ? [outboxId] : [])
       return locked(from, async (db) => ({ outboxIds: await lockById(db, from.sql, outboxId), leftTypes: [] }))
     },
     async readRecord(outboxId) {
@@ -297,15 +298,18 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     async readNew(limit) {
       return withFilter(async (from) => {
-        if (from.walk !== null)
-          return readRows(from, (await from.walk.findUnknown({ ...everything, limit, skipped: failing() })).outboxIds)
+        if (from.cursorScan !== null)
+          return readRows(
+            from,
+            (await from.cursorScan.findUnknown({ ...everything, limit, skipped: failing() })).outboxIds,
+          )
         const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
         return rows.map(toRecord)
       })
     },
     async hasNew() {
-      return withFilter(async ({ walk, sql }) => {
-        if (walk !== null) return walk.hasUnknown()
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan !== null) return cursorScan.hasUnknown()
         const { rowCount } = await pool.query(sql.any)
         return (rowCount ?? 0) > 0
       })
@@ -324,12 +328,12 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return rows[0]?.any ? null : readHistory(pool, (await open()).history)
     },
     async backlog() {
-      return withFilter(async ({ walk, sql }) => {
-        if (walk === null) {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan === null) {
           const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(sql.backlog)
           return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
         }
-        const { waiting, firstId } = await walk.countUnknown()
+        const { waiting, firstId } = await cursorScan.countUnknown()
         const { rows } = firstId === null ? { rows: [] } : await pool.query<SeenRow>(sql.look, [[firstId]])
         return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
       })
@@ -348,10 +352,10 @@ interface OpenTable {
   /** Quoted, with its schema where it is described so. */
   readonly table: string
   /** Null where the rows themselves say whether they wait. */
-  readonly walk: Walk | null
+  readonly cursorScan: CursorScan | null
   /** Null where the rows do not say that they are under way. */
   readonly taken: TakenStatements | null
-  readonly memory: OutboxMemory
+  readonly memory: CursorStore
 }
 
 /** Rows of one slice of a comparison: some ten milliseconds. */
@@ -380,7 +384,7 @@ function openTable(
 ): OpenTable {
   const { epoch, start } = served
   const rows = rowExpressions(table, shape, start, encoding, unfilterable)
-  const memory = openMemory(ledger, epoch)
+  const memory = openCursorStore(ledger, epoch)
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
@@ -396,14 +400,14 @@ function openTable(
     table: shape.qualified,
     taken: takenStatements(table, shape, rows, served),
     memory,
-    walk: saysTaken(table)
+    cursorScan: saysTaken(table)
       ? null
-      : openWalk({
+      : openCursorScan({
           db: pool,
           from,
           rows,
           horizon: openHorizon(pool, table, shape),
-          memory,
+          cursorStore: memory,
           name: nameOutbox(identity),
           byTransaction,
         }),

@@ -1,4 +1,4 @@
-import type { KeyOnFailure } from './ledger/keyLine.ts'
+import type { KeyOnFailure } from './ledger/keyOrder.ts'
 
 /** The settings that all instances on one ledger should share. */
 export interface SharedSettings {

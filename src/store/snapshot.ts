@@ -1,7 +1,7 @@
 import type { PauseReason, ProblemKind, State } from '../record.ts'
 import { states } from '../record.ts'
+import { activePause } from './activePause.ts'
 import type { Database } from './database.ts'
-import { standingPause } from './standingPause.ts'
 
 /** What the ledger's database says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
@@ -27,7 +27,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
           where job_id is not null) as "oldestAcceptedMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
-        from outboxd.pause where ${standingPause}) as pauses,
+        from outboxd.pause where ${activePause}) as pauses,
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",

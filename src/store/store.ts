@@ -3,11 +3,12 @@ import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import type { MovedPoll, PlannedPoll, ProblemKind } from '../record.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from './agreeOnBudget.ts'
-import type { PauseLadders } from './budget.ts'
+import type { PauseBackoff } from './budget.ts'
 import { type ClockWatch, createClockWatch } from './clockWatch.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from './database.ts'
+import { createDispatchStore, type DispatchStore, writeSteps } from './dispatchStore.ts'
 import { openPulse, type Pulse } from './heartbeat.ts'
-import { type CaptureTurns, createCaptureTurns } from './ledger/captureTurn.ts'
+import { type CaptureLock, createCaptureLock } from './ledger/captureLock.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from './ledger/demand.ts'
 import { movePolls, readPlannedPolls } from './ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from './ledger/problems.ts'
@@ -15,12 +16,13 @@ import { publishTypes } from './ledger/publishTypes.ts'
 import { ForeignOutbox } from './ledger/servedOutbox.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { type Listener, openListener } from './listener.ts'
+import { createMaintenance, type Maintenance } from './maintenance.ts'
 import { assertMigrated } from './migrate.ts'
 import { type CaptureTrouble, readCaptureTrouble } from './outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from './outbox/inspectTable.ts'
 import { type Outbox, type OutboxTable, openOutbox } from './outbox.ts'
+import { createOutboxReports, type OutboxReports } from './outboxReports.ts'
 import { openQueue, type Queue } from './queue.ts'
-import { createReportDesk, type ReportDesk } from './reportDesk.ts'
 import {
   compactCounts,
   countOperatorActs,
@@ -29,18 +31,16 @@ import {
   readLastEventId,
   readSnapshot,
 } from './snapshot.ts'
-import { createUpkeep, type Upkeep } from './upkeep.ts'
-import { createWork, type Work, writeSteps } from './work.ts'
 
 /** The databases, as the daemon uses them. */
 export interface Store {
   outbox: Outbox
-  captureTurns: CaptureTurns
+  captureLock: CaptureLock
   /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
   publishTypes(types: readonly string[]): Promise<void>
-  work: Work
-  reportDesk: ReportDesk
-  upkeep: Upkeep
+  dispatch: DispatchStore
+  outboxReports: OutboxReports
+  maintenance: Maintenance
   pulse: Pulse
   problems: Problems
   queue: Pick<Queue, 'touch' | 'supervise'>
@@ -146,7 +146,7 @@ export async function openStore({
     })
     opened = queue
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
-    const asOurs = <T>(work: () => Promise<T>) => tellForeign(pool, work)
+    const asOurs = <T>(dispatch: () => Promise<T>) => tellForeign(pool, dispatch)
     await asOurs(() => outbox.adopt(instance.who)).catch((error: unknown) => {
       // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
       if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
@@ -167,11 +167,11 @@ export async function openStore({
       },
       queue,
       pulse,
-      captureTurns: createCaptureTurns({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
+      captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
       publishTypes: (types) => publishTypes(pool, instance.id, types),
-      work: createWork({ ...shared, leaseMs, reachMs, ladders: pauseLadders(config) }),
-      reportDesk: createReportDesk(pool),
-      upkeep: createUpkeep({
+      dispatch: createDispatchStore({ ...shared, leaseMs, reachMs, backoff: pauseBackoff(config) }),
+      outboxReports: createOutboxReports(pool),
+      maintenance: createMaintenance({
         pool,
         queue,
         instance,
@@ -235,9 +235,9 @@ export async function openStore({
 }
 
 /** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox. */
-async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise<T> {
+async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Promise<T> {
   try {
-    return await work()
+    return await dispatch()
   } catch (error) {
     if (error instanceof ForeignOutbox) {
       const { subject, message: detail } = error
@@ -255,7 +255,7 @@ async function tellForeign<T>(ledger: Database, work: () => Promise<T>): Promise
 const shortReads = { enable_bitmapscan: 'off', jit: 'off' }
 
 /** design.md, section 6. */
-function pauseLadders({ unavailablePauseMs, unauthorizedPauseMs }: Config): PauseLadders {
+function pauseBackoff({ unavailablePauseMs, unauthorizedPauseMs }: Config): PauseBackoff {
   return {
     throttled: [1_000, 2_000, 4_000, 8_000],
     unavailable: [unavailablePauseMs],

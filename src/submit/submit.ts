@@ -1,6 +1,6 @@
-import type { Answer, Resource, ServiceRequest, Submission, UncertainPolicy, Worked } from '../record.ts'
-import { advanceSubmit, neverSent } from './advance.ts'
-import { decideSubmit, type SubmitLimits, type SubmitReading } from './decide.ts'
+import type { Answer, AttemptResult, Resource, ServiceRequest, Submission, UncertainPolicy } from '../record.ts'
+import { advanceSubmit, neverSent } from './advanceSubmit.ts'
+import { decideSubmit, type SubmitLimits, type SubmitReading } from './decideSubmit.ts'
 
 export interface SubmitDeps {
   policy: UncertainPolicy
@@ -17,32 +17,32 @@ export interface SubmitDeps {
 /**
  * Sends one submission that is committed to the wire, and works out what its answer means. Writes nothing.
  *
- * @param isGood whether its slot may still be used: a process that was stopped in between, or a connection that took too
+ * @param isValid whether its slot may still be used: a process that was stopped in between, or a connection that took too
  * long to come about, must not send
  */
 export async function submit(
   deps: SubmitDeps,
   submission: Submission,
   accessToken: string,
-  isGood: () => boolean,
-): Promise<Worked> {
+  isValid: () => boolean,
+): Promise<AttemptResult> {
   const request: ServiceRequest = {
     endpoint: submission.resource === 'orders' ? 'order' : 'submit',
     body: submission.body,
     idempotencyKey: submission.idempotencyKey,
   }
-  const answer = isGood() ? await deps.send(request, accessToken, isGood) : null
+  const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null) return { step: neverSent('its slot’s time had run out'), answer, breach: null }
-  return judge(deps, submission, answer, deps.isRefusedForAge(accessToken, answer))
+  return interpretAnswer(deps, submission, answer, deps.isRefusedForAge(accessToken, answer))
 }
 
 /** Works out what an answer to a submission's POST means. */
-export function judge(
+export function interpretAnswer(
   deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge'>,
   submission: Submission,
   answer: Answer,
   tokenOutlived = false,
-): Worked {
+): AttemptResult {
   const reading = deps.read(answer, submission.resource)
   const verdict = decideSubmit(answer, reading, {
     history: {

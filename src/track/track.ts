@@ -1,6 +1,6 @@
-import type { Answer, Resource, ServiceRequest, Submission, Worked } from '../record.ts'
-import { advanceTrack, neverAsked, rarely } from './advance.ts'
-import { decideTrack, type TrackLimits, type TrackReading } from './decide.ts'
+import type { Answer, AttemptResult, Resource, ServiceRequest, Submission } from '../record.ts'
+import { advanceTrack, neverAsked, rarely } from './advanceTrack.ts'
+import { decideTrack, type TrackLimits, type TrackReading } from './decideTrack.ts'
 
 export interface TrackDeps {
   limits: TrackLimits
@@ -19,15 +19,15 @@ export async function track(
   deps: TrackDeps,
   submission: Submission,
   accessToken: string,
-  isGood: () => boolean,
-): Promise<Worked> {
+  isValid: () => boolean,
+): Promise<AttemptResult> {
   const transactionId = submission.transactionId ?? submission.id
   const request: ServiceRequest = {
     endpoint: submission.resource === 'orders' ? 'order_status' : 'status',
     body: transactionId,
     idempotencyKey: null,
   }
-  const answer = isGood() ? await deps.send(request, accessToken, isGood) : null
+  const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null) return { step: neverAsked(submission, 'its slot’s time had run out'), answer, breach: null }
   const verdict = decideTrack(answer, deps.read(answer, submission.resource), {
     transactionId,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../src/capture/capture.ts'
 import { blameFor } from '../../src/store/database.ts'
-import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
+import { createCaptureLock } from '../../src/store/ledger/captureLock.ts'
 import { readProblems } from '../../src/store/ledger/problems.ts'
 import { openOutbox } from '../../src/store/outbox.ts'
 import { readSnapshot } from '../../src/store/snapshot.ts'
@@ -17,17 +17,17 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 
 function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   const outbox = openOutbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-  const turns = createCaptureTurns({ pool: ledger.pool, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = createCaptureLock({ pool: ledger.pool, who: 'test', keyOnFailure: 'continue' })
   return {
     windowMax: 1_000,
     knownTypes: () => ['data', 'wrong'],
     hasNew: outbox.hasNew,
     claim: outbox.claim,
     claimOne: outbox.claimOne,
-    takeTurn: turns.take,
-    readAgenda: turns.readAgenda,
-    skip: turns.skip,
-    forget: turns.forget,
+    withLock: captureLock.withLock,
+    readAgenda: captureLock.readAgenda,
+    skip: captureLock.skip,
+    forget: captureLock.forget,
     async tellLater() {},
     map: ({ type, payload, unreadable }) =>
       type === 'wrong' || unreadable !== null
@@ -35,7 +35,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
         : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}' },
     newId: randomUUID,
     newKey: randomUUID,
-    faultOf: (error, isMark) => ({ blame: blameFor(error, isMark), words: String(error), code: codeOf(error) }),
+    faultOf: (error, isMark) => ({ blame: blameFor(error, isMark), message: String(error), code: codeOf(error) }),
     onCaptured() {},
     onBatchFailed() {},
     onRowRejected() {},
@@ -104,9 +104,9 @@ test('a crash after the ledger was written and before the rows were marked chang
 
 test('where the ledger cannot be written the rows stay as new as they were', async () => {
   await insert(2)
-  const { takeTurn } = deps()
+  const { withLock } = deps()
   const fails: Partial<CaptureDeps> = {
-    takeTurn: (work) => takeTurn((turn) => work({ ...turn, keep: () => Promise.reject(new Error('timeout')) })),
+    withLock: (work) => withLock((turn) => work({ ...turn, insert: () => Promise.reject(new Error('timeout')) })),
   }
   await expect(captureOnce(fails)).rejects.toThrow('timeout')
   expect(await statuses()).toEqual({ new: 2 })
@@ -132,8 +132,8 @@ test.each([
 
 test('only one instance captures at a time', async () => {
   await insert(2)
-  const other = createCaptureTurns({ pool: ledger.pool, who: 'other', keyOnFailure: 'continue' })
-  await other.take(async () => {
+  const other = createCaptureLock({ pool: ledger.pool, who: 'other', keyOnFailure: 'continue' })
+  await other.withLock(async () => {
     expect(await captureOnce()).toBe('busy')
   })
   expect(await statuses()).toEqual({ new: 2 })

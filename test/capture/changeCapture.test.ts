@@ -344,7 +344,7 @@ describe('the ERP is never harmed', () => {
     [`condition => 'n.twice > 1'`, 'column n.twice does not exist'],
     [`key => 'twice'`, 'twice'],
     [`outbox => 'item'`, 'does not exist'],
-  ])('install tries at once what it is told: %s', async (argument, words) => {
+  ])('install tries at once what it is told: %s', async (argument, message) => {
     const { pool } = await setupTable(
       'id int primary key, amount int, twice int generated always as (amount * 2) virtual',
       `'{amount}', payload => '{id, id}'`,
@@ -353,8 +353,8 @@ describe('the ERP is never harmed', () => {
     const installing = pool.query(
       `select outboxd_capture.install('item', 'data', '{amount}', payload => '{id, id}', ${argument})`,
     )
-    if (words === '') await installing
-    else await expect(installing).rejects.toThrow(words)
+    if (message === '') await installing
+    else await expect(installing).rejects.toThrow(message)
     await pool.query('insert into item values (2, 2)') // what was installed before goes on
     expect((await pool.query('select from outbox')).rowCount).toBe(2)
   })

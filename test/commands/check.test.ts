@@ -1,26 +1,26 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
-import { judgeCall } from '../../src/commands/checkService.ts'
+import { interpretCall } from '../../src/commands/checkService.ts'
 import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
 import { readOnly } from '../support/readOnly.ts'
-import { mappingFiles, openScene, type Scene } from './scene.ts'
+import { type Fixture, mappingFiles, openFixture } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 let service: Setup
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
   service = await startSandbox()
 })
 afterAll(async () => {
-  await scene[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
   await service[Symbol.asyncDispose]()
 })
-beforeEach(() => scene.reset())
+beforeEach(() => fixture.reset())
 
 async function run(env: Record<string, string> = {}, json = false, askAnyway = false) {
-  const context = scene.context(null, {
+  const context = fixture.context(null, {
     SERVICE_BASE_URL: service.sandbox.url,
     SERVICE_AUTH_URL: service.sandbox.url,
     SERVICE_CLIENT_ID: credentials.clientId,
@@ -29,28 +29,28 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
     ...env,
   })
   const code = await check(context, { json, askAnyway })
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 const slotsTaken = async () => {
-  const { rows } = await scene.ledger.pool.query(
+  const { rows } = await fixture.ledger.pool.query(
     `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
   )
   return rows[0].n
 }
 
 test('where all is well each line says ok, and the two requests were paid for', async () => {
-  const { code, printed, said } = await run()
+  const { code, printed, messages } = await run()
   expect(printed).toMatch(
     /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} mappings: data to data, order to orders.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\n$/,
   )
-  expect(said).toBe('All is well.\n')
+  expect(messages).toBe('All is well.\n')
   expect(code).toBe(0)
   expect(await slotsTaken()).toBe(2)
 })
 
 test('before a budget is set up it asks all the same', async () => {
-  await scene.ledger.pool.query('truncate outboxd.slot')
+  await fixture.ledger.pool.query('truncate outboxd.slot')
   expect((await run()).code).toBe(0)
 })
 
@@ -73,7 +73,7 @@ test('where the ledger cannot be read nobody knows what a daemon has spent: noth
 })
 
 test('databases that cannot be written are problems, and the service is not asked without a slot', async () => {
-  await using _ = await readOnly(scene.ledger.pool)
+  await using _ = await readOnly(fixture.ledger.pool)
   const { code, printed } = await run()
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so nothing can be sent/)
@@ -116,29 +116,29 @@ test('a database that was not migrated, and one that has no outbox table, say wh
 })
 
 test('an outbox without our columns, or without the trigger, is noticed', async () => {
-  await scene.ledger.pool.query(
+  await fixture.ledger.pool.query(
     'create table lean (id bigint, type text, key text, payload jsonb, created_at timestamptz)',
   )
   const lean = await run({ OUTBOX_TABLE: 'lean' })
   expect(lean.code).toBe(1)
   expect(lean.printed).toContain('the table lean lacks status, transaction_id, error_code, error, updated_at')
-  await scene.ledger.pool.query('create table plain (like outbox including all)')
+  await fixture.ledger.pool.query('create table plain (like outbox including all)')
   const plain = await run({ OUTBOX_TABLE: 'plain' })
   expect(plain.code).toBe(0)
   expect(plain.printed).toContain('rows wait for the next sweep')
 })
 
 test('one row is told each state for a trial: what the table refuses is said, and taken back', async () => {
-  await scene.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  await fixture.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   expect((await run()).printed).toMatch(
     /ok {6} outbox: .*1 row waits; row \d+ was told each state for a trial, and is as it was/,
   )
-  await scene.ledger.pool.query(`alter table outbox add constraint known check (status <> 'uncertain')`)
+  await fixture.ledger.pool.query(`alter table outbox add constraint known check (status <> 'uncertain')`)
   const { code, printed } = await run()
-  await scene.ledger.pool.query('alter table outbox drop constraint known')
+  await fixture.ledger.pool.query('alter table outbox drop constraint known')
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}outbox: row \d+ cannot be told that it is uncertain: SQLSTATE 23514: .*"known"/)
-  expect((await scene.ledger.pool.query('select status from outbox')).rows).toEqual([{ status: 'new' }])
+  expect((await fixture.ledger.pool.query('select status from outbox')).rows).toEqual([{ status: 'new' }])
 })
 
 test('a broken mapping file is shown with its place', async () => {
@@ -172,8 +172,8 @@ test.each([
   [response(500, 'boom'), false, 'boom'],
   [response(405, ''), false, 'SERVICE_BASE_URL'],
   [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
-])('%j is judged ok: %j', (answer, isOk, words) => {
-  const finding = judgeCall(answer)
+])('%j is judged ok: %j', (answer, isOk, message) => {
+  const finding = interpretCall(answer)
   expect(finding.isOk).toBe(isOk)
-  expect(finding.words).toContain(words)
+  expect(finding.message).toContain(message)
 })

@@ -12,14 +12,14 @@ test.each([
 ])('%j is a %s', async (input, answer) => {
   const context = testContext({}, input)
   expect(await confirm(context, 'Sure?')).toBe(answer)
-  expect(context.said()).toContain('Sure? [y/N]')
+  expect(context.messages()).toContain('Sure? [y/N]')
 })
 
 test('where standard input is no terminal nobody is asked', async () => {
   const context = testContext({})
   context.stdin.end('y\n')
   expect(await confirm(context, 'Sure?')).toBe('no-terminal')
-  expect(context.said()).toBe('')
+  expect(context.messages()).toBe('')
 })
 
 test('Ctrl-C while it asks is a no', async () => {

@@ -6,12 +6,12 @@ import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
 import { demo } from '../../src/commands/demo.ts'
-import { judge, type LedgerRow, type OutboxRow, type WrittenRecord } from '../../src/demo/judge.ts'
-import { journeys, type Kind } from '../../src/demo/kinds.ts'
 import { frame, line } from '../../src/demo/liveView.ts'
+import { isAsItHasToBe, outcomeTable, sentences } from '../../src/demo/messages.ts'
 import { leftMs, type Progress, untouched } from '../../src/demo/progress.ts'
+import { kindScenarios, type RecordKind } from '../../src/demo/recordKinds.ts'
 import { salesOrder } from '../../src/demo/salesOrder.ts'
-import { isAsItHasToBe, outcomeTable, sentences } from '../../src/demo/words.ts'
+import { type LedgerRow, type OutboxRow, verify, type WrittenRecord } from '../../src/demo/verify.ts'
 
 const mainFile = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const longMs = 60_000
@@ -24,7 +24,7 @@ interface Tamperable {
 
 /** A data record and an order that are right, an unknown customer, three decimals; as it has to be. */
 function evidence(): Tamperable {
-  const written = (reference: string, kind: Kind, amount: string) => ({ reference, kind, amount })
+  const written = (reference: string, kind: RecordKind, amount: string) => ({ reference, kind, amount })
   return {
     written: [
       written('SO-1', 'data', '99999999.99'),
@@ -65,7 +65,7 @@ function row(given: Partial<OutboxRow>): OutboxRow {
 
 describe('the verdict', () => {
   test('has nothing to say when all is as it has to be', () => {
-    const verdict = judge(evidence())
+    const verdict = verify(evidence())
     expect(verdict.problems).toEqual([])
     expect(verdict.kinds.map(({ kind, exactly, equal }) => [kind, exactly, equal])).toEqual([
       ['data', 1, 1],
@@ -78,7 +78,7 @@ describe('the verdict', () => {
   test('passes over requests that were turned away unread', () => {
     const good = evidence()
     good.arrivals.unshift(arrival({ body: dataBody('SO-1', '99999999.99'), status: 429 }))
-    expect(judge(good).problems).toEqual([])
+    expect(verify(good).problems).toEqual([])
   })
 
   type Tampering = [what: string, tamper: (evidence: Tamperable) => void, says: RegExp]
@@ -172,7 +172,7 @@ describe('the verdict', () => {
   test.each(tamperings)('says so when %s', (_, tamper, says) => {
     const tampered = evidence()
     tamper(tampered)
-    const verdict = judge(tampered)
+    const verdict = verify(tampered)
     expect(verdict.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
     expect(isAsItHasToBe(verdict, service)).toBe(false)
@@ -180,13 +180,13 @@ describe('the verdict', () => {
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
-    const verdict = judge(evidence())
+    const verdict = verify(evidence())
     expect(isAsItHasToBe(verdict, { requests: 150, mostInAMinute: 100 })).toBe(true)
     expect(isAsItHasToBe(verdict, { requests: 150, mostInAMinute: 101 })).toBe(false)
   })
 
   test('is told in a table', () => {
-    expect(outcomeTable(judge(evidence()))).toMatch(
+    expect(outcomeTable(verify(evidence()))).toMatch(
       /unknown customer +1 +rejected \(E001\) 1 +asked once, refused: 1 of 1/,
     )
   })
@@ -230,7 +230,9 @@ describe('the live view', () => {
 })
 
 test('the smallest and the largest amounts are those of records that are right', () => {
-  const right = Array.from({ length: 12 }, (_, index) => salesOrder(index)).filter(({ kind }) => journeys[kind].kept)
+  const right = Array.from({ length: 12 }, (_, index) => salesOrder(index)).filter(
+    ({ kind }) => kindScenarios[kind].kept,
+  )
   expect(right.map(({ amount }) => amount)).toEqual(
     expect.arrayContaining(['0.01', '12.5', '1234567.89', '99999999.99']),
   )
@@ -247,10 +249,10 @@ test('twelve records travel, and the truth is as it has to be', { timeout: longM
   context.stdout.end()
   context.stderr.end()
   const out = await text(context.stdout)
-  const words = await text(context.stderr)
+  const message = await text(context.stderr)
   expect(out).toMatch(/data records +7 +completed 7 +7 of 7 +7 of 7/)
   expect(out).toMatch(/three decimals +1 +rejected 1 +never sent: 1 of 1/)
-  expect(words).toContain('12 of 12 through')
+  expect(message).toContain('12 of 12 through')
   expect(code).toBe(0)
 })
 

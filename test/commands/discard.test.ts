@@ -1,104 +1,104 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type DiscardOptions, discard } from '../../src/commands/discard.ts'
 import type { Change } from '../../src/record.ts'
-import { claim, settlement, transition } from '../support/ledger.ts'
-import { failedE003, openScene, type Scene, uncertain } from './scene.ts'
+import { claim, outcomeBatch, transition } from '../support/ledger.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(ids: string[], options: DiscardOptions, env: Record<string, string> = {}) {
-  const context = scene.context(null, env)
+  const context = fixture.context(null, env)
   const code = await discard(context, ids, options)
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 const reason = 'entered twice'
 
 test('one is given up without being asked about, with the reason in the log and the error kept', async () => {
-  const id = await scene.end(failedE003)
+  const id = await fixture.end(failedE003)
   expect((await run([id], { reason })).code).toBe(0)
-  expect(await scene.ledger.row(id)).toMatchObject({ state: 'discarded', error_code: 'E003', report_due: true })
-  expect((await scene.ledger.events(id)).at(-1)).toBe('failed -> discarded: discarded: entered twice')
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', error_code: 'E003', report_due: true })
+  expect((await fixture.ledger.events(id)).at(-1)).toBe('failed -> discarded: discarded: entered twice')
 })
 
 test('the next of its key goes on', async () => {
-  const first = await scene.end(uncertain, { key: 'k' })
-  const second = await scene.end({ state: 'queued' }, { key: 'k' })
+  const first = await fixture.end(uncertain, { key: 'k' })
+  const second = await fixture.end({ state: 'queued' }, { key: 'k' })
   await run([first], { reason })
-  expect((await scene.ledger.row(second)).held).toBe(false)
+  expect((await fixture.ledger.row(second)).held).toBe(false)
 })
 
 test('with KEY_ON_FAILURE=block a failed one lets the next go, too', async () => {
-  const first = await scene.end(failedE003, { key: 'k' })
-  const [second = ''] = await scene.ledger.capture([{ key: 'k' }], 'block')
-  expect((await scene.ledger.row(second)).held).toBe(true)
+  const first = await fixture.end(failedE003, { key: 'k' })
+  const [second = ''] = await fixture.ledger.capture([{ key: 'k' }], 'block')
+  expect((await fixture.ledger.row(second)).held).toBe(true)
   await run([first], { reason }, { KEY_ON_FAILURE: 'block' })
-  expect((await scene.ledger.row(second)).held).toBe(false)
+  expect((await fixture.ledger.row(second)).held).toBe(false)
 })
 
 test('in bulk it needs --yes where there is no terminal', async () => {
-  await scene.end(failedE003, { type: 'order' })
-  await scene.end(uncertain)
+  await fixture.end(failedE003, { type: 'order' })
+  await fixture.end(uncertain)
   const asked = await run([], { reason, state: 'failed,uncertain' })
   expect(asked.code).toBe(4)
-  expect(asked.said).toContain('This would discard 2 records')
+  expect(asked.messages).toContain('This would discard 2 records')
   expect((await run([], { reason, type: 'order', yes: true })).code).toBe(0)
-  expect(await scene.ledger.countStates()).toEqual({ discarded: 1, uncertain: 1 })
+  expect(await fixture.ledger.countStates()).toEqual({ discarded: 1, uncertain: 1 })
 })
 
 test('--dry-run shows and changes nothing', async () => {
-  await scene.end(failedE003)
+  await fixture.end(failedE003)
   const { code, printed } = await run([], { reason, state: 'failed', dryRun: true })
   expect(code).toBe(0)
   expect(printed).toContain('This would discard 1 record')
-  expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
+  expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
 })
 
 test('what is on its way or has arrived is left alone', async () => {
-  const onItsWay = await scene.end({ state: 'queued' })
-  const { code, said } = await run([onItsWay], { reason })
+  const onItsWay = await fixture.end({ state: 'queued' })
+  const { code, messages } = await run([onItsWay], { reason })
   expect(code).toBe(1)
-  expect(said).toContain('it is on its way')
-  expect((await scene.ledger.row(onItsWay)).state).toBe('queued')
+  expect(messages).toContain('it is on its way')
+  expect((await fixture.ledger.row(onItsWay)).state).toBe('queued')
 })
 
 describe('an accepted one', () => {
   const accepted = (): Change => ({ state: 'accepted', pollInMs: 0, transactionId: 'tx-1' })
 
   test('is given up when it is confirmed, also where it is the only one; nobody asks for it any more', async () => {
-    const id = await scene.end(accepted())
+    const id = await fixture.end(accepted())
     const asked = await run([id], { reason })
     expect(asked.code).toBe(4)
-    expect(asked.said).toContain('The service has accepted 1 record of these and may complete what you give up')
-    expect((await scene.ledger.row(id)).state).toBe('accepted')
+    expect(asked.messages).toContain('The service has accepted 1 record of these and may complete what you give up')
+    expect((await fixture.ledger.row(id)).state).toBe('accepted')
     expect((await run([id], { reason, yes: true })).code).toBe(0)
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'discarded', job_id: null, transaction_id: 'tx-1' })
-    expect((await scene.ledger.events(id)).at(-1)).toBe('accepted -> discarded: discarded: entered twice')
-    expect(await scene.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'discarded', job_id: null, transaction_id: 'tx-1' })
+    expect((await fixture.ledger.events(id)).at(-1)).toBe('accepted -> discarded: discarded: entered twice')
+    expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
   test('whose poll is on the wire: the late answer changes nothing', async () => {
-    const id = await scene.end(accepted())
-    const work = scene.ledger.work()
+    const id = await fixture.end(accepted())
+    const work = fixture.ledger.work()
     const { polls } = await claim(work, { polls: 1 })
     expect((await run([id], { reason, yes: true })).code).toBe(0)
     const late = polls.map(({ submission, job }) => transition(submission, { state: 'completed' }, job))
-    expect((await work.settle(settlement({ transitions: late }))).written).toEqual([])
-    expect((await scene.ledger.row(id)).state).toBe('discarded')
+    expect((await work.writeOutcomes(outcomeBatch({ transitions: late }))).written).toEqual([])
+    expect((await fixture.ledger.row(id)).state).toBe('discarded')
   })
 
   test('is not among those that a filter without --state finds', async () => {
-    await scene.end({ ...accepted(), transactionId: 'tx-1' })
-    await scene.end(failedE003)
+    await fixture.end({ ...accepted(), transactionId: 'tx-1' })
+    await fixture.end(failedE003)
     expect((await run([], { reason, type: 'data', yes: true })).code).toBe(0)
-    expect(await scene.ledger.countStates()).toEqual({ accepted: 1, discarded: 1 })
+    expect(await fixture.ledger.countStates()).toEqual({ accepted: 1, discarded: 1 })
     expect((await run([], { reason, state: 'accepted', yes: true })).code).toBe(0)
-    expect(await scene.ledger.countStates()).toEqual({ discarded: 2 })
+    expect(await fixture.ledger.countStates()).toEqual({ discarded: 2 })
   })
 })
 
@@ -106,10 +106,10 @@ test.each([
   [[], { reason }, 'say which'],
   [['outbox:1'], { reason: ' ' }, '--reason must say why'],
   [[], { reason, state: 'queued' }, 'only failed, rejected, uncertain and accepted'],
-])('%j %j leaves with 2', async (ids, options, words) => {
-  const { code, said } = await run(ids, options)
+])('%j %j leaves with 2', async (ids, options, message) => {
+  const { code, messages } = await run(ids, options)
   expect(code).toBe(2)
-  expect(said).toContain(words)
+  expect(messages).toContain(message)
 })
 
 test('nothing that matches leaves with 3', async () => {

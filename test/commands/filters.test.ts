@@ -5,7 +5,12 @@ import { states, waitingForPerson } from '../../src/record.ts'
 const nowMs = Date.UTC(2026, 10, 3, 12)
 
 function read(options: FilterOptions) {
-  return readFilters(options, { defaultStates: waitingForPerson, allowedStates: states, whyNot: () => '', nowMs })
+  return readFilters(options, {
+    defaultStates: waitingForPerson,
+    allowedStates: states,
+    whyNotAllowed: () => '',
+    nowMs,
+  })
 }
 
 test('without --state it is the states that wait for a person', () => {
@@ -29,8 +34,11 @@ test('every mistake is told at once, with the allowed values and what was probab
 })
 
 test('a state that the command cannot work on is refused with the reason', () => {
-  const whyNot = () => 'settle it'
-  const read = readFilters({ state: 'uncertain' }, { defaultStates: [], allowedStates: ['failed'], whyNot, nowMs })
+  const whyNotAllowed = () => 'settle it'
+  const read = readFilters(
+    { state: 'uncertain' },
+    { defaultStates: [], allowedStates: ['failed'], whyNotAllowed, nowMs },
+  )
   expect(read).toEqual({ kind: 'wrong', problems: ['--state uncertain: settle it'] })
 })
 

@@ -1,31 +1,31 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type ListOptions, list } from '../../src/commands/list.ts'
-import { failedE003, openScene, type Scene, uncertain } from './scene.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(options: ListOptions) {
-  const context = scene.context()
+  const context = fixture.context()
   const code = await list(context, options)
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 test('with nothing waiting for a person it says so, prints nothing and leaves with 3', async () => {
-  await scene.end({ state: 'completed' })
-  expect(await run({})).toEqual({ code: 3, printed: '', said: 'No submission waits for a person.\n' })
+  await fixture.end({ state: 'completed' })
+  expect(await run({})).toEqual({ code: 3, printed: '', messages: 'No submission waits for a person.\n' })
   expect((await run({ json: true })).printed).toBe('[]\n')
 })
 
 test('without --state it lists what waits for a person, longest waiting first, and never a payload', async () => {
-  await scene.end(failedE003, { outboxId: '41', payload: '{"secret":1}' })
-  await scene.end(uncertain, { outboxId: '42' })
-  await scene.end({ state: 'completed' }, { outboxId: '43' })
-  await scene.end({ state: 'queued' }, { outboxId: '44' })
+  await fixture.end(failedE003, { outboxId: '41', payload: '{"secret":1}' })
+  await fixture.end(uncertain, { outboxId: '42' })
+  await fixture.end({ state: 'completed' }, { outboxId: '43' })
+  await fixture.end({ state: 'queued' }, { outboxId: '44' })
   const { code, printed } = await run({})
   expect(code).toBe(0)
   const lines = printed.trimEnd().split('\n')
@@ -36,10 +36,10 @@ test('without --state it lists what waits for a person, longest waiting first, a
 })
 
 test('each filter narrows the list', async () => {
-  await scene.end(failedE003, { outboxId: 'a', type: 'order', key: 'k1' })
-  await scene.end({ state: 'failed', errorCode: 'E001', error: 'unknown customer' }, { outboxId: 'b' })
-  await scene.end({ state: 'accepted', pollInMs: 0, transactionId: 't' }, { outboxId: 'd', key: 'k3' })
-  await scene.end({ state: 'queued' }, { outboxId: 'c', key: 'k2' })
+  await fixture.end(failedE003, { outboxId: 'a', type: 'order', key: 'k1' })
+  await fixture.end({ state: 'failed', errorCode: 'E001', error: 'unknown customer' }, { outboxId: 'b' })
+  await fixture.end({ state: 'accepted', pollInMs: 0, transactionId: 't' }, { outboxId: 'd', key: 'k3' })
+  await fixture.end({ state: 'queued' }, { outboxId: 'c', key: 'k2' })
   const ids = async (options: ListOptions) => {
     const { printed } = await run({ ...options, json: true })
     return (JSON.parse(printed) as { outboxId: string }[]).map(({ outboxId }) => outboxId)
@@ -55,8 +55,8 @@ test('each filter narrows the list', async () => {
 })
 
 test('the time is that of the state: a record that failed long ago is not found by --since', async () => {
-  const id = await scene.end(failedE003)
-  await scene.ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '5 hours' where id = $1`, [
+  const id = await fixture.end(failedE003)
+  await fixture.ledger.pool.query(`update outboxd.submission set ended_at = now() - interval '5 hours' where id = $1`, [
     id,
   ])
   expect((await run({ since: '2h' })).code).toBe(3)
@@ -64,15 +64,15 @@ test('the time is that of the state: a record that failed long ago is not found 
 })
 
 test('it says when there are more than it shows', async () => {
-  for (let i = 0; i < 3; i++) await scene.end(failedE003)
-  const { printed, said } = await run({ limit: '2', json: true })
+  for (let i = 0; i < 3; i++) await fixture.end(failedE003)
+  const { printed, messages } = await run({ limit: '2', json: true })
   expect(JSON.parse(printed)).toHaveLength(2)
-  expect(said).toContain('There are more')
-  expect((await run({ limit: '3' })).said).toBe('')
+  expect(messages).toContain('There are more')
+  expect((await run({ limit: '3' })).messages).toBe('')
 })
 
 test('JSON has the whole id, ISO times and nulls', async () => {
-  const id = await scene.end(uncertain, { outboxId: '7' })
+  const id = await fixture.end(uncertain, { outboxId: '7' })
   const { printed } = await run({ json: true })
   expect(JSON.parse(printed)).toEqual([
     {
@@ -90,13 +90,13 @@ test('JSON has the whole id, ISO times and nulls', async () => {
 })
 
 test('what may have arrived although it failed is noted', async () => {
-  const id = await scene.end({ state: 'failed', error: '500 four times', mayHaveArrived: true })
+  const id = await fixture.end({ state: 'failed', error: '500 four times', mayHaveArrived: true })
   expect((await run({})).printed).toMatch(/failed .* may have arrived +500 four times/)
   expect(JSON.parse((await run({ json: true })).printed)).toMatchObject([{ id, mayHaveArrived: true }])
 })
 
 test('a wrong filter is explained and leaves with 2, before any database is asked', async () => {
-  const context = scene.context(null, { DATABASE_URL: 'postgres://nowhere.invalid/x' })
+  const context = fixture.context(null, { DATABASE_URL: 'postgres://nowhere.invalid/x' })
   expect(await list(context, { state: 'faild' })).toBe(2)
-  expect(context.said()).toContain('did you mean "failed"?')
+  expect(context.messages()).toContain('did you mean "failed"?')
 })

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type MapOptions, map, payloadsIn } from '../../src/commands/map.ts'
 import { testContext } from '../support/context.ts'
-import { mappingFiles, openScene, payloadOf, type Scene } from './scene.ts'
+import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 
 const mappings = join(import.meta.dirname, '..', '..', 'mappings')
 
@@ -13,7 +13,7 @@ async function runFile(content: string, options: MapOptions = {}, mappingsDir = 
   writeFileSync(file, content)
   const context = testContext({ MAPPINGS_DIR: mappingsDir })
   const code = await map(context, file, options)
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 describe('a file', () => {
@@ -38,11 +38,11 @@ describe('a file', () => {
   })
 
   test('of many, one a line, tells how many map', async () => {
-    const { code, said, printed } = await runFile(`${payloadOf()}\n\n${payloadOf({ amount: '"x"' })}\n`, {
+    const { code, messages, printed } = await runFile(`${payloadOf()}\n\n${payloadOf({ amount: '"x"' })}\n`, {
       type: 'data',
     })
     expect(code).toBe(1)
-    expect(said).toBe('1 of 2 records map.\n')
+    expect(messages).toBe('1 of 2 records map.\n')
     expect(printed).toContain('line 3 of type data cannot be sent')
   })
 
@@ -56,10 +56,10 @@ describe('a file', () => {
   test('the type is asked for, unless there is only one mapping', async () => {
     const asked = await runFile(payloadOf())
     expect(asked.code).toBe(2)
-    expect(asked.said).toContain('data, order')
+    expect(asked.messages).toContain('data, order')
     const meant = await runFile(payloadOf(), { type: 'ordr' })
     expect(meant.code).toBe(2)
-    expect(meant.said).toContain('did you mean "order"?')
+    expect(meant.messages).toContain('did you mean "order"?')
     const one = mappingFiles({
       'a.yaml': 'type: a\nendpoint: data\nfields:\n  v: { from: v, type: string }\nbody:\n  v: ${v}\n',
     })
@@ -100,46 +100,46 @@ test.each([
 })
 
 describe('the outbox', () => {
-  let scene: Scene
+  let fixture: Fixture
   beforeAll(async () => {
-    scene = await openScene()
+    fixture = await openFixture()
   })
-  afterAll(() => scene[Symbol.asyncDispose]())
-  beforeEach(() => scene.reset())
+  afterAll(() => fixture[Symbol.asyncDispose]())
+  beforeEach(() => fixture.reset())
 
   async function run(options: MapOptions) {
-    const context = scene.context()
+    const context = fixture.context()
     const code = await map(context, undefined, options)
-    return { code, printed: context.printed(), said: context.said() }
+    return { code, printed: context.printed(), messages: context.messages() }
   }
 
   test('a row is shown by its id and changes in nothing', async () => {
-    const id = await scene.row(payloadOf({ amount: '5.10' }))
+    const id = await fixture.row(payloadOf({ amount: '5.10' }))
     const { code, printed } = await run({ outbox: id })
     expect(code).toBe(0)
     expect(printed).toContain(`outbox:${id} of type data becomes POST`)
     expect(printed).toContain('"total_amount":5.10')
-    const { rows } = await scene.ledger.pool.query('select status, updated_at from outbox')
+    const { rows } = await fixture.ledger.pool.query('select status, updated_at from outbox')
     expect(rows).toEqual([{ status: 'new', updated_at: null }])
   })
 
   test('a row that is not there leaves with 3, one whose type has no mapping with 1', async () => {
     expect((await run({ outbox: '999' })).code).toBe(3)
-    const id = await scene.row('{}', 'invoice')
+    const id = await fixture.row('{}', 'invoice')
     const { code, printed } = await run({ outbox: id })
     expect(code).toBe(1)
     expect(printed).toContain('invoice (there are: data, order)')
   })
 
   test('all that wait are summed up by their errors', async () => {
-    await scene.row(payloadOf())
-    for (const amount of ['"1,10"', '"2,20"', '"3,30"']) await scene.row(payloadOf({ amount }))
+    await fixture.row(payloadOf())
+    for (const amount of ['"1,10"', '"2,20"', '"3,30"']) await fixture.row(payloadOf({ amount }))
     const { code, printed } = await run({ allNew: true })
     expect(code).toBe(1)
     expect(printed).toContain('1 of 4 records map.')
     expect(printed).toMatch(/3 +data +total_amount +amount +outbox:\d+/)
     expect((await run({ allNew: true, limit: '1' })).code).toBe(0)
-    await scene.ledger.pool.query('delete from outbox')
+    await fixture.ledger.pool.query('delete from outbox')
     expect((await run({ allNew: true })).code).toBe(3)
   })
 })

@@ -3,44 +3,44 @@ import { type PauseOptions, pause } from '../../src/commands/pause.ts'
 import { resume } from '../../src/commands/resume.ts'
 import { readDemand } from '../../src/store/ledger/demand.ts'
 import { readSnapshot } from '../../src/store/snapshot.ts'
-import { claim, settlement } from '../support/ledger.ts'
-import { openScene, type Scene } from './scene.ts'
+import { claim, outcomeBatch } from '../support/ledger.ts'
+import { type Fixture, openFixture } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(options: PauseOptions) {
-  const context = scene.context()
-  return { code: await pause(context, options), said: context.said() }
+  const context = fixture.context()
+  return { code: await pause(context, options), messages: context.messages() }
 }
 
 async function runResume(all = false) {
-  const context = scene.context()
-  return { code: await resume(context, { all }), said: context.said() }
+  const context = fixture.context()
+  return { code: await resume(context, { all }), messages: context.messages() }
 }
 
-const pauses = async () => (await readSnapshot(scene.ledger.pool)).pauses
-const expire = () => scene.ledger.pool.query(`update outboxd.pause set until = now() - interval '1 s'`)
+const pauses = async () => (await readSnapshot(fixture.ledger.pool)).pauses
+const expire = () => fixture.ledger.pool.query(`update outboxd.pause set until = now() - interval '1 s'`)
 const unavailable = () =>
-  scene.ledger.pool.query(
+  fixture.ledger.pool.query(
     `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`,
   )
 
 test('a pause holds everyone until it is resumed, and says why and who', async () => {
-  await scene.end({ state: 'queued' })
+  await fixture.end({ state: 'queued' })
   expect((await run({ reason: 'year-end\nclosing' })).code).toBe(0)
   expect(await pauses()).toMatchObject([
     { reason: 'operator', untilMs: null, detail: expect.stringMatching(/^year-end closing \(operator .+\)$/) },
   ])
-  expect((await claim(scene.ledger.work(), { submissions: 1 })).submissions).toEqual([])
-  const { code, said } = await runResume()
+  expect((await claim(fixture.ledger.work(), { submissions: 1 })).submissions).toEqual([])
+  const { code, messages } = await runResume()
   expect(code).toBe(0)
-  expect(said).toContain('year-end closing')
-  expect((await claim(scene.ledger.work(), { submissions: 1 })).submissions).toHaveLength(1)
+  expect(messages).toContain('year-end closing')
+  expect((await claim(fixture.ledger.work(), { submissions: 1 })).submissions).toHaveLength(1)
 })
 
 test('a second pause replaces the first', async () => {
@@ -53,40 +53,40 @@ test('a second pause replaces the first', async () => {
 })
 
 test('a pause with an end is over by itself: no request has to feel the way, and nothing shows it any more', async () => {
-  await scene.end({ state: 'queued' })
+  await fixture.end({ state: 'queued' })
   await run({ reason: 'short', for: '1h' })
   await expire()
   expect(await pauses()).toEqual([])
-  expect((await readDemand(scene.ledger.pool, 10)).pauses).toEqual([])
-  const work = scene.ledger.work()
+  expect((await readDemand(fixture.ledger.pool, 10)).pauses).toEqual([])
+  const work = fixture.ledger.work()
   expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
-  await work.settle(settlement({ wayIsClear: true, probeOver: true }))
-  expect((await scene.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
+  await work.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
+  expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
 test('resume says which pauses remain', async () => {
   await unavailable()
   await run({ reason: 'x' })
-  const { code, said } = await runResume()
+  const { code, messages } = await runResume()
   expect(code).toBe(0)
-  expect(said).toContain('Still paused (unavailable)')
-  expect(said).toContain('--all')
-  expect((await runResume()).said).toContain('No operator had paused.')
+  expect(messages).toContain('Still paused (unavailable)')
+  expect(messages).toContain('--all')
+  expect((await runResume()).messages).toContain('No operator had paused.')
 })
 
 test('resume --all lets one request feel the way now', async () => {
-  await scene.end({ state: 'queued' })
-  await scene.end({ state: 'queued' })
+  await fixture.end({ state: 'queued' })
+  await fixture.end({ state: 'queued' })
   await unavailable()
-  const work = scene.ledger.work()
-  expect((await claim(work, { submissions: 1, probe: true })).submissions).toEqual([])
-  expect((await runResume(true)).said).toContain('until the next request')
-  expect((await claim(work, { submissions: 1, probe: true })).submissions).toHaveLength(1)
-  expect((await claim(work, { submissions: 1, probe: true })).submissions).toEqual([])
+  const work = fixture.ledger.work()
+  expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
+  expect((await runResume(true)).messages).toContain('until the next request')
+  expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
+  expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
 })
 
 test('resuming what was not paused is no mistake', async () => {
-  expect(await runResume()).toEqual({ code: 0, said: 'No pause was on.\n' })
+  expect(await runResume()).toEqual({ code: 0, messages: 'No pause was on.\n' })
 })
 
 test.each([

@@ -1,27 +1,27 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
 import type { Change } from '../../src/record.ts'
-import { failedE003, mappingFiles, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
+import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(
   ids: string[],
   options: ReplayOptions = {},
   { input = null, env = {} }: { input?: string | null; env?: Record<string, string> } = {},
 ) {
-  const context = scene.context(input, env)
+  const context = fixture.context(input, env)
   const code = await replay(context, ids, options)
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 const lastEvent = async (id: string) => {
-  const { rows } = await scene.ledger.pool.query(
+  const { rows } = await fixture.ledger.pool.query(
     'select from_state, to_state, attempt, cause, who, detail from outboxd.submission_event where submission_id = $1 order by id desc limit 1',
     [id],
   )
@@ -30,7 +30,7 @@ const lastEvent = async (id: string) => {
 
 test('a failed one is queued as new, with a new key, and the log keeps what was sent and answered', async () => {
   const body = '{"old":1.0}'
-  const id = await scene.end(
+  const id = await fixture.end(
     {
       ...failedE003,
       transactionId: 'tx-1',
@@ -45,9 +45,9 @@ test('a failed one is queued as new, with a new key, and the log keeps what was 
     },
     { outboxId: '1', body },
   )
-  const before = await scene.ledger.row(id)
+  const before = await fixture.ledger.row(id)
   expect((await run(['outbox:1'])).code).toBe(0)
-  const after = await scene.ledger.row(id)
+  const after = await fixture.ledger.row(id)
   expect(after).toMatchObject({
     state: 'queued',
     held: false,
@@ -87,61 +87,64 @@ test('a failed one is queued as new, with a new key, and the log keeps what was 
       },
     },
   })
-  expect(await scene.ledger.countStates()).toEqual({ queued: 1 })
+  expect(await fixture.ledger.countStates()).toEqual({ queued: 1 })
 })
 
 test('a rejected one that the mended mapping can take is sent', async () => {
   const payload = payloadOf({ field1: '"neu"' })
-  const id = await scene.end({ state: 'rejected' }, { outboxId: '1', payload, body: null, error: 'field1 is wrong' })
+  const id = await fixture.end({ state: 'rejected' }, { outboxId: '1', payload, body: null, error: 'field1 is wrong' })
   const still = await run(['outbox:1'])
   expect(still.code).toBe(1)
-  expect(still.said).toContain('still cannot be sent: field1 (from field1)')
-  expect((await scene.ledger.row(id)).revision).toBe(0)
+  expect(still.messages).toContain('still cannot be sent: field1 (from field1)')
+  expect((await fixture.ledger.row(id)).revision).toBe(0)
 
   const mended = mappingFiles({
     'data.yaml': `type: data\nendpoint: data\ntrack: false\nfields:\n  f: { from: field1, type: string }\nbody:\n  f: \${f}\n`,
   })
   expect((await run(['outbox:1'], {}, { env: { MAPPINGS_DIR: mended } })).code).toBe(0)
-  expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', body: '{"f":"neu"}', tracked: false })
 })
 
 describe('--refresh', () => {
   test('reads the payload from the outbox row, and nothing else of it', async () => {
-    const outboxId = await scene.row(payloadOf({ amount: '99.90' }), 'order')
-    const id = await scene.end(failedE003, { outboxId, key: 'k' })
+    const outboxId = await fixture.row(payloadOf({ amount: '99.90' }), 'order')
+    const id = await fixture.end(failedE003, { outboxId, key: 'k' })
     expect((await run([id])).code).toBe(0)
-    expect((await scene.ledger.row(id)).body).toContain('12.30')
-    await scene.ledger.pool.query(`update outboxd.submission set state = 'failed', due_at = null, ended_at = now()`)
+    expect((await fixture.ledger.row(id)).body).toContain('12.30')
+    await fixture.ledger.pool.query(`update outboxd.submission set state = 'failed', due_at = null, ended_at = now()`)
     expect((await run([id], { refresh: true })).code).toBe(0)
-    const row = await scene.ledger.row(id)
+    const row = await fixture.ledger.row(id)
     expect(row.body).toContain('"total_amount":99.90')
     expect(row).toMatchObject({ type: 'data', key: 'k' })
     expect((await lastEvent(id)).detail.former.payload).toContain('12.30')
   })
 
   test('a row of which nothing could be read gets type, key and payload, and its place in the line of its key', async () => {
-    const outboxId = await scene.row(payloadOf({ amount: '99.90' }))
+    const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
     const record = { outboxId, type: '', key: null, payload: null, body: null, stamp: null }
-    const id = await scene.end(
+    const id = await fixture.end(
       { state: 'rejected' },
       { ...record, error: 'the row cannot be captured: it cannot be read' },
     )
-    await scene.ledger.pool.query(`update outbox set key = 'k' where id = $1`, [outboxId])
-    const behind = await scene.end({ state: 'queued' }, { key: 'k' })
+    await fixture.ledger.pool.query(`update outbox set key = 'k' where id = $1`, [outboxId])
+    const behind = await fixture.end({ state: 'queued' }, { key: 'k' })
     expect((await run([id], { refresh: true })).code).toBe(0)
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', type: 'data', key: 'k' })
-    expect((await scene.ledger.row(id)).body).toContain('"total_amount":99.90')
-    const third = await scene.end({ state: 'queued' }, { key: 'k' })
-    expect([await scene.ledger.row(id), await scene.ledger.row(third)]).toMatchObject([{ held: false }, { held: true }])
-    expect((await scene.ledger.row(behind)).state).toBe('queued')
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', type: 'data', key: 'k' })
+    expect((await fixture.ledger.row(id)).body).toContain('"total_amount":99.90')
+    const third = await fixture.end({ state: 'queued' }, { key: 'k' })
+    expect([await fixture.ledger.row(id), await fixture.ledger.row(third)]).toMatchObject([
+      { held: false },
+      { held: true },
+    ])
+    expect((await fixture.ledger.row(behind)).state).toBe('queued')
   })
 
   test('where the row is gone, the submission stays as it is', async () => {
-    const id = await scene.end(failedE003, { outboxId: '987654' })
-    const { code, said } = await run([id], { refresh: true })
+    const id = await fixture.end(failedE003, { outboxId: '987654' })
+    const { code, messages } = await run([id], { refresh: true })
     expect(code).toBe(1)
-    expect(said).toContain('no longer in the outbox')
-    expect((await scene.ledger.row(id)).state).toBe('failed')
+    expect(messages).toContain('no longer in the outbox')
+    expect((await fixture.ledger.row(id)).state).toBe('failed')
   })
 })
 
@@ -150,90 +153,90 @@ test.each([
   [{ state: 'completed' } as const, 'it has arrived'],
   [{ state: 'queued' } as const, 'it is on its way'],
 ])('$0.state: is refused with the reason', async (change, reason) => {
-  const id = await scene.end(change)
-  const { code, said } = await run([id])
+  const id = await fixture.end(change)
+  const { code, messages } = await run([id])
   expect(code).toBe(1)
-  expect(said).toContain(reason)
-  expect((await scene.ledger.row(id)).state).toBe(change.state)
+  expect(messages).toContain(reason)
+  expect((await fixture.ledger.row(id)).state).toBe(change.state)
 })
 
 test('a keyed one takes its old place in line: the one behind it is released when it is through', async () => {
-  const first = await scene.end(failedE003, { key: 'k' })
-  const second = await scene.end(uncertain, { key: 'k' })
+  const first = await fixture.end(failedE003, { key: 'k' })
+  const second = await fixture.end(uncertain, { key: 'k' })
   await run([first])
   // In front of the uncertain one: released.
-  expect(await scene.ledger.row(first)).toMatchObject({ state: 'queued', held: false })
-  const third = await scene.end({ state: 'queued' }, { key: 'k' })
-  expect((await scene.ledger.row(third)).held).toBe(true)
-  expect((await scene.ledger.row(second)).state).toBe('uncertain')
+  expect(await fixture.ledger.row(first)).toMatchObject({ state: 'queued', held: false })
+  const third = await fixture.end({ state: 'queued' }, { key: 'k' })
+  expect((await fixture.ledger.row(third)).held).toBe(true)
+  expect((await fixture.ledger.row(second)).state).toBe('uncertain')
 })
 
 test('a keyed one behind an uncertain one is held', async () => {
-  const first = await scene.end({ state: 'failed', errorCode: null, error: null }, { key: 'k' })
-  const second = await scene.end(failedE003, { key: 'k' })
-  await scene.ledger.pool.query(`update outboxd.submission set state = 'uncertain' where id = $1`, [first])
+  const first = await fixture.end({ state: 'failed', errorCode: null, error: null }, { key: 'k' })
+  const second = await fixture.end(failedE003, { key: 'k' })
+  await fixture.ledger.pool.query(`update outboxd.submission set state = 'uncertain' where id = $1`, [first])
   expect((await run([second])).code).toBe(0)
-  expect((await scene.ledger.row(second)).held).toBe(true)
+  expect((await fixture.ledger.row(second)).held).toBe(true)
 })
 
 describe('what may have arrived', () => {
   const servedBadly: Change = { state: 'failed', error: '500 four times', inDoubt: true, mayHaveArrived: true }
 
   test('is left alone by filters, and it says why and how', async () => {
-    const spared = await scene.end(servedBadly, { outboxId: '1' })
-    const other = await scene.end(failedE003, { outboxId: '2' })
-    const { code, said } = await run([], { state: 'failed', yes: true })
+    const spared = await fixture.end(servedBadly, { outboxId: '1' })
+    const other = await fixture.end(failedE003, { outboxId: '2' })
+    const { code, messages } = await run([], { state: 'failed', yes: true })
     expect(code).toBe(1)
-    expect(said).toContain('outbox:1')
-    expect(said).toContain('may have arrived: look at the service first. A replay by name, or --even-if-arrived')
-    expect((await scene.ledger.row(spared)).state).toBe('failed')
-    expect((await scene.ledger.row(other)).state).toBe('queued')
+    expect(messages).toContain('outbox:1')
+    expect(messages).toContain('may have arrived: look at the service first. A replay by name, or --even-if-arrived')
+    expect((await fixture.ledger.row(spared)).state).toBe('failed')
+    expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
 
   test('does not fill the --limit of those that are meant', async () => {
-    await scene.end(servedBadly)
-    const other = await scene.end(failedE003)
+    await fixture.end(servedBadly)
+    const other = await fixture.end(failedE003)
     await run([], { limit: '1', yes: true })
-    expect((await scene.ledger.row(other)).state).toBe('queued')
+    expect((await fixture.ledger.row(other)).state).toBe('queued')
   })
 
   test('--even-if-arrived shows the risk and asks', async () => {
-    const id = await scene.end(servedBadly)
-    const { code, said } = await run([], { evenIfArrived: true }, { input: 'n\n' })
+    const id = await fixture.end(servedBadly)
+    const { code, messages } = await run([], { evenIfArrived: true }, { input: 'n\n' })
     expect(code).toBe(4)
-    expect(said).toMatch(/1 +failed +data +- +may have arrived/)
-    expect(said).toContain('1 record may have arrived before: the service then has it once where')
+    expect(messages).toMatch(/1 +failed +data +- +may have arrived/)
+    expect(messages).toContain('1 record may have arrived before: the service then has it once where')
     expect((await run([], { evenIfArrived: true, yes: true })).code).toBe(0)
-    expect((await scene.ledger.row(id)).state).toBe('queued')
+    expect((await fixture.ledger.row(id)).state).toBe('queued')
   })
 
   test('by name it is sent under the key that it had, and an E002 is not renewed: an attempt stays in doubt', async () => {
-    const id = await scene.end(servedBadly)
-    const before = await scene.ledger.row(id)
-    const { code, said } = await run([id])
+    const id = await fixture.end(servedBadly)
+    const before = await fixture.ledger.row(id)
+    const { code, messages } = await run([id])
     expect(code).toBe(0)
-    expect(said).toContain('1 record may have arrived before')
-    const after = await scene.ledger.row(id)
+    expect(messages).toContain('1 record may have arrived before')
+    const after = await fixture.ledger.row(id)
     expect(after).toMatchObject({ state: 'queued', in_doubt: true, may_have_arrived: false, server_errors: 0 })
     expect(after.idempotency_key).toBe(before.idempotency_key)
   })
 
   test('--new-key gives it another, and it stays in doubt', async () => {
-    const id = await scene.end(servedBadly)
-    const before = await scene.ledger.row(id)
-    const { code, said } = await run([id], { newKey: true })
+    const id = await fixture.end(servedBadly)
+    const before = await fixture.ledger.row(id)
+    const { code, messages } = await run([id], { newKey: true })
     expect(code).toBe(0)
-    expect(said).toContain('under a new idempotency key, so that a service with the record has it twice')
-    const after = await scene.ledger.row(id)
+    expect(messages).toContain('under a new idempotency key, so that a service with the record has it twice')
+    const after = await fixture.ledger.row(id)
     expect(after.in_doubt).toBe(true)
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
   })
 
   test('where the service has failed the transaction of its key, it needs another', async () => {
-    const id = await scene.end({ ...servedBadly, transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 })
-    const before = await scene.ledger.row(id)
+    const id = await fixture.end({ ...servedBadly, transactionId: 'tx-1', errorCode: 'E001', doneMs: 900 })
+    const before = await fixture.ledger.row(id)
     await run([id])
-    const after = await scene.ledger.row(id)
+    const after = await fixture.ledger.row(id)
     expect(after.in_doubt).toBe(true)
     expect(after.idempotency_key).not.toBe(before.idempotency_key)
   })
@@ -241,75 +244,75 @@ describe('what may have arrived', () => {
 
 describe('in bulk', () => {
   test('it shows what it would do and asks; no is no', async () => {
-    for (let i = 0; i < 7; i++) await scene.end(failedE003)
-    const { code, said } = await run([], { state: 'failed' }, { input: 'n\n' })
+    for (let i = 0; i < 7; i++) await fixture.end(failedE003)
+    const { code, messages } = await run([], { state: 'failed' }, { input: 'n\n' })
     expect(code).toBe(4)
-    expect(said).toContain('This would replay 7 records')
-    expect(said).toMatch(/7 +failed +data +E003/)
-    expect(said).toContain('... and 2 more')
-    expect(said).toContain('Replay 7 records? [y/N]')
-    expect(await scene.ledger.countStates()).toEqual({ failed: 7 })
+    expect(messages).toContain('This would replay 7 records')
+    expect(messages).toMatch(/7 +failed +data +E003/)
+    expect(messages).toContain('... and 2 more')
+    expect(messages).toContain('Replay 7 records? [y/N]')
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 7 })
   })
 
   test('yes is yes', async () => {
-    for (let i = 0; i < 3; i++) await scene.end(failedE003)
+    for (let i = 0; i < 3; i++) await fixture.end(failedE003)
     expect((await run([], { code: 'E003' }, { input: 'y\n' })).code).toBe(0)
-    expect(await scene.ledger.countStates()).toEqual({ queued: 3 })
+    expect(await fixture.ledger.countStates()).toEqual({ queued: 3 })
   })
 
   test('the end of input is a no', async () => {
-    await scene.end(failedE003)
+    await fixture.end(failedE003)
     expect((await run([], {}, { input: '' })).code).toBe(4)
   })
 
   test('without a terminal and without --yes nothing happens, and it says why', async () => {
-    await scene.end(failedE003)
-    const { code, said } = await run([], { state: 'failed' })
+    await fixture.end(failedE003)
+    const { code, messages } = await run([], { state: 'failed' })
     expect(code).toBe(4)
-    expect(said).toContain('--yes')
-    expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
+    expect(messages).toContain('--yes')
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('several ids are asked about, too', async () => {
-    const ids = [await scene.end(failedE003), await scene.end(failedE003)]
+    const ids = [await fixture.end(failedE003), await fixture.end(failedE003)]
     expect((await run(ids)).code).toBe(4)
     expect((await run(ids, { yes: true })).code).toBe(0)
-    expect(await scene.ledger.countStates()).toEqual({ queued: 2 })
+    expect(await fixture.ledger.countStates()).toEqual({ queued: 2 })
   })
 
   test('--yes replays what maps, reports what does not, and leaves with 1', async () => {
-    await scene.end(failedE003)
-    await scene.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
-    await scene.end(uncertain)
-    const { code, said } = await run([], { yes: true })
+    await fixture.end(failedE003)
+    await fixture.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
+    await fixture.end(uncertain)
+    const { code, messages } = await run([], { yes: true })
     expect(code).toBe(1)
-    expect(said).toContain('outbox:77')
-    expect(said).toContain('Replayed 1 record; 1 record left alone')
-    expect(await scene.ledger.countStates()).toEqual({ queued: 1, rejected: 1, uncertain: 1 })
+    expect(messages).toContain('outbox:77')
+    expect(messages).toContain('Replayed 1 record; 1 record left alone')
+    expect(await fixture.ledger.countStates()).toEqual({ queued: 1, rejected: 1, uncertain: 1 })
   })
 
   test('more than a batch goes through', async () => {
-    await scene.ledger.capture(Array.from({ length: 250 }, () => ({ payload: payloadOf(), body: null, error: 'x' })))
+    await fixture.ledger.capture(Array.from({ length: 250 }, () => ({ payload: payloadOf(), body: null, error: 'x' })))
     expect((await run([], { state: 'rejected', yes: true })).code).toBe(0)
-    expect(await scene.ledger.countStates()).toEqual({ queued: 250 })
+    expect(await fixture.ledger.countStates()).toEqual({ queued: 250 })
   })
 
   test('--dry-run changes nothing, tells what would still not map, and leaves with 0', async () => {
-    await scene.end(failedE003)
-    await scene.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
-    const { code, printed, said } = await run([], { dryRun: true })
+    await fixture.end(failedE003)
+    await fixture.end({ state: 'rejected' }, { body: null, error: 'x', payload: '{}', outboxId: '77' })
+    const { code, printed, messages } = await run([], { dryRun: true })
     expect(code).toBe(0)
     expect(printed).toContain('This would replay 1 record')
     expect(printed).toContain('outbox:77')
-    expect(said).toContain('Would replay 1 record')
-    expect(await scene.ledger.countStates()).toEqual({ failed: 1, rejected: 1 })
+    expect(messages).toContain('Would replay 1 record')
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1, rejected: 1 })
   })
 
   test('--limit takes the longest waiting', async () => {
-    const [first] = [await scene.end(failedE003), await scene.end(failedE003)]
+    const [first] = [await fixture.end(failedE003), await fixture.end(failedE003)]
     expect((await run([], { limit: '1', yes: true })).code).toBe(0)
-    expect((await scene.ledger.row(first)).state).toBe('queued')
-    expect(await scene.ledger.countStates()).toEqual({ queued: 1, failed: 1 })
+    expect((await fixture.ledger.row(first)).state).toBe('queued')
+    expect(await fixture.ledger.countStates()).toEqual({ queued: 1, failed: 1 })
   })
 
   test('nothing that matches leaves with 3, also with --dry-run', async () => {
@@ -319,13 +322,13 @@ describe('in bulk', () => {
   })
 
   test('as JSON it tells which were replayed and which were not', async () => {
-    const good = await scene.end(failedE003)
-    const bad = await scene.end(uncertain, { outboxId: '5' })
+    const good = await fixture.end(failedE003)
+    const bad = await fixture.end(uncertain, { outboxId: '5' })
     const { printed } = await run([good, bad], { yes: true, json: true })
     expect(JSON.parse(printed)).toEqual({
       dryRun: false,
       replayed: [good],
-      leftAlone: [{ id: bad, outboxId: '5', reason: expect.stringContaining('outboxd resolve') }],
+      skipped: [{ id: bad, outboxId: '5', reason: expect.stringContaining('outboxd resolve') }],
     })
   })
 })
@@ -334,8 +337,8 @@ test.each([
   [['outbox:1'], { state: 'failed' }, 'not both'],
   [[], { state: 'uncertain' }, 'outboxd resolve'],
   [[], { state: 'completed' }, 'it has arrived'],
-])('wrong usage leaves with 2: %j %j', async (ids, options, words) => {
-  const { code, said } = await run(ids, options)
+])('wrong usage leaves with 2: %j %j', async (ids, options, message) => {
+  const { code, messages } = await run(ids, options)
   expect(code).toBe(2)
-  expect(said).toContain(words)
+  expect(messages).toContain(message)
 })

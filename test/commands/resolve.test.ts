@@ -3,14 +3,14 @@ import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import type { Change } from '../../src/record.ts'
 import { json, startServer } from '../service/support.ts'
 import { claim } from '../support/ledger.ts'
-import { failedE003, openScene, type Scene, uncertain } from './scene.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 /** A service that knows these transactions and orders, by what it says of them. */
 async function service(known: Record<string, object>) {
@@ -37,9 +37,9 @@ async function run(
   options: ResolveOptions,
   { env = {}, input = null }: { env?: Record<string, string>; input?: string | null } = {},
 ) {
-  const context = scene.context(input, env)
+  const context = fixture.context(input, env)
   const code = await resolve(context, name, options)
-  return { code, said: context.said() }
+  return { code, messages: context.messages() }
 }
 
 const unchecked = { unchecked: true, yes: true }
@@ -47,12 +47,12 @@ const unchecked = { unchecked: true, yes: true }
 describe('--arrived', () => {
   test('it is tracked by a poll that is due at once', async () => {
     const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
-    const id = await scene.end(uncertain, { outboxId: '1' })
-    const { code, said } = await run('outbox:1', { arrived: 'tx-9' }, { env })
-    expect(said).toContain('the service says that transaction tx-9 is pending')
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const { code, messages } = await run('outbox:1', { arrived: 'tx-9' }, { env })
+    expect(messages).toContain('the service says that transaction tx-9 is pending')
     expect(code).toBe(0)
     expect(asked()).toEqual(['/api/v1/data/tx-9'])
-    const row = await scene.ledger.row(id)
+    const row = await fixture.ledger.row(id)
     expect(row).toMatchObject({
       state: 'accepted',
       transaction_id: 'tx-9',
@@ -63,27 +63,27 @@ describe('--arrived', () => {
     })
     // It counts from when it was sent: a late poll must not teach that processing is quick.
     expect(row.accepted_at).toEqual(row.sent_at)
-    expect(await scene.ledger.liveJobs()).toEqual([row.job_id])
-    expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
-    const { polls } = await claim(scene.ledger.work(), { polls: 1 })
+    expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
+    expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
+    const { polls } = await claim(fixture.ledger.work(), { polls: 1 })
     expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
   })
 
   test('where the mapping does not track: it is completed', async () => {
     const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'completed' } })
-    const id = await scene.end(uncertain, { tracked: false })
+    const id = await fixture.end(uncertain, { tracked: false })
     expect((await run(id, { arrived: 'tx-9' }, { env })).code).toBe(0)
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9', job_id: null })
-    expect(await scene.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'completed', transaction_id: 'tx-9', job_id: null })
+    expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
   test('an order is asked for among the orders, and the requests are paid for', async () => {
     const { env, asked } = await service({ 'o-1': { orderId: 'o-1', status: 'completed' } })
-    const id = await scene.end(uncertain, { resource: 'orders' })
-    const { said } = await run(id, { arrived: 'o-1' }, { env })
-    expect(said).toContain('order o-1 is completed')
+    const id = await fixture.end(uncertain, { resource: 'orders' })
+    const { messages } = await run(id, { arrived: 'o-1' }, { env })
+    expect(messages).toContain('order o-1 is completed')
     expect(asked()).toEqual(['/api/v1/orders/o-1'])
-    const { rows } = await scene.ledger.pool.query(
+    const { rows } = await fixture.ledger.pool.query(
       'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
     )
     expect(rows).toEqual([{ n: 2 }])
@@ -91,53 +91,53 @@ describe('--arrived', () => {
 
   test('what the service failed is shown, and written', async () => {
     const { env } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'failed', errorCode: 'E001' } })
-    const id = await scene.end(uncertain)
-    const { code, said } = await run(id, { arrived: 'tx-9' }, { env })
-    expect(said).toContain('transaction tx-9 is failed with E001')
+    const id = await fixture.end(uncertain)
+    const { code, messages } = await run(id, { arrived: 'tx-9' }, { env })
+    expect(messages).toContain('transaction tx-9 is failed with E001')
     expect(code).toBe(0)
   })
 
   describe('is refused, and nothing changes:', () => {
     async function refused(id: string, arrived: string, env: Record<string, string>) {
-      const before = await scene.ledger.row(id)
-      const { code, said } = await run(id, { arrived }, { env })
+      const before = await fixture.ledger.row(id)
+      const { code, messages } = await run(id, { arrived }, { env })
       expect(code).toBe(1)
-      expect(await scene.ledger.row(id)).toEqual(before)
-      expect(await scene.ledger.liveJobs()).toEqual([])
-      return said
+      expect(await fixture.ledger.row(id)).toEqual(before)
+      expect(await fixture.ledger.liveJobs()).toEqual([])
+      return messages
     }
 
     test('an id that the service does not know', async () => {
       const { env } = await service({})
-      const said = await refused(await scene.end(uncertain), 'tx-8', env)
-      expect(said).toContain('the service does not know transaction tx-8')
-      expect(said).toContain('--unchecked')
+      const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
+      expect(messages).toContain('the service does not know transaction tx-8')
+      expect(messages).toContain('--unchecked')
     })
 
     test('an id to which the service answers with another', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-9', status: 'completed' } })
-      expect(await refused(await scene.end(uncertain), 'tx-8', env)).toContain('answers about tx-9')
+      expect(await refused(await fixture.end(uncertain), 'tx-8', env)).toContain('answers about tx-9')
     })
 
     test('while the service cannot be reached', async () => {
-      const said = await refused(await scene.end(uncertain), 'tx-8', envOf('http://127.0.0.1:1'))
-      expect(said).toContain('Try again when the service answers')
+      const messages = await refused(await fixture.end(uncertain), 'tx-8', envOf('http://127.0.0.1:1'))
+      expect(messages).toContain('Try again when the service answers')
     })
 
     test('while no slot of the budget is free', { timeout: 30_000 }, async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
-      const id = await scene.end(uncertain)
-      await scene.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
-      const said = await refused(id, 'tx-8', env)
-      expect(said).toContain('Waiting for a free slot')
+      const id = await fixture.end(uncertain)
+      await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
+      const messages = await refused(id, 'tx-8', env)
+      expect(messages).toContain('Waiting for a free slot')
       expect(asked()).toEqual([])
     })
 
     test('an id that the ledger has for another record: its name is told, and the service not asked', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
-      await scene.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
-      const said = await refused(await scene.end(uncertain), 'tx-8', env)
-      expect(said).toContain('tx-8 is the transaction of outbox:77: outboxd show outbox:77')
+      await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
+      const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
+      expect(messages).toContain('tx-8 is the transaction of outbox:77: outboxd show outbox:77')
       expect(asked()).toEqual([])
       const again = await run((await lastUncertain()) ?? '', { arrived: 'tx-8', ...unchecked })
       expect(again.code).toBe(1)
@@ -145,36 +145,36 @@ describe('--arrived', () => {
   })
 
   async function lastUncertain() {
-    const { rows } = await scene.ledger.pool.query<{ id: string }>(
+    const { rows } = await fixture.ledger.pool.query<{ id: string }>(
       `select id from outboxd.submission where state = 'uncertain' order by seq desc limit 1`,
     )
     return rows[0]?.id
   }
 
   test('--unchecked asks nobody but the person', async () => {
-    const id = await scene.end(uncertain)
+    const id = await fixture.end(uncertain)
     expect((await run(id, { arrived: 'tx-8', unchecked: true })).code).toBe(4)
     expect((await run(id, { arrived: 'tx-8', unchecked: true }, { input: 'n\n' })).code).toBe(4)
-    expect((await scene.ledger.row(id)).state).toBe('uncertain')
+    expect((await fixture.ledger.row(id)).state).toBe('uncertain')
     expect((await run(id, { arrived: 'tx-8', unchecked: true }, { input: 'y\n' })).code).toBe(0)
-    expect((await scene.ledger.row(id)).state).toBe('accepted')
+    expect((await fixture.ledger.row(id)).state).toBe('accepted')
   })
 
   test.each(['null', 'undefined', 'None', 'NaN', '-', '...', 'n/a'])('%s is no id: leaves with 2', async (arrived) => {
-    const id = await scene.end(uncertain)
+    const id = await fixture.end(uncertain)
     expect((await run(id, { arrived, ...unchecked })).code).toBe(2)
-    expect((await scene.ledger.row(id)).state).toBe('uncertain')
+    expect((await fixture.ledger.row(id)).state).toBe('uncertain')
   })
 })
 
 describe('--not-arrived', () => {
   test('it is sent again under its key, with an attempt in doubt, as persons err', async () => {
-    const id = await scene.end({ ...uncertain, serverErrors: 2 })
-    const before = await scene.ledger.row(id)
-    const { code, said } = await run(id, { notArrived: true })
+    const id = await fixture.end({ ...uncertain, serverErrors: 2 })
+    const before = await fixture.ledger.row(id)
+    const { code, messages } = await run(id, { notArrived: true })
     expect(code).toBe(0)
-    expect(said).toContain('queued again, under the same idempotency key')
-    const after = await scene.ledger.row(id)
+    expect(messages).toContain('queued again, under the same idempotency key')
+    const after = await fixture.ledger.row(id)
     expect(after).toMatchObject({
       state: 'queued',
       held: false,
@@ -184,88 +184,88 @@ describe('--not-arrived', () => {
       report_due: true,
     })
     expect(after.idempotency_key).toBe(before.idempotency_key)
-    expect((await scene.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
+    expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
 
   test('--new-key gives it another', async () => {
-    const id = await scene.end(uncertain)
-    const before = await scene.ledger.row(id)
-    expect((await run(id, { notArrived: true, newKey: true })).said).toContain('under a new idempotency key')
-    expect((await scene.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
+    const id = await fixture.end(uncertain)
+    const before = await fixture.ledger.row(id)
+    expect((await run(id, { notArrived: true, newKey: true })).messages).toContain('under a new idempotency key')
+    expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
   })
 
   test('where the service has processed the transaction of its key, it needs another', async () => {
-    const id = await scene.end({ ...uncertain, errorCode: 'E002', doneMs: 900 })
-    const before = await scene.ledger.row(id)
+    const id = await fixture.end({ ...uncertain, errorCode: 'E002', doneMs: 900 })
+    const before = await fixture.ledger.row(id)
     await run(id, { notArrived: true })
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true })
-    expect((await scene.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true })
+    expect((await fixture.ledger.row(id)).idempotency_key).not.toBe(before.idempotency_key)
   })
 
   test('after E002 it says what the same key will come to', async () => {
-    const id = await scene.end({ ...uncertain, errorCode: 'E002' })
-    expect((await run(id, { notArrived: true })).said).toContain('only --new-key sends it as another')
+    const id = await fixture.end({ ...uncertain, errorCode: 'E002' })
+    expect((await run(id, { notArrived: true })).messages).toContain('only --new-key sends it as another')
   })
 })
 
 test('either way the next of its key goes on when it may', async () => {
-  const first = await scene.end(uncertain, { key: 'k' })
-  const second = await scene.end({ state: 'queued' }, { key: 'k' })
-  expect((await scene.ledger.row(second)).held).toBe(true)
+  const first = await fixture.end(uncertain, { key: 'k' })
+  const second = await fixture.end({ state: 'queued' }, { key: 'k' })
+  expect((await fixture.ledger.row(second)).held).toBe(true)
   await run(first, { notArrived: true })
-  expect((await scene.ledger.row(second)).held).toBe(true)
+  expect((await fixture.ledger.row(second)).held).toBe(true)
 
-  const other = await scene.ledger.capture([{ key: 'l' }, { key: 'l' }])
-  await scene.ledger.pool.query(
+  const other = await fixture.ledger.capture([{ key: 'l' }, { key: 'l' }])
+  await fixture.ledger.pool.query(
     `update outboxd.submission set state = 'uncertain', due_at = null, ended_at = now() where id = $1`,
     [other[0]],
   )
   await run(other[0] ?? '', { arrived: 'tx', ...unchecked })
-  expect((await scene.ledger.row(other[1] ?? '')).held).toBe(false)
+  expect((await fixture.ledger.row(other[1] ?? '')).held).toBe(false)
 })
 
 describe('beside uncertain ones it settles', () => {
   const lost: Change = { state: 'failed', error: '404 for ten minutes', transactionId: 'tx-1', mayHaveArrived: true }
 
   test('a failed one that may have arrived', async () => {
-    const id = await scene.end(lost)
+    const id = await fixture.end(lost)
     expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'accepted', may_have_arrived: false })
-    expect((await scene.ledger.events(id)).at(-1)).toBe('failed -> accepted: resolved: arrived as tx-2')
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', may_have_arrived: false })
+    expect((await fixture.ledger.events(id)).at(-1)).toBe('failed -> accepted: resolved: arrived as tx-2')
   })
 
   test('an accepted one that was resolved wrongly, as often as it takes; its former poll does not come', async () => {
-    const id = await scene.end(uncertain)
+    const id = await fixture.end(uncertain)
     await run(id, { arrived: 'tx-1', ...unchecked })
-    await scene.ledger.pool.query('update outboxd.submission set not_done_ms = 5') // another's, which is pending
+    await fixture.ledger.pool.query('update outboxd.submission set not_done_ms = 5') // another's, which is pending
     await run(id, { arrived: 'tx-2', ...unchecked })
-    const row = await scene.ledger.row(id)
+    const row = await fixture.ledger.row(id)
     expect(row).toMatchObject({ state: 'accepted', transaction_id: 'tx-2', not_done_ms: null })
-    expect(await scene.ledger.liveJobs()).toEqual([row.job_id])
+    expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
     await run(id, { notArrived: true })
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', transaction_id: null, id_by_person: false })
-    expect(await scene.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', transaction_id: null, id_by_person: false })
+    expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 
   test('an accepted one that never had a usable answer', async () => {
-    const id = await scene.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0 })
+    const id = await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0 })
     expect((await run(id, { arrived: 'tx-2', ...unchecked })).code).toBe(0)
-    expect(await scene.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
   })
 
   test('but none that the service works on', async () => {
-    const id = await scene.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0, notDoneMs: 900 })
-    const { code, said } = await run(id, { arrived: 'tx-2', ...unchecked })
+    const id = await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 0, notDoneMs: 900 })
+    const { code, messages } = await run(id, { arrived: 'tx-2', ...unchecked })
     expect(code).toBe(1)
-    expect(said).toContain('the service gave its id and works on it')
+    expect(messages).toContain('the service gave its id and works on it')
   })
 })
 
 test('what is not to be settled is left alone', async () => {
-  const id = await scene.end(failedE003)
-  const { code, said } = await run(id, { notArrived: true })
+  const id = await fixture.end(failedE003)
+  const { code, messages } = await run(id, { notArrived: true })
   expect(code).toBe(1)
-  expect(said).toContain('is failed, not uncertain')
+  expect(messages).toContain('is failed, not uncertain')
   expect((await run('outbox:none', { notArrived: true })).code).toBe(3)
 })
 
@@ -279,7 +279,7 @@ test.each<ResolveOptions>([
   { takeBack: true, notArrived: true },
   { notArrived: true, unchecked: true },
 ])('exactly one answer that makes sense: %j leaves with 2', async (options) => {
-  const id = await scene.end(uncertain)
+  const id = await fixture.end(uncertain)
   expect((await run(id, options)).code).toBe(2)
-  expect((await scene.ledger.row(id)).state).toBe('uncertain')
+  expect((await fixture.ledger.row(id)).state).toBe('uncertain')
 })

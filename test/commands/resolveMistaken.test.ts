@@ -2,43 +2,43 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { replay } from '../../src/commands/replay.ts'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
-import { advanceTrack } from '../../src/track/advance.ts'
-import { claim, settlement, transition } from '../support/ledger.ts'
-import { openScene, type Scene, uncertain } from './scene.ts'
+import { advanceTrack } from '../../src/track/advanceTrack.ts'
+import { claim, outcomeBatch, transition } from '../support/ledger.ts'
+import { type Fixture, openFixture, uncertain } from './fixture.ts'
 
 /** An id that a person gave is a slip of theirs, and the service has finished that transaction before anyone noticed. */
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(name: string, options: ResolveOptions, input: string | null = null) {
-  const context = scene.context(input)
+  const context = fixture.context(input)
   const code = await resolve(context, name, options)
-  return { code, said: context.said() }
+  return { code, messages: context.messages() }
 }
 
 const word = (arrived: string): ResolveOptions => ({ arrived, unchecked: true, yes: true })
 
 /** An uncertain record that a person has said to be this transaction; the service has ended that one so. */
 async function mistaken(outboxId: string, transactionId: string, verdict: 'completed' | 'failed'): Promise<string> {
-  const id = await scene.end(uncertain, { outboxId })
+  const id = await fixture.end(uncertain, { outboxId })
   expect((await run(id, word(transactionId))).code).toBe(0)
-  const work = scene.ledger.work()
+  const work = fixture.ledger.work()
   const { polls, slots } = await claim(work, { polls: 1 })
   const [poll] = polls
   if (poll === undefined) throw new Error('its poll did not come')
   const now = { nextPollMs: 1_000, freshKey: '00000000-0000-7000-8000-0000000000ff', askedMs: 5, answeredMs: 6 }
-  const said =
+  const messages =
     verdict === 'completed'
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)
       : ({ kind: 'failed', code: 'E001', reason: 'no' } as const)
-  const { change } = advanceTrack(poll.submission, said, now)
+  const { change } = advanceTrack(poll.submission, messages, now)
   const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0 }))
-  await work.settle(settlement({ transitions: [transition(poll.submission, change, poll.job)], slots: spent }))
-  expect(await scene.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)], slots: spent }))
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })
   return id
 }
 
@@ -48,49 +48,51 @@ test('two records have each other’s ids: one is taken back, and then each gets
 
   const blocked = await run('outbox:1', word('tx-1'))
   expect(blocked.code).toBe(1)
-  expect(blocked.said).toContain('outboxd resolve outbox:2 --arrived ITS_ID, or --take-back')
+  expect(blocked.messages).toContain('outboxd resolve outbox:2 --arrived ITS_ID, or --take-back')
 
   expect((await run('outbox:2', { takeBack: true })).code).toBe(4)
-  expect((await run('outbox:2', { takeBack: true, yes: true })).said).toContain('outbox:2 is uncertain again, and tx-1')
-  expect(await scene.ledger.row(second)).toMatchObject({ state: 'uncertain', transaction_id: null, result: null })
-  expect((await scene.ledger.events(second)).at(-1)).toBe(
+  expect((await run('outbox:2', { takeBack: true, yes: true })).messages).toContain(
+    'outbox:2 is uncertain again, and tx-1',
+  )
+  expect(await fixture.ledger.row(second)).toMatchObject({ state: 'uncertain', transaction_id: null, result: null })
+  expect((await fixture.ledger.events(second)).at(-1)).toBe(
     'completed -> uncertain: resolved: taken back that it is tx-1',
   )
 
   expect((await run('outbox:1', word('tx-1'))).code).toBe(0)
   expect((await run('outbox:2', word('tx-2'))).code).toBe(0)
-  expect(await scene.ledger.row(first)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1', result: null })
-  expect(await scene.ledger.row(second)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
+  expect(await fixture.ledger.row(first)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1', result: null })
+  expect(await fixture.ledger.row(second)).toMatchObject({ state: 'accepted', transaction_id: 'tx-2' })
 })
 
 test('what failed by another’s id is marked: a bulk replay leaves it alone, and it is corrected', async () => {
   const id = await mistaken('1', 'tx-2', 'failed')
-  expect(await scene.ledger.row(id)).toMatchObject({ may_have_arrived: true, in_doubt: true })
-  await replay(scene.context(), [], { state: 'failed', yes: true })
-  expect((await scene.ledger.row(id)).state).toBe('failed')
+  expect(await fixture.ledger.row(id)).toMatchObject({ may_have_arrived: true, in_doubt: true })
+  await replay(fixture.context(), [], { state: 'failed', yes: true })
+  expect((await fixture.ledger.row(id)).state).toBe('failed')
   expect((await run(id, word('tx-1'))).code).toBe(0)
-  expect(await scene.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
 })
 
 test('show says that a person gave the id, and how to correct it', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
-  const context = scene.context()
+  const context = fixture.context()
   await show(context, id, {})
   expect(context.printed()).toContain('tx-2 (a person said so)')
   expect(context.printed()).toContain(`outboxd resolve ${id} --arrived OTHER_ID`)
 })
 
 test('what is completed by the service’s own word is not taken back', async () => {
-  const id = await scene.end({ state: 'completed', transactionId: 'tx-1' })
-  const { code, said } = await run(id, { takeBack: true, yes: true })
+  const id = await fixture.end({ state: 'completed', transactionId: 'tx-1' })
+  const { code, messages } = await run(id, { takeBack: true, yes: true })
   expect(code).toBe(1)
-  expect(said).toContain('no person gave its transaction id')
+  expect(messages).toContain('no person gave its transaction id')
 })
 
 test('a completed one that a person named and that never arrived is sent again under its key, in doubt', async () => {
   const id = await mistaken('1', 'tx-2', 'completed')
-  const { idempotency_key } = await scene.ledger.row(id)
+  const { idempotency_key } = await fixture.ledger.row(id)
   expect((await run(id, { notArrived: true })).code).toBe(4)
   expect((await run(id, { notArrived: true, yes: true })).code).toBe(0)
-  expect(await scene.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key, result: null })
+  expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key, result: null })
 })

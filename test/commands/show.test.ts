@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { show } from '../../src/commands/show.ts'
-import { failedE003, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(name: string, json = false) {
-  const context = scene.context()
+  const context = fixture.context()
   const code = await show(context, name, { json })
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 test('it shows the events, the bodies digit for digit, and what to do', async () => {
   const payload = '{"amount": 12.30, "n": 1e2, "big": 12345678901234567890.10}'
-  const id = await scene.end(failedE003, { outboxId: '41', payload, body: '{"total_amount":12.30}' })
+  const id = await fixture.end(failedE003, { outboxId: '41', payload, body: '{"total_amount":12.30}' })
   const { code, printed } = await run('outbox:41')
   expect(code).toBe(0)
   expect(printed.split('\n')[0]).toBe('failed: the service was down')
@@ -30,18 +30,18 @@ test('it shows the events, the bodies digit for digit, and what to do', async ()
 })
 
 test('a submission is found by its id, by the beginning of it, and by its outbox row', async () => {
-  const id = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001', outboxId: 'uuid-like-1' })
+  const id = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001', outboxId: 'uuid-like-1' })
   for (const name of [id, id.toUpperCase(), id.replaceAll('-', ''), 'abcdef', 'abcdef12-00', 'outbox:uuid-like-1'])
     expect((await run(name)).code, name).toBe(0)
 })
 
 test('an ambiguous beginning leaves with 2 and names both', async () => {
-  const one = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001' })
-  const two = await scene.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000002' })
-  const { code, said } = await run('abcdef')
+  const one = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001' })
+  const two = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000002' })
+  const { code, messages } = await run('abcdef')
   expect(code).toBe(2)
-  expect(said).toContain(one)
-  expect(said).toContain(two)
+  expect(messages).toContain(one)
+  expect(messages).toContain(two)
   expect((await run(two)).code).toBe(0)
 })
 
@@ -51,27 +51,27 @@ test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j names no submission: 2', async
 
 test('what is not there leaves with 3', async () => {
   expect((await run('abcdef')).code).toBe(3)
-  const { code, said } = await run('outbox:999')
+  const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
-  expect(said).toContain('no row 999 in the outbox')
+  expect(messages).toContain('no row 999 in the outbox')
 })
 
 test('a row that was not captured yet is said to wait in the outbox', async () => {
-  const row = await scene.row(payloadOf())
-  const { code, said } = await run(`outbox:${row}`)
+  const row = await fixture.row(payloadOf())
+  const { code, messages } = await run(`outbox:${row}`)
   expect(code).toBe(3)
-  expect(said).toContain('waits in the outbox')
-  expect(said).toContain(`outboxd map --outbox ${row}`)
+  expect(messages).toContain('waits in the outbox')
+  expect(messages).toContain(`outboxd map --outbox ${row}`)
 })
 
 test('what is held is told behind whom, and what is paused until when', async () => {
-  const pool = scene.ledger.pool
-  await scene.end(uncertain, { outboxId: '1', key: 'k' })
-  await scene.end({ state: 'queued' }, { outboxId: '2', key: 'k' })
+  const pool = fixture.ledger.pool
+  await fixture.end(uncertain, { outboxId: '1', key: 'k' })
+  await fixture.end({ state: 'queued' }, { outboxId: '2', key: 'k' })
   expect((await run('outbox:2')).printed).toMatch(
     /^queued: held behind outbox:1, which is uncertain.*\nnext: resolve that/,
   )
-  await scene.end({ state: 'queued' }, { outboxId: '3' })
+  await fixture.end({ state: 'queued' }, { outboxId: '3' })
   await pool.query(`insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, 'E003')`)
   expect((await run('outbox:3')).printed).toMatch(
     /^queued: paused \(unavailable\): E003\nnext: sent after .*\(in [34] min/,
@@ -79,7 +79,10 @@ test('what is held is told behind whom, and what is paused until when', async ()
 })
 
 test('as JSON the bodies are texts, so that no digit is lost, and times are ISO', async () => {
-  await scene.end({ state: 'accepted', pollInMs: 60_000, transactionId: 'tx-1' }, { outboxId: '5', body: '{"a":1.10}' })
+  await fixture.end(
+    { state: 'accepted', pollInMs: 60_000, transactionId: 'tx-1' },
+    { outboxId: '5', body: '{"a":1.10}' },
+  )
   const shown = JSON.parse((await run('outbox:5', true)).printed)
   expect(shown).toMatchObject({ state: 'accepted', transactionId: 'tx-1', body: '{"a":1.10}', polls: 0, blocker: null })
   expect(shown.why).toContain('the service accepted it as tx-1')
@@ -90,18 +93,18 @@ test('as JSON the bodies are texts, so that no digit is lost, and times are ISO'
 })
 
 test('what the service wrote cannot speak to the terminal', async () => {
-  await scene.end({ state: 'failed', errorCode: null, error: 'bad\u001b[2K\rgood' }, { outboxId: '6' })
+  await fixture.end({ state: 'failed', errorCode: null, error: 'bad\u001b[2K\rgood' }, { outboxId: '6' })
   expect((await run('outbox:6')).printed).not.toContain('\u001b')
 })
 
 test('of a row that cannot be told it says why, and when that is tried again', async () => {
-  const id = await scene.end(failedE003, { outboxId: '7' })
-  await scene.ledger.pool.query(
+  const id = await fixture.end(failedE003, { outboxId: '7' })
+  await fixture.ledger.pool.query(
     `update outboxd.submission set report_due = true, report_put_off = revision,
        report_not_before = now() + interval '4 min' where id = $1`,
     [id],
   )
-  await scene.ledger.pool.query(
+  await fixture.ledger.pool.query(
     `insert into outboxd.problem (kind, subject, detail) values ('report_refused', '7', 'SQLSTATE P0001: period is closed')`,
   )
   const { printed } = await run('outbox:7')

@@ -1,24 +1,24 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
-import { beat } from '../../src/store/ledger/takeover.ts'
+import { writeHeartbeat } from '../../src/store/ledger/instances.ts'
 import { readOnly } from '../support/readOnly.ts'
-import { failedE003, openScene, payloadOf, type Scene, uncertain } from './scene.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
-let scene: Scene
+let fixture: Fixture
 beforeAll(async () => {
-  scene = await openScene()
+  fixture = await openFixture()
 })
-afterAll(() => scene[Symbol.asyncDispose]())
-beforeEach(() => scene.reset())
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
 
 async function run(json = false, env: Record<string, string> = {}) {
-  const context = scene.context(null, env)
+  const context = fixture.context(null, env)
   const code = await status(context, { json })
-  return { code, printed: context.printed(), said: context.said() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
-const alive = () => beat(scene.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+const alive = () => writeHeartbeat(fixture.ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
 
 test('all is well with a daemon and nothing to do', async () => {
   await alive()
@@ -31,7 +31,7 @@ test('all is well with a daemon and nothing to do', async () => {
 })
 
 test('without a daemon the first line says so; the rest follows', async () => {
-  await scene.end(failedE003)
+  await fixture.end(failedE003)
   const { printed } = await run()
   const [first, second] = printed.split('\n')
   expect(first).toContain('No daemon is running')
@@ -41,13 +41,13 @@ test('without a daemon the first line says so; the rest follows', async () => {
 
 test('an instance that is silent for 12 s is not alive', async () => {
   await alive()
-  await scene.ledger.pool.query(`update outboxd.instance set beat_at = now() - interval '13 s'`)
+  await fixture.ledger.pool.query(`update outboxd.instance set beat_at = now() - interval '13 s'`)
   expect((await run()).printed).toMatch(/instances +none alive; the last was heard .* \(13 s ago\)/)
 })
 
 test('a pause stands with its reason, since, until and words', async () => {
   await alive()
-  await scene.ledger.pool.query(
+  await fixture.ledger.pool.query(
     `insert into outboxd.pause values ('unavailable', now() - interval '2 min', now() + interval '180.4 s', 0, 'E003 it says')`,
   )
   const { printed } = await run()
@@ -57,9 +57,9 @@ test('a pause stands with its reason, since, until and words', async () => {
 
 test('the backlog is what waits in the outbox and what is captured; the oldest counts from its row', async () => {
   await alive()
-  await scene.row(payloadOf())
-  await scene.ledger.pool.query(`update outbox set created_at = now() - interval '10 min'`)
-  await scene.end({ state: 'queued' })
+  await fixture.row(payloadOf())
+  await fixture.ledger.pool.query(`update outbox set created_at = now() - interval '10 min'`)
+  await fixture.end({ state: 'queued' })
   const { printed } = await run(true)
   const read = JSON.parse(printed)
   expect(read).toMatchObject({
@@ -76,8 +76,8 @@ test('the backlog is what waits in the outbox and what is captured; the oldest c
 })
 
 test('what is held behind a record that waits for a person is none of the backlog, and is said', async () => {
-  await scene.end(uncertain, { key: 'customer 1' })
-  await scene.ledger.capture([
+  await fixture.end(uncertain, { key: 'customer 1' })
+  await fixture.ledger.capture([
     { key: 'customer 1' },
     { key: 'customer 1' },
     { key: 'customer 2' },
@@ -89,45 +89,45 @@ test('what is held behind a record that waits for a person is none of the backlo
 })
 
 test('a failed record holds back its key only under block', async () => {
-  await scene.end(failedE003, { key: 'customer 1' })
-  await scene.ledger.capture([{ key: 'customer 1' }])
+  await fixture.end(failedE003, { key: 'customer 1' })
+  await fixture.ledger.capture([{ key: 'customer 1' }])
   const read = async (env = {}) => JSON.parse((await run(true, env)).printed)
   expect(await read()).toMatchObject({ backlog: { records: 1 }, heldForPerson: 0 })
-  await scene.ledger.pool.query(`update outboxd.submission set held = true where state = 'queued'`)
+  await fixture.ledger.pool.query(`update outboxd.submission set held = true where state = 'queued'`)
   expect(await read({ KEY_ON_FAILURE: 'block' })).toMatchObject({ backlog: { records: 0 }, heldForPerson: 1 })
 })
 
 test('no backlog is through before its last record is due', async () => {
-  await scene.end({ state: 'queued' })
-  await scene.ledger.pool.query(`update outboxd.submission set due_at = now() + interval '10 min'`)
+  await fixture.end({ state: 'queued' })
+  await fixture.ledger.pool.query(`update outboxd.submission set due_at = now() + interval '10 min'`)
   expect(JSON.parse((await run(true)).printed).backlog.estimatedSeconds).toBe(600)
 })
 
 test('the estimate goes by the polls that the last completed ones took', async () => {
-  await scene.end({ state: 'completed', polls: 3, doneMs: 10 })
-  await scene.end({ state: 'completed', polls: 5, doneMs: 10 })
+  await fixture.end({ state: 'completed', polls: 3, doneMs: 10 })
+  await fixture.end({ state: 'completed', polls: 5, doneMs: 10 })
   expect(JSON.parse((await run(true)).printed).backlog.pollsPerRecord).toBe(4)
 })
 
 test('before the daemon ever ran, the budget is what the configuration says', async () => {
-  await scene.ledger.pool.query('truncate outboxd.slot')
+  await fixture.ledger.pool.query('truncate outboxd.slot')
   expect((await run(false, { RATE_LIMIT_REQUESTS: '70' })).printed).toMatch(/budget +70 of 70 requests free/)
 })
 
 test('while the outbox cannot be read the ledger is shown all the same, and the exit code is 1', async () => {
   await alive()
-  const { code, printed, said } = await run(false, {
+  const { code, printed, messages } = await run(false, {
     DATABASE_URL: 'postgres://localhost:1/none',
-    STATE_DATABASE_URL: scene.ledger.url,
+    STATE_DATABASE_URL: fixture.ledger.url,
   })
   expect(code).toBe(1)
   expect(printed).toMatch(/^The outbox cannot be read: outboxd check says why/)
   expect(printed).toMatch(/to send +unknown in the outbox, 0 captured/)
-  expect(said).toContain('DATABASE_URL at localhost:1/none')
+  expect(messages).toContain('DATABASE_URL at localhost:1/none')
 })
 
 test('a ledger that cannot be written is said, and nobody is told to start the daemon that is there', async () => {
-  await using _ = await readOnly(scene.ledger.pool)
+  await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
   expect(printed).toMatch(
     /^The ledger’s database is read-only, so nothing can be sent until it can be written; .* disk/,

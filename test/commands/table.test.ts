@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { cut, printable, table } from '../../src/commands/table.ts'
+import { escapeControl, renderTable, truncate } from '../../src/commands/table.ts'
 
 test('columns are aligned, the last is as wide as it is', () => {
   expect(
-    table(
+    renderTable(
       ['A', 'B'],
       [
         ['long', 'x'],
@@ -14,11 +14,11 @@ test('columns are aligned, the last is as wide as it is', () => {
 })
 
 test('what the service wrote cannot move the cursor or hide a line', () => {
-  expect(printable('a\u001b[2Kb\rc\u202ed')).toBe('a\\u001b[2Kb\\u000dc\\u202ed')
-  expect(table(['A'], [['x\u001b[31m']])).not.toContain('\u001b')
+  expect(escapeControl('a\u001b[2Kb\rc\u202ed')).toBe('a\\u001b[2Kb\\u000dc\\u202ed')
+  expect(renderTable(['A'], [['x\u001b[31m']])).not.toContain('\u001b')
 })
 
 test('a text is cut to one line, never within a character', () => {
-  expect(cut('one\n two', 20)).toBe('one two')
-  expect(cut('abc😀def', 5)).toBe('abc\uFFFD…')
+  expect(truncate('one\n two', 20)).toBe('one two')
+  expect(truncate('abc😀def', 5)).toBe('abc\uFFFD…')
 })

@@ -9,7 +9,7 @@ test('25 kills, stops, restarts of Postgres, hanging COMMITs and steps of its cl
   const result = await runCampaign({
     kills: 25,
     seed: 4,
-    sabotage: null,
+    mutation: null,
     daemons: 5,
     pace: {
       killMs: 400,
@@ -24,8 +24,8 @@ test('25 kills, stops, restarts of Postgres, hanging COMMITs and steps of its cl
     signal: ended.signal,
   })
   expect(result.violations, printResult(result)).toEqual([])
-  expect(result.havoc.kills).toBeGreaterThanOrEqual(25)
-  expect(result.havoc.restarts).toBeGreaterThanOrEqual(1)
-  expect(result.havoc.erpFaults * result.havoc.hangs * result.havoc.clockSteps).toBeGreaterThanOrEqual(1)
-  expect(result.evidence.outbox.length).toBeGreaterThan(50)
+  expect(result.nemesis.kills).toBeGreaterThanOrEqual(25)
+  expect(result.nemesis.restarts).toBeGreaterThanOrEqual(1)
+  expect(result.nemesis.erpFaults * result.nemesis.hangs * result.nemesis.clockSteps).toBeGreaterThanOrEqual(1)
+  expect(result.history.outbox.length).toBeGreaterThan(50)
 }, 300_000)

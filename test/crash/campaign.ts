@@ -1,20 +1,20 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { type Arena, openArena } from './arena.ts'
-import { createDice } from './dice.ts'
+import { type Violation, verify } from './checker.ts'
+import { type Environment, openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
-import { type Evidence, gatherEvidence } from './evidence.ts'
 import { launchFleet } from './fleet.ts'
-import { type Havoc, makeHavoc, operate, type Pace } from './havoc.ts'
+import { gatherHistory, type History } from './history.ts'
 import { ledgerFaults } from './ledgerFaults.ts'
+import { type MutationName, mutations } from './mutations.ts'
+import { type NemesisReport, type Pace, resolveHeads, unleash } from './nemesis.ts'
 import { copyProgram } from './programCopy.ts'
-import { type SabotageName, sabotages } from './sabotage.ts'
+import { createSeededRandom } from './seededRandom.ts'
 import { serviceFaults } from './serviceFaults.ts'
-import { type Violation, verify } from './verify.ts'
 
 export interface CampaignOptions {
   kills: number
   seed: number
-  sabotage: SabotageName | null
+  mutation: MutationName | null
   daemons: number
   pace: Pace
   say(text: string): void
@@ -26,9 +26,9 @@ export interface CampaignResult {
   options: CampaignOptions
   idempotency: 'ignore' | 'e002'
   seconds: number
-  havoc: Havoc
+  nemesis: NemesisReport
   failedStarts: number
-  evidence: Evidence
+  history: History
   violations: Violation[]
 }
 
@@ -41,49 +41,51 @@ const drainMostMs = 240_000
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
   const { seed, kills, pace, say } = options
-  const sabotage = options.sabotage === null ? null : sabotages[options.sabotage]
+  const mutation = options.mutation === null ? null : mutations[options.mutation]
   // Two seeds of three show what was sent twice as two effects; the third tries what E002 is taken for.
-  const idempotency = sabotage?.idempotency ?? (seed % 3 === 0 ? 'e002' : 'ignore')
+  const idempotency = mutation?.idempotency ?? (seed % 3 === 0 ? 'e002' : 'ignore')
   const begun = performance.now()
-  await using program = await copyProgram(sabotage?.patches ?? [])
-  await using arena = await openArena(program, { idempotency, seed })
-  const fleet = launchFleet({ ...program, env: arena.env, size: options.daemons })
+  await using program = await copyProgram(mutation?.patches ?? [])
+  await using environment = await openEnvironment(program, { idempotency, seed })
+  const fleet = launchFleet({ ...program, env: environment.env, size: options.daemons })
   try {
-    const dice = (name: string) => createDice(seed, name)
-    const faults = serviceFaults(arena.sandboxUrl, dice('service'), idempotency)
-    const erp = await installErpFaults(arena.outbox, arena.config.databaseUrl)
-    const ledger = ledgerFaults(arena.ledger)
-    const havoc = await makeHavoc(
-      { arena, fleet, faults, erp, ledger, dice },
+    const random = (name: string) => createSeededRandom(seed, name)
+    const faults = serviceFaults(environment.sandboxUrl, random('service'), idempotency)
+    const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
+    const ledger = ledgerFaults(environment.ledger)
+    const nemesis = await unleash(
+      { environment, fleet, faults, erp, ledger, random },
       { kills, pace, say, signal: options.signal },
     )
     say(`havoc is over after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
-    const left = await drain(arena, havoc, options.signal)
+    const left = await drain(environment, nemesis, options.signal)
     const codes = await fleet.terminate()
-    const evidence = await gatherEvidence(arena, havoc.written)
+    const history = await gatherHistory(environment, nemesis.written)
     const violations = [
-      ...left.map(inWords),
-      ...fleet.deserters.map((words) => inWords(`a daemon left by itself, ${words}`)),
-      ...codes.filter((code) => code !== 0).map((code) => inWords(`a daemon left with ${code} after SIGTERM`)),
-      ...verify(evidence),
+      ...left.map(inMessage),
+      ...fleet.deserters.map((message) => inMessage(`a daemon left by itself, ${message}`)),
+      ...codes.filter((code) => code !== 0).map((code) => inMessage(`a daemon left with ${code} after SIGTERM`)),
+      ...verify(history),
     ]
     const seconds = Math.round((performance.now() - begun) / 1000)
-    return { options, idempotency, seconds, havoc, failedStarts: fleet.failedStarts(), evidence, violations }
+    return { options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts(), history, violations }
   } finally {
     fleet.scuttle()
   }
 }
 
-const inWords = (what: string): Violation => ({ what, case: null })
+const inMessage = (what: string): Violation => ({ what, case: null })
 
 /** Waits until nothing is left to do. @returns what is left all the same, in words */
-async function drain(arena: Arena, havoc: Havoc, signal: AbortSignal): Promise<string[]> {
+async function drain(environment: Environment, nemesis: NemesisReport, signal: AbortSignal): Promise<string[]> {
   const ownDeadline = performance.now() + drainMostMs
   for (;;) {
     signal.throwIfAborted()
-    await operate(arena, havoc, { resume: true })
-    const { rows: unread } = await arena.outbox.query(`select count(*)::int as n from outbox where status = 'new'`)
-    const { rows: unfinished } = await arena.ledger.query(
+    await resolveHeads(environment, nemesis, { resume: true })
+    const { rows: unread } = await environment.outbox.query(
+      `select count(*)::int as n from outbox where status = 'new'`,
+    )
+    const { rows: unfinished } = await environment.ledger.query(
       `select count(*)::int as n from outboxd.submission
        where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
     )

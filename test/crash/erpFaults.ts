@@ -1,11 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises'
 import pg from 'pg'
-import type { Dice } from './dice.ts'
+import type { SeededRandom } from './seededRandom.ts'
 
 /** What an ERP does to its own outbox table while others write to it. */
 export interface ErpFaults {
   /** For a while: refuses or ignores what is written to some rows, or locks some of them. @returns when that is over */
-  strike(dice: Dice): Promise<void>
+  strike(random: SeededRandom): Promise<void>
   /** Refuses and ignores nothing any more. */
   clear(): Promise<void>
 }
@@ -32,9 +32,9 @@ export async function installErpFaults(outbox: pg.Pool, url: string): Promise<Er
     create trigger erp_interferes before update on outbox for each row execute function erp_interferes()`)
 
   return {
-    async strike(dice) {
-      const ms = dice.whole(...forMs)
-      const what = dice.pick(['refuses', 'ignores', 'lock'] as const)
+    async strike(random) {
+      const ms = random.whole(...forMs)
+      const what = random.pick(['refuses', 'ignores', 'lock'] as const)
       if (what === 'lock') return lockSome(url, ms)
       await outbox.query('insert into erp_mood values ($1)', [what]).catch(() => {})
       await after(ms)

@@ -1,14 +1,14 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type pg from 'pg'
 import { setClockBack } from '../support/setClock.ts'
-import type { Dice } from './dice.ts'
+import type { SeededRandom } from './seededRandom.ts'
 
 /** What happens to the ledger's server beside crashes. */
 export interface LedgerFaults {
   /** Every COMMIT hangs for a while, as where a synchronous standby is away. @returns when that is over */
-  hangCommits(dice: Dice): Promise<void>
+  hangCommits(random: SeededRandom): Promise<void>
   /** The database's clock is set back. */
-  setClockBack(dice: Dice): Promise<void>
+  setClockBack(random: SeededRandom): Promise<void>
   clear(): Promise<void>
 }
 
@@ -24,15 +24,15 @@ export function ledgerFaults(ledger: pg.Pool): LedgerFaults {
     await ledger.query('select pg_reload_conf()')
   }
   return {
-    async hangCommits(dice) {
-      const [leastMs, mostMs] = dice.chance(longShare) ? longMs : shortMs
-      const ms = dice.whole(leastMs, mostMs)
+    async hangCommits(random) {
+      const [leastMs, mostMs] = random.chance(longShare) ? longMs : shortMs
+      const ms = random.whole(leastMs, mostMs)
       await waitForStandby('away').catch(() => {})
       await after(ms)
       await persistently(() => waitForStandby(''))
     },
-    async setClockBack(dice) {
-      await setClockBack(ledger, dice.whole(1, backMinutesMax) * 60_000).catch(() => {})
+    async setClockBack(random) {
+      await setClockBack(ledger, random.whole(1, backMinutesMax) * 60_000).catch(() => {})
     },
     clear: () => persistently(() => waitForStandby('')),
   }

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util'
 import { runCampaign } from './campaign.ts'
+import { isMutation, mutations } from './mutations.ts'
 import { printResult } from './print.ts'
-import { isSabotage, sabotages } from './sabotage.ts'
 
 const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--sabotage NAME]
   --kills     kill -9 so many daemons (default 200)
   --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6)
-  --sabotage  break the guarantee on purpose, in a copy of the source: ${Object.keys(sabotages).join(', ')}
+  --sabotage  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
 Leaves with 0 where the guarantee held, with 1 where it was broken.
 `
 
@@ -16,13 +16,13 @@ const { values } = parseArgs({
     kills: { type: 'string', default: '200' },
     seed: { type: 'string', default: '1' },
     daemons: { type: 'string', default: '6' },
-    sabotage: { type: 'string' },
+    mutation: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
 const numbers = [values.kills, values.seed, values.daemons].map(Number)
 const [kills = 0, seed = 0, daemons = 0] = numbers
-const wrong = numbers.some((n) => !Number.isInteger(n) || n < 0) || (values.sabotage && !isSabotage(values.sabotage))
+const wrong = numbers.some((n) => !Number.isInteger(n) || n < 0) || (values.mutation && !isMutation(values.mutation))
 
 if (values.help || wrong) {
   process.stderr.write(usage)
@@ -30,14 +30,14 @@ if (values.help || wrong) {
 } else {
   const interrupted = new AbortController()
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => interrupted.abort(new Error(signal)))
-  const sabotage = values.sabotage && isSabotage(values.sabotage) ? values.sabotage : null
-  const many = sabotage !== null && 'stops' in sabotages[sabotage]
+  const mutation = values.mutation && isMutation(values.mutation) ? values.mutation : null
+  const many = mutation !== null && 'stops' in mutations[mutation]
   const result = await runCampaign({
     signal: interrupted.signal,
     kills,
     seed,
     daemons,
-    sabotage,
+    mutation,
     pace: {
       killMs: many ? 1_500 : 450,
       stopMs: many ? 1_500 : 12_000,

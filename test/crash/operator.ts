@@ -1,7 +1,7 @@
 import type { TransactionRef } from '../../src/store/ledger/transactionIds.ts'
 import type { ListedSubmission } from '../../src/store/operator/selectSubmissions.ts'
 import { openOperatorStore } from '../../src/store/operator.ts'
-import type { Arena } from './arena.ts'
+import type { Environment } from './environment.ts'
 
 /** What an operator did so that every record comes to an end. */
 export interface Settled {
@@ -27,14 +27,14 @@ const resolvedMost = 2
  *
  * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
  */
-export async function settleBlocking(arena: Arena, resume: boolean): Promise<Settled> {
-  await using store = await openOperatorStore(arena.config, 'operator', () => 'outbox')
+export async function resolveBlocking(environment: Environment, resume: boolean): Promise<Settled> {
+  await using store = await openOperatorStore(environment.config, 'operator', () => 'outbox')
   if (resume) await store.shortenPauses()
   const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []
   for (const each of seen) {
-    const effect = settled.resolved < resolvedMost ? await findEffect(arena, each.outboxId) : null
+    const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
     if (effect === null) hopeless.push(each)
     else if ((await store.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
   }
@@ -42,12 +42,12 @@ export async function settleBlocking(arena: Arena, resume: boolean): Promise<Set
   return settled
 }
 
-async function findEffect({ outbox, witness }: Arena, outboxId: string): Promise<TransactionRef | null> {
+async function findEffect({ outbox, telemetry }: Environment, outboxId: string): Promise<TransactionRef | null> {
   const { rows } = await outbox.query<{ marker: string }>(
     `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
     [outboxId],
   )
-  const { rows: effects } = await witness.query<TransactionRef>(
+  const { rows: effects } = await telemetry.query<TransactionRef>(
     `select coalesce(transaction_id, order_id::text) as "transactionId",
        case when order_id is null then 'data' else 'orders' end as resource from sandbox.ledger
      where method = 'POST' and body like $1 and num_nonnulls(transaction_id, order_id) = 1 order by sequence desc limit 1`,

@@ -1,5 +1,5 @@
 import type { CampaignResult } from './campaign.ts'
-import type { Case, Violation } from './verify.ts'
+import type { Case, Violation } from './checker.ts'
 
 const violationsShown = 10
 
@@ -23,29 +23,29 @@ function figures({
   options,
   idempotency,
   seconds,
-  havoc,
+  nemesis: report,
   failedStarts,
-  evidence,
+  history: evidence,
 }: CampaignResult): [string, unknown][] {
   const states = Map.groupBy(evidence.ledger, ({ state }) => state)
   return [
     ['seed', options.seed],
-    ['sabotage', options.sabotage ?? 'none'],
+    ['sabotage', options.mutation ?? 'none'],
     ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
     ['seconds', seconds],
     ['daemons', options.daemons],
-    ['kill -9', havoc.kills],
-    ['SIGSTOP past the lease', havoc.stops],
-    ['Postgres immediate restarts', havoc.restarts],
-    ['backends terminated', havoc.terminated],
-    ['faults of the service switched on', havoc.faults],
-    ['faults of the ERP', havoc.erpFaults],
-    ['times that COMMIT hung', havoc.hangs],
-    ['times that the clock was set back', havoc.clockSteps],
+    ['kill -9', report.kills],
+    ['SIGSTOP past the lease', report.stops],
+    ['Postgres immediate restarts', report.restarts],
+    ['backends terminated', report.terminated],
+    ['faults of the service switched on', report.faults],
+    ['faults of the ERP', report.erpFaults],
+    ['times that COMMIT hung', report.hangs],
+    ['times that the clock was set back', report.clockSteps],
     ['starts without a database', failedStarts],
     ['records committed', evidence.outbox.length],
     ...[...states].map(([state, rows]): [string, unknown] => [`  ${state}`, rows.length]),
-    ['discarded / resolved by an operator', `${havoc.discarded} / ${havoc.resolved}`],
+    ['discarded / resolved by an operator', `${report.discarded} / ${report.resolved}`],
     ['requests at the service', evidence.requests],
     ['POSTs / with effect', `${evidence.arrivals.length} / ${evidence.arrivals.filter((a) => a.effectId).length}`],
     ['most requests in a window / limit', `${evidence.requestsMost} / ${evidence.requestsAllowed}`],

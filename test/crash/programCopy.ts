@@ -1,7 +1,7 @@
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Patch } from './sabotage.ts'
+import type { Patch } from './mutations.ts'
 
 const checkout = join(import.meta.dirname, '..', '..')
 

@@ -1,4 +1,4 @@
-import type { Dice } from './dice.ts'
+import type { SeededRandom } from './seededRandom.ts'
 
 type Spec = Record<string, unknown> & { kind: string }
 
@@ -62,7 +62,7 @@ export interface ServiceFaults {
   clear(): Promise<void>
 }
 
-export function serviceFaults(sandboxUrl: string, dice: Dice, idempotency: 'ignore' | 'e002'): ServiceFaults {
+export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempotency: 'ignore' | 'e002'): ServiceFaults {
   const call = async (method: string, path: string, body?: object) => {
     const response = await fetch(`${sandboxUrl}/_sandbox/${path}`, {
       method,
@@ -75,12 +75,12 @@ export function serviceFaults(sandboxUrl: string, dice: Dice, idempotency: 'igno
     async stir() {
       await call('DELETE', 'faults')
       const faults = [1, 2, 3].map(() => ({
-        ...dice.pick(dice.chance(pausingShare) ? pausing : choice),
-        times: dice.whole(1, 3),
+        ...random.pick(random.chance(pausingShare) ? pausing : choice),
+        times: random.whole(1, 3),
       }))
       // The first fault that concerns a request takes it: the rare ones come first.
-      for (const fault of [...faults, dice.pick(slow)]) await call('POST', 'faults', fault)
-      if (dice.chance(0.1)) await call('POST', 'tokens/revoke')
+      for (const fault of [...faults, random.pick(slow)]) await call('POST', 'faults', fault)
+      if (random.chance(0.1)) await call('POST', 'tokens/revoke')
       return faults.length
     },
     clear: () => call('DELETE', 'faults'),

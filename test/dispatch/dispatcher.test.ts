@@ -1,19 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { createDispatcher, type Demand, type DispatcherDeps, type TokenVerdict } from '../../src/dispatch/dispatcher.ts'
-import { createPurse } from '../../src/dispatch/purse.ts'
-import type { Answer, PauseCall, Submission, Worked } from '../../src/record.ts'
+import { createSlotPool } from '../../src/dispatch/slotPool.ts'
+import type { Answer, AttemptResult, PauseCall, Submission } from '../../src/record.ts'
 import { fingerprintOf } from '../../src/service/fingerprint.ts'
 import { judgeTrial } from '../../src/service/harmlessCall.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
 
 type ClaimRequest = Parameters<DispatcherDeps['claim']>[0]
-type Settled = Parameters<DispatcherDeps['settle']>[0]
+type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 
 const windowMs = 60_000
 
-const worked = (answer: Answer | null, pause: PauseCall | null = null): Worked => ({
+const worked = (answer: Answer | null, pause: PauseCall | null = null): AttemptResult => ({
   step: { change: { state: 'failed' }, cause: 'test', pause },
   answer,
   breach: null,
@@ -46,8 +46,12 @@ function setup(
   const settled: Settled[] = []
   const refused: string[] = []
   const failed: unknown[] = []
-  const onWire: { id: string; accessToken: string; isGood: () => boolean; answer: (what: Worked | Error) => void }[] =
-    []
+  const onWire: {
+    id: string
+    accessToken: string
+    isGood: () => boolean
+    answer: (what: AttemptResult | Error) => void
+  }[] = []
   const state = {
     nowMs: 0,
     wired: 0,
@@ -62,9 +66,9 @@ function setup(
     tokensAreOld: false,
   }
   let [ids, slots] = [0, 0]
-  const purse = createPurse(windowMs)
+  const slotPool = createSlotPool(windowMs)
   const send = (each: Submission, accessToken: string, isGood: () => boolean) =>
-    new Promise<Worked>((resolve, reject) => {
+    new Promise<AttemptResult>((resolve, reject) => {
       state.wired += 1
       state.wiredMost = Math.max(state.wiredMost, state.wired)
       onWire.push({
@@ -89,7 +93,7 @@ function setup(
     capacity: 100,
     windowMs,
     maxInFlight: given.maxInFlight ?? 8,
-    purse,
+    slotPool,
     async readDemand() {
       return {
         submissionsReady: ledger.ready,
@@ -142,21 +146,21 @@ function setup(
     judgeTrial,
     fingerprint: fingerprintOf,
     token: async () => state.token,
-    refused: (accessToken) => refused.push(accessToken),
+    onTokenRefused: (accessToken) => refused.push(accessToken),
     isRefusedForAge: () => state.tokensAreOld,
     submit: send,
     poll: send,
-    async settle(work) {
-      purse.takeSpent()
+    async writeOutcome(work) {
+      slotPool.takeReturnable()
       settled.push(work)
     },
     newId: () => `claim ${claims.length}`,
-    waited: () => {},
-    worked: () => {},
-    failed: (error) => failed.push(error),
+    onWaited: () => {},
+    onAttempted: () => {},
+    onFailed: (error) => failed.push(error),
   })
   /** Answers the oldest request on the wire, and waits until its outcome is settled. */
-  async function answer(what: Worked | Error = good) {
+  async function answer(what: AttemptResult | Error = good) {
     const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
     onWire.shift()?.answer(what)
     await room
@@ -253,7 +257,7 @@ describe('when to look again:', () => {
     expect(await dispatcher.runOnce()).toBe(50)
     expect(settled).toEqual([])
     await dispatcher.runOnce()
-    expect(settled).toMatchObject([{ transition: null, pauses: [], wayIsClear: false }])
+    expect(settled).toMatchObject([{ transition: null, pauses: [], trialSucceeded: false }])
   })
 
   test.each([
@@ -319,11 +323,13 @@ describe('feeling the way', () => {
     response(404),
     response(400, 'no uuid'),
     response(200, { status: 'pending' }),
-  ])('$status $excerpt to the question ends the pauses', async (said) => {
+  ])('$status $excerpt to the question ends the pauses', async (answer) => {
     const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
     await dispatcher.runOnce()
-    await reply(said)
-    expect(settled).toMatchObject([{ transition: null, wayIsClear: true, probeOver: true, pauses: [], passages: [] }])
+    await reply(answer)
+    expect(settled).toMatchObject([
+      { transition: null, trialSucceeded: true, trialEnded: true, pauses: [], passages: [] },
+    ])
   })
 
   test.each([
@@ -335,18 +341,18 @@ describe('feeling the way', () => {
     [response(503), 'unavailable'],
     [response(429), 'throttled'],
     [response(403), 'unauthorized'],
-  ])('%j to the question prolongs them', async (said, reason) => {
+  ])('%j to the question prolongs them', async (answer, reason) => {
     const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
     await dispatcher.runOnce()
-    await reply(said)
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [{ reason }] }])
+    await reply(answer)
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [{ reason }] }])
   })
 
   test('a question that never left tells nothing', async () => {
     const { dispatcher, settled, reply } = setup({ pauses: over })
     await dispatcher.runOnce()
     await reply(null)
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [] }])
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
   })
 
   test('the first 401 calls for a new token, the second is the pause', async () => {
@@ -356,7 +362,7 @@ describe('feeling the way', () => {
       await reply(response(401))
     }
     expect(refused).toEqual(['token', 'token'])
-    expect(settled.map(({ wayIsClear, pauses }) => [wayIsClear, pauses.map(({ reason }) => reason)])).toEqual([
+    expect(settled.map(({ trialSucceeded, pauses }) => [trialSucceeded, pauses.map(({ reason }) => reason)])).toEqual([
       [false, []],
       [false, ['unauthorized']],
     ])
@@ -374,7 +380,7 @@ describe('feeling the way', () => {
   })
 
   test('a poll that is answered ends the pauses, one that goes wrong leaves it to the question that comes next', async () => {
-    for (const [answered, wayIsClear] of [
+    for (const [answered, trialSucceeded] of [
       [good, true],
       [worked(response(404)), true],
       [worked(response(500)), false],
@@ -384,7 +390,7 @@ describe('feeling the way', () => {
       const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
       await dispatcher.runOnce()
       await answer(answered)
-      expect(settled).toMatchObject([{ wayIsClear, probeOver: true, pauses: [], passages: [] }])
+      expect(settled).toMatchObject([{ trialSucceeded, trialEnded: true, pauses: [], passages: [] }])
     }
   })
 
@@ -393,14 +399,14 @@ describe('feeling the way', () => {
     const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()
     await answer(worked(response(429), pause))
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: true, pauses: [] }])
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
   })
 
   test('an answer to a request that was no trial clears nothing', async () => {
     const { dispatcher, settled, answer } = setup({ ready: 1 })
     await dispatcher.runOnce()
     await answer()
-    expect(settled).toMatchObject([{ wayIsClear: false, probeOver: false }])
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: false }])
   })
 })
 
@@ -421,12 +427,12 @@ describe('after a trial', () => {
     const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
     await dispatcher.runOnce()
     await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
-    expect(settled).toMatchObject([{ probeOver: true, pauses: [{ reason: 'unreachable', patient: true }] }])
+    expect(settled).toMatchObject([{ trialEnded: true, pauses: [{ reason: 'unreachable', patient: true }] }])
   })
 })
 
 describe('what has got through is', () => {
-  const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): Worked => ({
+  const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
     step: { change: { state }, cause: 'test', pause: null },
     answer,
     breach: null,
@@ -601,7 +607,7 @@ describe('the token', () => {
     state.token = { kind: 'pause', pause }
     expect(await dispatcher.runOnce()).toBe(1_000)
     expect(claims).toEqual([])
-    expect(settled).toMatchObject([{ transition: null, pauses: [pause], wayIsClear: false }])
+    expect(settled).toMatchObject([{ transition: null, pauses: [pause], trialSucceeded: false }])
   })
 
   test('that finds no slot waits for the next', async () => {

@@ -39,12 +39,12 @@ test('three tokens in a row that were over too soon are said, until a request is
 })
 
 test.each([
-  { lifetimeMs: 60_000, requests: 1, said: ['token'] },
-  { lifetimeMs: 61_000, requests: 1, said: [] },
-  { lifetimeMs: 60_000, requests: 2, said: [] },
-  { lifetimeMs: null, requests: 1, said: [] },
-])('a token of $lifetimeMs ms, and $requests requests a minute: $said', ({ lifetimeMs, requests, said }) => {
+  { lifetimeMs: 60_000, requests: 1, starving: ['token'] },
+  { lifetimeMs: 61_000, requests: 1, starving: [] },
+  { lifetimeMs: 60_000, requests: 2, starving: [] },
+  { lifetimeMs: null, requests: 1, starving: [] },
+])('a token of $lifetimeMs ms, and $requests requests a minute: $starving', ({ lifetimeMs, requests, starving }) => {
   const { parts, sawToken } = setup()
   sawToken(lifetimeMs, { requests, windowMs: 60_000 })
-  expect(parts()).toEqual(said)
+  expect(parts()).toEqual(starving)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { failureWords } from '../../src/observe/failureWords.ts'
+import { failureMessage } from '../../src/observe/failureWords.ts'
 
 const failure = (message: string, code?: string) => Object.assign(new Error(message), code && { code })
 
@@ -15,12 +15,12 @@ test.each([
   ],
   [failure('too many things', '54000'), 'Error: too many things (54000)'],
   [failure('there is no table "outbox"'), 'there is no table "outbox"'],
-])('%s is told in words', (error, words) => {
-  expect(failureWords(error)).toEqual(typeof words === 'string' ? words : expect.stringMatching(words))
+])('%s is told in words', (error, message) => {
+  expect(failureMessage(error)).toEqual(typeof message === 'string' ? message : expect.stringMatching(message))
 })
 
 test('neither the client’s data nor a password is told', () => {
   const data = failure('invalid input syntax for type numeric: "Müller, 12 Elm Street"', '22P02')
-  expect(failureWords(data)).toBe('the database refuses the data: [withheld] (22P02)')
-  expect(failureWords(failure('cannot use postgres://u:hunter2@h/db'))).not.toContain('hunter2')
+  expect(failureMessage(data)).toBe('the database refuses the data: [withheld] (22P02)')
+  expect(failureMessage(failure('cannot use postgres://u:hunter2@h/db'))).not.toContain('hunter2')
 })

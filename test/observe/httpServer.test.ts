@@ -65,9 +65,9 @@ test.each<[string, Partial<HttpServerDeps>]>([
   const { get } = await setup(broken)
   const answer = await get(path)
   expect(answer.status).toBe(500)
-  const words = await answer.text()
-  expect(words).toContain('could not be worked out')
-  expect(words).not.toContain('hunter2')
+  const message = await answer.text()
+  expect(message).toContain('could not be worked out')
+  expect(message).not.toContain('hunter2')
   expect((await get('/nowhere')).status).toBe(404)
 })
 

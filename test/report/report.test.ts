@@ -27,7 +27,7 @@ const refuses =
   (bad: readonly number[]): Tell =>
   async (due) => {
     if (!due.some(({ submissionId }) => bad.includes(Number(submissionId)))) return takesAll(due)
-    return { kind: 'refused', statuses: due.map(reportOf), code: '23514', words: 'a check', isLock: false }
+    return { kind: 'refused', statuses: due.map(reportOf), code: '23514', message: 'a check', isLock: false }
   }
 
 /** Reports that are due, and a table that takes them as `tell` says; each telling takes `tellMs`. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import { problemSchema } from '../../src/sandbox/wire.ts'
+import { problemSchema } from '../../src/sandbox/schemas.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup

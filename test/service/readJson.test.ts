@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readJson, textOf } from '../../src/service/readJson.ts'
-import { submittedId, transactionStatus } from '../../src/service/wire.ts'
+import { submittedId, transactionStatus } from '../../src/service/responses.ts'
 
 test.each(['1.10', '0.1', '12345678901234567890', '1e400', '-0', '1E3', '7'])('%s keeps its digits', (digits) => {
   expect(JSON.stringify(readJson(`{"a":[${digits}]}`, []))).toBe(`{"a":[${digits}]}`)

@@ -4,18 +4,18 @@ import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { PauseCall, Slot } from '../../src/record.ts'
 import {
-  claimProbe,
   claimProof,
+  claimTrial,
   endPauses,
+  endTrial,
   giveBack,
-  giveBackProbe,
   holdBack,
   raisePause,
   readWay,
   takeSlots,
 } from '../../src/store/budget.ts'
 import { recordPassages } from '../../src/store/ledger/passages.ts'
-import { fitSlots, type Ledger, ladders, openLedger } from '../support/ledger.ts'
+import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -347,7 +347,7 @@ describe('someone else spends from the same budget', () => {
 
 describe('pauses', () => {
   const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', patient = false) =>
-    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', patient }, ladders)
+    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', patient }, pauseBackoff)
 
   async function leftMs(reason = 'throttled'): Promise<number> {
     const { rows } = await ledger.pool.query<{ left: number }>(
@@ -436,7 +436,7 @@ describe('pauses', () => {
     expect(await readWay(ledger.pool)).toBe('unproven')
     const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
-    await giveBackProbe(ledger.pool)
+    await endTrial(ledger.pool)
     expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
     await through()
     expect(await readWay(ledger.pool)).toBe('open')
@@ -444,38 +444,38 @@ describe('pauses', () => {
 
   test('nobody feels the way while any pause runs', async () => {
     await raise()
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
     await pass(2_000)
     await raise(null, 'unavailable')
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
     await pass(300_000)
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('of several who want to feel the way, one may', async () => {
     await raise()
     await raise(null, 'unavailable')
     await pass(300_000)
-    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProbe(ledger.pool, leaseMs)))
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimTrial(ledger.pool, leaseMs)))
     expect(claims.filter(Boolean)).toHaveLength(1)
   })
 
   test('one who died while feeling the way is followed by another after the lease', async () => {
     await raise()
     await pass(2_000)
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
     await pass(leaseMs - 1_000)
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
     await pass(1_000)
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(true)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('the right to feel the way can be given back', async () => {
     await raise()
     await pass(2_000)
-    await claimProbe(ledger.pool, leaseMs)
-    await giveBackProbe(ledger.pool)
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(true)
+    await claimTrial(ledger.pool, leaseMs)
+    await endTrial(ledger.pool)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
   test('a good answer ends only the pauses whose time is over', async () => {
@@ -494,7 +494,7 @@ describe('pauses', () => {
     await pass(3_600_000)
     await endPauses(ledger.pool)
     expect(await readWay(ledger.pool)).toBe('paused')
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
   })
 
   test('an operator’s pause whose time is over is over: nothing has to be proven', async () => {
@@ -504,7 +504,7 @@ describe('pauses', () => {
     expect(await readWay(ledger.pool)).toBe('paused')
     await pass(3_600_000)
     expect(await readWay(ledger.pool)).toBe('open')
-    expect(await claimProbe(ledger.pool, leaseMs)).toBe(false)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
   })
 
   test('any other pause must have an end', async () => {

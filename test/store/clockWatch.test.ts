@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { raisePause, takeSlots } from '../../src/store/budget.ts'
 import { createClockWatch, jumpOf } from '../../src/store/clockWatch.ts'
+import { readOrphaned, writeHeartbeat } from '../../src/store/ledger/instances.ts'
 import { readProblems } from '../../src/store/ledger/problems.ts'
-import { beat, readAbandoned } from '../../src/store/ledger/takeover.ts'
-import { claim, fitSlots, type Ledger, ladders, openLedger, settlement, transition } from '../support/ledger.ts'
+import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, pauseBackoff, transition } from '../support/ledger.ts'
 import { setClockBack } from '../support/setClock.ts'
 import { until } from '../support/until.ts'
 
@@ -83,13 +83,13 @@ describe('set back by an hour', () => {
     const work = ledger.work()
     const { submissions } = await claim(work, { submissions: 1 })
     for (const each of submissions)
-      await work.settle(
-        settlement({
+      await work.writeOutcomes(
+        outcomeBatch({
           transitions: [transition(each, { state: 'accepted', transactionId: 'tx', pollInMs: 5_000 })],
         }),
       )
-    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: 'said so' }, ladders)
-    await beat(ledger.pool, { id: randomUUID(), version: '1', host: 'dead' })
+    await raisePause(ledger.pool, { reason: 'unauthorized', askedMs: null, detail: 'said so' }, pauseBackoff)
+    await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'dead' })
     await instance().look()
     await setClockBack(ledger.pool, hour)
     await instance().look()
@@ -107,7 +107,7 @@ describe('set forward by an hour', () => {
   test('slots and pauses get what they lacked, and nobody is called dead for it', async () => {
     await fitSlots(ledger.pool, 2)
     const me = { id: randomUUID(), version: '1', host: 'erp-1' }
-    await beat(ledger.pool, me)
+    await writeHeartbeat(ledger.pool, me)
     await ledger.capture([{}])
     await claim(ledger.work(), { submissions: 1 })
     const { clocks, look } = instance()
@@ -117,8 +117,8 @@ describe('set forward by an hour', () => {
     clocks.uptimeMs -= hour
     expect((await look()).jumpMs).toBeCloseTo(hour, -3)
     expect(await latest('free_at', 'slot')).toBeGreaterThan(50)
-    await beat(ledger.pool, me)
-    expect(await readAbandoned(ledger.pool, me.id)).toEqual([])
+    await writeHeartbeat(ledger.pool, me)
+    expect(await readOrphaned(ledger.pool, me.id)).toEqual([])
     expect(await problems()).toEqual([expect.stringContaining('jumped forward by 3')])
   })
 
@@ -138,8 +138,8 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
   const work = ledger.work()
   const { submissions } = await claim(work, { submissions: 1 })
   for (const each of submissions)
-    await work.settle(
-      settlement({ transitions: [transition(each, { state: 'accepted', transactionId: 'tx', pollInMs: 50_000 })] }),
+    await work.writeOutcomes(
+      outcomeBatch({ transitions: [transition(each, { state: 'accepted', transactionId: 'tx', pollInMs: 50_000 })] }),
     )
   const { look } = instance()
   await look()
@@ -162,7 +162,7 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
 
 test('a host whose clock differs from the database’s says so for as long as it does', async () => {
   const { clocks, look } = instance()
-  await beat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+  await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
   clocks.hostMs = -90_000
   await look()
   expect(await problems()).toEqual([expect.stringMatching(/^clock_off erp-1: .* 90(\.\d)? s behind the database’s$/)])

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { migrate } from '../../src/commands/migrate.ts'
-import { wakeWords } from '../../src/commands/wakeWords.ts'
+import { wakeMessage } from '../../src/commands/wakeWords.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/demo/embeddedPostgres.ts'
 import { openListener } from '../../src/store/listener.ts'
 import { migrateOutbox } from '../../src/store/migrate.ts'
@@ -57,7 +57,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await listener.close()
     const table = await inspectOutboxTable(client, 'outbox')
     expect(table).toMatchObject({ wakes: 'never', preparedMax: 5 })
-    expect(wakeWords(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
+    expect(wakeMessage(table)).toMatch(/max_prepared_transactions is 5.*migrate --outbox --wake/)
   })
 
   test('a trigger that an earlier version left there is taken away', async () => {
@@ -67,7 +67,7 @@ describe('where max_prepared_transactions is above 0', () => {
     await expect(prepare()).rejects.toThrow(
       'cannot PREPARE a transaction that has executed LISTEN, UNLISTEN, or NOTIFY',
     )
-    expect(wakeWords(await inspectOutboxTable(client, 'outbox'))).toContain('earlier version')
+    expect(wakeMessage(await inspectOutboxTable(client, 'outbox'))).toContain('earlier version')
     await migrateOutbox(server.url, 'outbox')
     await prepare()
   })
@@ -76,7 +76,7 @@ describe('where max_prepared_transactions is above 0', () => {
     const run = async (wake: boolean | undefined) => {
       const context = testContext({ DATABASE_URL: server.url })
       expect(await migrate(context, { outbox: true, ...(wake === undefined ? {} : { wake }) })).toBe(0)
-      return context.said()
+      return context.messages()
     }
     expect(await run(true)).toMatch(/max_prepared_transactions is 5, and PREPARE TRANSACTION fails.*--no-wake/)
     await prepare()
@@ -110,7 +110,7 @@ describe('where max_prepared_transactions is above 0', () => {
 })
 
 test('what check says of each kind of trigger', () => {
-  expect(wakeWords({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake the daemon where it sleeps')
-  expect(wakeWords({ wakes: 'never', preparedMax: 0 })).toContain('rows wait for the next sweep')
-  expect(wakeWords({ wakes: 'always', preparedMax: 0 })).toContain('outboxd migrate --outbox renews it')
+  expect(wakeMessage({ wakes: 'sleepers', preparedMax: 0 })).toBe('inserts wake the daemon where it sleeps')
+  expect(wakeMessage({ wakes: 'never', preparedMax: 0 })).toContain('rows wait for the next sweep')
+  expect(wakeMessage({ wakes: 'always', preparedMax: 0 })).toContain('outboxd migrate --outbox renews it')
 })

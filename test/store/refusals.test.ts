@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
+import type { DispatchStore } from '../../src/store/dispatchStore.ts'
+import type { CapturedRecord } from '../../src/store/ledger/insertCaptured.ts'
 import { believeRefusals } from '../../src/store/ledger/refusals.ts'
-import type { Work } from '../../src/store/work.ts'
-import { claim, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
-let work: Work
+let work: DispatchStore
 beforeAll(async () => {
   ledger = await openLedger()
 })
@@ -18,15 +18,17 @@ beforeEach(async () => {
 })
 
 /** A record is sent and refused in these words, by any of several instances. */
-async function refuse(words = 'nginx: 400', record: Partial<KeptRecord> = {}, inDoubt = false): Promise<string> {
+async function refuse(message = 'nginx: 400', record: Partial<CapturedRecord> = {}, inDoubt = false): Promise<string> {
   const [id = ''] = await ledger.capture([record])
   await ledger.pool.query('update outboxd.submission set in_doubt = $2 where id = $1', [id, inDoubt])
   const { submissions } = await claim(work, { submissions: 1 })
   const [submission] = submissions
   if (submission === undefined) throw new Error('nothing was claimed')
-  const refused = transition(submission, { state: 'rejected', error: words })
-  const refusals = [{ submissionId: submission.id, resource: submission.resource, fingerprint: words, said: words }]
-  await ledger.work().settle(settlement({ transitions: [refused], refusals }))
+  const refused = transition(submission, { state: 'rejected', error: message })
+  const refusals = [
+    { submissionId: submission.id, resource: submission.resource, fingerprint: message, summary: message },
+  ]
+  await ledger.work().writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
   return id
 }
 
@@ -41,7 +43,7 @@ const problems = async () =>
   (await ledger.pool.query('select kind, subject from outboxd.problem')).rows.map(
     ({ kind, subject }) => `${kind} ${subject}`,
   )
-const through = () => work.settle(settlement({ passages: [{ resource: 'data', met: null, judged: true }] }))
+const through = () => work.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }] }))
 
 test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
   await times(9, () => refuse())
@@ -116,7 +118,7 @@ test('a refusal under an old fence counts for nothing', async () => {
   const [id = ''] = await ledger.capture([{}])
   const { submissions } = await claim(work, { submissions: 1 })
   const late = { ...(submissions[0] as (typeof submissions)[0]), claimId: randomUUID() }
-  const refusals = [{ submissionId: id, resource: 'data' as const, fingerprint: 'nginx: 400', said: 'nginx: 400' }]
-  await work.settle(settlement({ transitions: [transition(late, { state: 'rejected' })], refusals }))
+  const refusals = [{ submissionId: id, resource: 'data' as const, fingerprint: 'nginx: 400', summary: 'nginx: 400' }]
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(late, { state: 'rejected' })], refusals }))
   expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9, sending: 1 }, []])
 })

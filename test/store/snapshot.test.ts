@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/store/budget.ts'
 import { unclaim } from '../../src/store/ledger/claimQueued.ts'
 import { compactCounts, readSnapshot } from '../../src/store/snapshot.ts'
-import { claim, fitSlots, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../support/ledger.ts'
+import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -48,7 +48,7 @@ test('the counts by state are always those of the table, whatever happens, compa
             const id = randomUUID()
             claims.push(id)
             const { submissions } = await work.claim(
-              { id, submissions: each.most, polls: 0, rarePolls: 0, permits: each.most, probe: false },
+              { id, submissions: each.most, polls: 0, rarePolls: 0, permits: each.most, trial: false },
               () => {},
             )
             inHand.push(...submissions)
@@ -63,7 +63,7 @@ test('the counts by state are always those of the table, whatever happens, compa
                 ...(each.state === 'queued' ? { dueInMs: 0 } : {}),
               }),
             )
-            await work.settle(settlement({ transitions }))
+            await work.writeOutcomes(outcomeBatch({ transitions }))
             break
           }
           case 'unclaim':
@@ -112,7 +112,7 @@ test('the oldest unsent counts what is queued or on the wire, dated from its out
   const { submissions } = await claim(work, { submissions: 1 })
   expect((await readSnapshot(ledger.pool)).oldestUnsentMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
   const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 } as const
-  await work.settle(settlement({ transitions: submissions.map((each) => transition(each, accepted)) }))
+  await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, accepted)) }))
   const { oldestUnsentMs, oldestAcceptedMs } = await readSnapshot(ledger.pool)
   expect(oldestUnsentMs).toBe(Date.parse('2026-01-02T00:00:00Z'))
   expect(Math.abs((oldestAcceptedMs ?? 0) - Date.now())).toBeLessThan(10_000)

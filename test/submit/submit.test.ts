@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../src/record.ts'
 import { readSubmitAnswer } from '../../src/service/reading.ts'
-import { submitLimits } from '../../src/submit/decide.ts'
-import { judge, submit } from '../../src/submit/submit.ts'
+import { submitLimits } from '../../src/submit/decideSubmit.ts'
+import { interpretAnswer, submit } from '../../src/submit/submit.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
 
@@ -22,7 +22,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
   }
   return {
     sent,
-    judge: (of: Partial<Submission>) => judge(deps, submission(of), answer),
+    interpret: (of: Partial<Submission>) => interpretAnswer(deps, submission(of), answer),
     submit: (of: Partial<Submission> = {}, isGood = () => true) => submit(deps, submission(of), 'token', isGood),
   }
 }
@@ -74,17 +74,17 @@ test.each<[UncertainPolicy, boolean, object]>([
   ['probe', false, { state: 'uncertain' }],
 ])('in doubt under policy %s (the mapping sends its own id: %s) it becomes %o', (policy, sendsOwnId, change) => {
   const answer = noAnswer({ sent: true, cause: 'timeout' })
-  expect(setup({ answer, policy }).judge({ sendsOwnId }).step.change).toMatchObject(change)
+  expect(setup({ answer, policy }).interpret({ sendsOwnId }).step.change).toMatchObject(change)
 })
 
 test('what the ledger knows of earlier attempts counts', () => {
   const duplicate = setup({ answer: response(409, { code: 'E002' }) })
-  expect(duplicate.judge({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: 'fresh' })
-  expect(duplicate.judge({ inDoubt: true }).step.change).toMatchObject({ state: 'uncertain' })
+  expect(duplicate.interpret({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: 'fresh' })
+  expect(duplicate.interpret({ inDoubt: true }).step.change).toMatchObject({ state: 'uncertain' })
   const unauthorized = setup({ answer: response(401) })
-  expect(unauthorized.judge({}).step.change).toMatchObject({ repeatedAfter401: true })
-  expect(unauthorized.judge({ repeatedAfter401: true }).step.pause).toMatchObject({ reason: 'unauthorized' })
+  expect(unauthorized.interpret({}).step.change).toMatchObject({ repeatedAfter401: true })
+  expect(unauthorized.interpret({ repeatedAfter401: true }).step.pause).toMatchObject({ reason: 'unauthorized' })
   const broken = setup({ answer: response(500) })
-  expect(broken.judge({ serverErrors: 2 }).step.change).toMatchObject({ state: 'queued', serverErrors: 3 })
-  expect(broken.judge({ serverErrors: 3 }).step.change).toMatchObject({ state: 'failed' })
+  expect(broken.interpret({ serverErrors: 2 }).step.change).toMatchObject({ state: 'queued', serverErrors: 3 })
+  expect(broken.interpret({ serverErrors: 3 }).step.change).toMatchObject({ state: 'failed' })
 })

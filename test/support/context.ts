@@ -7,7 +7,7 @@ export interface TestContext extends CommandContext {
   /** What stands on stdout so far. */
   printed(): string
   /** What stands on stderr so far. */
-  said(): string
+  messages(): string
   abort(): void
 }
 
@@ -17,7 +17,7 @@ export function testContext(env: Record<string, string>, input: string | null = 
   const stdin = Object.assign(new PassThrough(), input === null ? {} : { isTTY: true })
   if (input !== null) stdin.end(input)
   const [stdout, printed] = captured()
-  const [stderr, said] = captured()
+  const [stderr, messages] = captured()
   return {
     env,
     stdin,
@@ -27,7 +27,7 @@ export function testContext(env: Record<string, string>, input: string | null = 
     onReload() {},
     onCrash() {},
     printed,
-    said,
+    messages,
     abort: () => controller.abort(new Error('SIGTERM')),
   }
 }

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Change, PollJob, Settlement, Submission, Transition } from '../../src/record.ts'
-import { fitSlots as fitSlotsIn, type PauseLadders } from '../../src/store/budget.ts'
+import type { Change, OutcomeBatch, PollJob, Submission, Transition } from '../../src/record.ts'
+import { fitSlots as fitSlotsIn, type PauseBackoff } from '../../src/store/budget.ts'
 import { inTransaction } from '../../src/store/database.ts'
-import { createCaptureTurns } from '../../src/store/ledger/captureTurn.ts'
-import type { KeptRecord } from '../../src/store/ledger/keepRecords.ts'
-import type { KeyOnFailure } from '../../src/store/ledger/keyLine.ts'
+import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/store/dispatchStore.ts'
+import { createCaptureLock } from '../../src/store/ledger/captureLock.ts'
+import type { CapturedRecord } from '../../src/store/ledger/insertCaptured.ts'
+import type { KeyOnFailure } from '../../src/store/ledger/keyOrder.ts'
 import { parseSubmissions, submissionColumns } from '../../src/store/ledger/submissionRow.ts'
 import { openQueue, type Queue } from '../../src/store/queue.ts'
-import { createWork, type Work, type WorkDeps } from '../../src/store/work.ts'
 import { createDatabase } from './database.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
@@ -19,9 +19,9 @@ export interface Ledger extends AsyncDisposable {
   /** Empties everything. */
   reset(): Promise<void>
   /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
-  capture(records: readonly Partial<KeptRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
+  capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
   /** An instance that claims and settles. */
-  work(deps?: Partial<Omit<WorkDeps, 'pool' | 'queue'>>): Work
+  work(deps?: Partial<Omit<DispatchStoreDeps, 'pool' | 'queue'>>): DispatchStore
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
@@ -33,7 +33,7 @@ export interface Ledger extends AsyncDisposable {
   liveJobs(): Promise<string[]>
 }
 
-export const ladders: PauseLadders = {
+export const pauseBackoff: PauseBackoff = {
   throttled: [1_000, 2_000, 4_000, 8_000],
   unavailable: [300_000],
   unauthorized: [60_000],
@@ -57,19 +57,19 @@ export async function openLedger(): Promise<Ledger> {
     },
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)
-      const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure })
-      const take = () => turns.take((turn) => turn.keep(kept).then(() => true))
+      const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure })
+      const take = () => captureLock.withLock((turn) => turn.insert(kept).then(() => true))
       while ((await take()) === null) await new Promise(setImmediate)
       return kept.map(({ id }) => id)
     },
     work: (deps = {}) =>
-      createWork({
+      createDispatchStore({
         pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
         leaseMs: 60_000,
         reachMs: 36_000,
-        ladders,
+        backoff: pauseBackoff,
         keyOnFailure: 'continue',
         ...deps,
       }),
@@ -111,7 +111,7 @@ export async function openLedger(): Promise<Ledger> {
 let outboxIds = 0
 
 /** A captured record that maps. */
-export function record(given: Partial<KeptRecord> = {}): KeptRecord {
+export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
   outboxIds += 1
   return {
     id: randomUUID(),
@@ -133,12 +133,12 @@ export function record(given: Partial<KeptRecord> = {}): KeptRecord {
 
 /** A claim for up to so many submissions and polls, with slots for all of them. */
 export async function claim(
-  work: Work,
-  wanted: { submissions?: number; polls?: number; rarePolls?: number; probe?: boolean },
+  work: DispatchStore,
+  wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
 ) {
-  const { submissions = 0, polls = 0, rarePolls = 0, probe = false } = wanted
+  const { submissions = 0, polls = 0, rarePolls = 0, trial = false } = wanted
   const permits = submissions + polls + rarePolls
-  return work.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, probe }, () => {})
+  return work.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, trial }, () => {})
 }
 
 export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {
@@ -146,15 +146,15 @@ export function transition(submission: Submission, change: Change, job: PollJob 
 }
 
 /** A settlement of nothing but what is given. */
-export function settlement(given: Partial<Settlement>): Settlement {
+export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
   return {
     transitions: [],
     slots: [],
     pauses: [],
     passages: [],
     refusals: [],
-    wayIsClear: false,
-    probeOver: false,
+    trialSucceeded: false,
+    trialEnded: false,
     remaining: null,
     ...given,
   }

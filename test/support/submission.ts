@@ -39,7 +39,7 @@ export function submission(given: Partial<Submission> = {}): Submission {
 }
 
 /** What a service may say, cut anywhere: half a surrogate pair and NUL as well. */
-export const anyWords = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) })
+export const anyMessage = fc.string({ unit: fc.nat(0xffff).map((code) => String.fromCharCode(code)) })
 
 /** What a submission's past may have left on it. */
 export const anyHistory = fc.record({

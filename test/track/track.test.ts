@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Answer, ServiceRequest, Submission } from '../../src/record.ts'
 import { readAnswer } from '../../src/service/reading.ts'
-import { trackLimits } from '../../src/track/decide.ts'
+import { trackLimits } from '../../src/track/decideTrack.ts'
 import { track } from '../../src/track/track.ts'
 import { response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'

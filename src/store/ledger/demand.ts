@@ -1,6 +1,6 @@
 import type { PauseReason, Resource } from '../../record.ts'
+import { activePause, unprovenPause } from '../activePause.ts'
 import type { Database } from '../database.ts'
-import { standingPause, unprovenPause } from '../standingPause.ts'
 
 /** What could be sent now and when there is more, in one look; the dispatcher decides on it. */
 export interface Demand {
@@ -71,7 +71,7 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
           where permits > 0 and free_at > now()) as "nextSlotMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
           'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000)), '[]')
-        from outboxd.pause where ${standingPause}) as pauses,
+        from outboxd.pause where ${activePause}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
         from outboxd.pause where ${unprovenPause}) as proof`,
     [most],

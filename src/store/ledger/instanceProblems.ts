@@ -1,7 +1,7 @@
 import type { ProblemKind } from '../../record.ts'
 import type { Database } from '../database.ts'
+import { silentMs } from './instances.ts'
 import { raiseProblems } from './problems.ts'
-import { silentMs } from './takeover.ts'
 
 /** The kinds of problems that an instance has: they go with it. */
 const kinds = ['loop_failing', 'claim_lost', 'budget_starved'] as const satisfies ProblemKind[]

@@ -1,6 +1,6 @@
 import type { PauseCall, Refusal, Resource } from '../../record.ts'
 import type { Database } from '../database.ts'
-import { type KeyOnFailure, lockLines, releaseHeads } from './keyLine.ts'
+import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
 
 /** So many records that share no key are not refused in the same words by their own fault. */
@@ -26,7 +26,7 @@ export async function noteRefusal(
 ): Promise<MassRefusal | null> {
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
-  const { resource, said } = refusal
+  const { resource, summary: said } = refusal
   const detail = `${said}; record after record was answered so, which says nothing about them: look at the address, the client certificate and the mapping (outboxd check); if it is right, outboxd resume --believe-refusals`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
@@ -59,7 +59,7 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
      )
      select submissions, is_mass as "isMass", (select count(distinct coalesce(s.key, s.id::text))::int
        from outboxd.submission s where s.id = any(submissions)) as records from run`,
-    [refusal.resource, refusal.fingerprint, refusal.said, refusal.submissionId],
+    [refusal.resource, refusal.fingerprint, refusal.summary, refusal.submissionId],
   )
   return rows[0] ?? null
 }
@@ -75,7 +75,7 @@ async function queueAgain(
     [ids],
   )
   const keys = keyed.map(({ key }) => key)
-  if (keys.length > 0) await lockLines(db, keys)
+  if (keys.length > 0) await lockKeys(db, keys)
   const { rows } = await db.query<{ id: string }>(
     `with queued as (
        update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
@@ -93,7 +93,7 @@ async function queueAgain(
     await db.query(`update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`, [
       keys,
     ])
-    await releaseHeads(db, keys, keyOnFailure)
+    await releaseNext(db, keys, keyOnFailure)
   }
   return rows.map(({ id }) => id)
 }

@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts'
-import { type KeyOnFailure, stoppingStates } from '../ledger/keyLine.ts'
-import { silentMs } from '../ledger/takeover.ts'
+import { silentMs } from '../ledger/instances.ts'
+import { type KeyOnFailure, stoppingStates } from '../ledger/keyOrder.ts'
 
 /** What moves now. Times in epoch milliseconds. */
 export interface Activity {

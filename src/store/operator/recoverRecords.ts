@@ -1,6 +1,6 @@
 import type { Database } from '../database.ts'
-import { type KeptRecord, keepRecords } from '../ledger/keepRecords.ts'
-import { type KeyOnFailure, lockLines, releaseHeads } from '../ledger/keyLine.ts'
+import { type CapturedRecord, insertCaptured } from '../ledger/insertCaptured.ts'
+import { type KeyOnFailure, lockKeys, releaseNext } from '../ledger/keyOrder.ts'
 
 /**
  * Takes records into the ledger whose rows say that they were taken and that it does not know. Waits for whoever captures.
@@ -8,12 +8,12 @@ import { type KeyOnFailure, lockLines, releaseHeads } from '../ledger/keyLine.ts
  */
 export async function recoverRecords(
   db: Database,
-  records: readonly KeptRecord[],
+  records: readonly CapturedRecord[],
   { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
 ): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
-  if (keys.length > 0) await lockLines(db, keys)
-  await keepRecords(db, records, who, 'recovered')
-  if (keys.length > 0) await releaseHeads(db, keys, keyOnFailure)
+  if (keys.length > 0) await lockKeys(db, keys)
+  await insertCaptured(db, records, who, 'recovered')
+  if (keys.length > 0) await releaseNext(db, keys, keyOnFailure)
 }

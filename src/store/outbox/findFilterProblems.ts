@@ -19,8 +19,8 @@ export async function findFilterProblems(pool: pg.Pool, qualified: string, table
     await db.query(`create temporary table o (like ${qualified}) on commit drop`)
   } catch (error) {
     if (!mayNotCreate(error)) throw error
-    const words = [...new Set(filter.match(timeWords) ?? [])]
-    return words.length === 0 ? [] : [problem(words)]
+    const message = [...new Set(filter.match(timeMessage) ?? [])]
+    return message.length === 0 ? [] : [problem(message)]
   }
   try {
     await db.query('savepoint asked')
@@ -41,7 +41,7 @@ const codeOf = (error: unknown) => (error as { code?: unknown }).code
 
 /** No right to create temporary tables or to copy this one, or a standby: then words that tell the time are looked for. */
 const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))
-const timeWords =
+const timeMessage =
   /\b(now|current_date|current_time|current_timestamp|localtime|localtimestamp|clock_timestamp|statement_timestamp|transaction_timestamp|timeofday|random|age)\b/gi
 
 /** The functions of a view that may give another value another time, by the tree that Postgres keeps of it. */

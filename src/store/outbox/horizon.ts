@@ -1,7 +1,7 @@
 import type { Database } from '../database.ts'
 import { column, literal } from './columns.ts'
+import type { Cursor } from './cursorStore.ts'
 import type { TableShape } from './inspectTable.ts'
-import type { Cursor } from './memory.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /**
@@ -9,12 +9,12 @@ import type { OutboxTable } from './outboxTable.ts'
  * To be asked before the rows are read, so that they are seen as they were then or later.
  */
 export interface Horizon {
-  read(): Promise<Settled>
+  read(): Promise<SafePosition>
   /** Whether the numbers began anew since a position was reached. */
   isBehind(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
 }
 
-export interface Settled {
+export interface SafePosition {
   /** Oids of database and table: a table created anew begins anew. */
   outbox: string
   /** Rows whose first sort value is at most this are settled; null where none is known to be. */
@@ -41,8 +41,8 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
     async read() {
-      const { rows } = await db.query<Settled>(sql)
-      return rows[0] as Settled
+      const { rows } = await db.query<SafePosition>(sql)
+      return rows[0] as SafePosition
     },
     isBehind: async () => false, // no transaction is given its number twice
   }

@@ -1,8 +1,8 @@
 import type { Database } from '../database.ts'
 import { clearProblems } from '../ledger/problems.ts'
 import { findRepeated, wholeTable } from '../ledger/sameRow.ts'
+import type { CursorStore, SeenRow } from './cursorStore.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
-import type { OutboxMemory, SeenRow } from './memory.ts'
 
 export interface LookStatements {
   /** Rows by their ids in $1, whether or not they wait. */
@@ -17,7 +17,7 @@ const reviewedMax = 1_000
 /** Conflicts of rows that the ERP has taken out, given another id, or put right, are over. */
 export async function reviewConflicts(
   { pool, ledger }: { pool: Database; ledger: Database },
-  open: () => Promise<{ sql: LookStatements; memory: OutboxMemory }>,
+  open: () => Promise<{ sql: LookStatements; memory: CursorStore }>,
 ): Promise<void> {
   const { rows: told } = await ledger.query<{ subject: string }>(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,

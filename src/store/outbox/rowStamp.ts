@@ -18,7 +18,8 @@ export function stampExpression(
   shape: TableShape,
   { type, key }: { type: string; key: string },
 ): string {
-  const hash = (...said: string[]) => `to_hex(hashtextextended((row_to_json(row(${said}))::text) collate "C", 0))`
+  const hash = (...expressions: string[]) =>
+    `to_hex(hashtextextended((row_to_json(row(${expressions}))::text) collate "C", 0))`
   const recorded = recordedExpression(table, shape)
   const contents = content(table, shape)
   if (recorded !== null && table.idPromised)

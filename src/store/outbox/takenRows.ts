@@ -12,7 +12,7 @@ export interface TakenRow {
   stamp: string
   createdAt: string | null
   /** What its state column says. */
-  said: string
+  stateText: string
   /** What its column for the transaction says; null where there is none. */
   transactionId: string | null
 }

@@ -33,8 +33,8 @@ export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => 
 }
 
 function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
-  const words = error.message.slice(0, wordsMaxChars)
-  return { kind: 'refused', statuses, code: String(codeOf(error)), words, isLock: isLock(error) }
+  const message = error.message.slice(0, messageMaxChars)
+  return { kind: 'refused', statuses, code: String(codeOf(error)), message, isLock: isLock(error) }
 }
 
 const codeOf = (error: Error) => (error as { code?: unknown }).code
@@ -42,7 +42,7 @@ const isLock = (error: Error) => waitedForLock.has(String(codeOf(error)))
 
 /** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
 const waitedForLock: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
-const wordsMaxChars = 200
+const messageMaxChars = 200
 
 interface Failed<R extends RowStatus> {
   kind: 'failed'
@@ -58,7 +58,7 @@ async function tryToTell<R extends RowStatus>(
   await using transaction = await begin(pool)
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '10s'`)
-  if (!(await takeTurn(db, table))) return { kind: 'busy' }
+  if (!(await withLock(db, table))) return { kind: 'busy' }
   const statuses = await read()
   try {
     const rows = await write(db, writing, statuses)
@@ -69,7 +69,7 @@ async function tryToTell<R extends RowStatus>(
   }
 }
 
-async function takeTurn(db: Database, table: string): Promise<boolean> {
+async function withLock(db: Database, table: string): Promise<boolean> {
   const { rows } = await db.query<{ turn: boolean }>(
     'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as turn',
     [table],
@@ -95,16 +95,16 @@ async function write<R extends RowStatus>(db: Database, writing: WriteStatements
   })
 }
 
-type Fate =
+type Outcome =
   | { kind: 'written' }
   | { kind: 'ineffective'; why: string }
   | { kind: 'locked'; holder: number | null }
   | { kind: 'another' }
   | { kind: 'differs' }
 
-const gone: Fate = { kind: 'written' }
-const ignored: Fate = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
-const hidden: Fate = {
+const gone: Outcome = { kind: 'written' }
+const ignored: Outcome = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
+const hidden: Outcome = {
   kind: 'ineffective',
   why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
 }
@@ -114,7 +114,7 @@ async function findHolders(
   db: Database,
   writing: WriteStatements,
   statuses: readonly RowStatus[],
-): Promise<Map<string, Fate>> {
+): Promise<Map<string, Outcome>> {
   if (statuses.length === 0) return new Map()
   const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
   return new Map(

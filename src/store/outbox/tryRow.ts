@@ -70,11 +70,11 @@ async function tryStep(
     return isWritten ? null : 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
   } catch (error) {
     await db.query('rollback to trial')
-    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message.slice(0, wordsMaxChars)}`
+    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message.slice(0, messageMaxChars)}`
   }
 }
 
-const wordsMaxChars = 200
+const messageMaxChars = 200
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { type Fate, type Rig, setup } from './rig.ts'
+import { type Harness, type Outcome, setup } from './rig.ts'
 
 /** Every answer to a POST that a service can give, to one record each, side by side through one daemon. */
 
@@ -8,7 +8,7 @@ interface Row {
   fault: Record<string, unknown>
   field2?: string
   customerId?: string
-  becomes: Partial<Fate>
+  becomes: Partial<Outcome>
 }
 
 const rows: Row[] = [
@@ -134,31 +134,31 @@ const rows: Row[] = [
   },
 ]
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
+  harness = await setup()
   await Promise.all(
     rows.map(async ({ fault, field2 = '', customerId = 'C1' }, i) => {
       const marker = `answer-${i}-`
-      await rig.fault({ ...fault, endpoint: 'submit', bodyContains: marker })
+      await harness.fault({ ...fault, endpoint: 'submit', bodyContains: marker })
       if (field2 === 'then-409-')
-        await rig.fault({ kind: 'answer', status: 409, body: 'conflict', endpoint: 'submit', bodyContains: marker })
-      await rig.insert(marker, { field2, customerId })
+        await harness.fault({ kind: 'answer', status: 409, body: 'conflict', endpoint: 'submit', bodyContains: marker })
+      await harness.insert(marker, { field2, customerId })
     }),
   )
-  await rig.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '4' })
+  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '4' })
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 describe('an answer to a POST', () => {
   test.concurrent.each(rows.map((row, i) => ({ ...row, marker: `answer-${i}-` })))('$says', async ({
     marker,
     becomes,
   }) => {
-    const fate = await rig.becomes(marker, 'completed', 'failed', 'rejected', 'uncertain')
-    expect(fate).toMatchObject(becomes)
-    const keys = new Set(fate.keys).size
-    const renewed = fate.causes.filter((cause) => /E002|E003/.test(cause)).length
-    if (fate.state === 'completed') expect(keys).toBe(1 + renewed)
+    const outcome = await harness.becomes(marker, 'completed', 'failed', 'rejected', 'uncertain')
+    expect(outcome).toMatchObject(becomes)
+    const keys = new Set(outcome.keys).size
+    const renewed = outcome.causes.filter((cause) => /E002|E003/.test(cause)).length
+    if (outcome.state === 'completed') expect(keys).toBe(1 + renewed)
   })
 })

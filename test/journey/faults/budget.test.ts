@@ -1,15 +1,15 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Rig, setup, through } from './rig.ts'
+import { type Daemon, type Harness, setup, through } from './rig.ts'
 
 /** What the instances agree on, and what they say when they cannot. */
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
+  harness = await setup()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 async function metric({ port }: Daemon, name: string): Promise<number> {
   const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
@@ -23,8 +23,8 @@ async function problems(pool: pg.Pool): Promise<string[]> {
 }
 
 test('instances with different limits: the smaller holds, the metrics say who differs, and it ends with the old one', async () => {
-  const old = await rig.start({ RATE_LIMIT_REQUESTS: '200' })
-  const fresh = await rig.start()
+  const old = await harness.start({ RATE_LIMIT_REQUESTS: '200' })
+  const fresh = await harness.start()
   const differ = () => metric(fresh, 'outboxd_problems{kind="settings_differ"}')
   await until(differ, (count) => count === 2)
   await until(
@@ -98,7 +98,7 @@ test.each([
   for (const marker of ['first-', 'second-']) await small.insert(marker)
   for (const marker of ['first-', 'second-'])
     await until(
-      () => small.fate(marker),
+      () => small.outcome(marker),
       ({ status }) => status === 'completed',
       60_000,
     )

@@ -6,23 +6,23 @@ import { setup } from './rig.ts'
 const hour = 3_600_000
 
 test('the database’s clock is set back by an hour: what was queued, tracked and paused goes on, and that is said', async () => {
-  await using rig = await setup({ processingTime: 'constant:1' })
-  const { port } = await rig.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  await using harness = await setup({ processingTime: 'constant:1' })
+  const { port } = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
-  for (const marker of markers) await rig.insert(marker)
+  for (const marker of markers) await harness.insert(marker)
   // Some are tracked, some wait for a slot, and all slots have been used.
   await until(
-    () => rig.fate('clock0-'),
+    () => harness.outcome('clock0-'),
     ({ state }) => state === 'accepted',
   )
-  await rig.pool.query(`insert into outboxd.pause (reason, until, detail)
+  await harness.pool.query(`insert into outboxd.pause (reason, until, detail)
     values ('throttled', clock_timestamp() + interval '1 s', 'said so')`)
-  await setClockBack(rig.pool, hour)
-  await rig.insert('afterwards-')
+  await setClockBack(harness.pool, hour)
+  await harness.insert('afterwards-')
   for (const marker of [...markers, 'afterwards-'])
     expect(
       await until(
-        () => rig.fate(marker),
+        () => harness.outcome(marker),
         ({ status }) => status === 'completed',
         60_000,
       ),
@@ -33,21 +33,21 @@ test('the database’s clock is set back by an hour: what was queued, tracked an
 })
 
 test('an outcome that was put off is told after a while, and not an hour later', async () => {
-  await using rig = await setup()
-  await rig.pool.query(`
+  await using harness = await setup()
+  await harness.pool.query(`
     create function refuse() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
     create trigger refuse before update of status on outbox for each row when (new.status = 'completed') execute function refuse()`)
-  await rig.start()
-  await rig.insert('put-off-')
+  await harness.start()
+  await harness.insert('put-off-')
   await until(
-    () => rig.pool.query(`select from outboxd.problem where kind = 'report_refused'`),
+    () => harness.pool.query(`select from outboxd.problem where kind = 'report_refused'`),
     ({ rowCount }) => rowCount === 1,
   )
-  await setClockBack(rig.pool, hour)
-  await rig.pool.query('drop trigger refuse on outbox')
+  await setClockBack(harness.pool, hour)
+  await harness.pool.query('drop trigger refuse on outbox')
   expect(
     await until(
-      () => rig.fate('put-off-'),
+      () => harness.outcome('put-off-'),
       ({ status }) => status === 'completed',
       50_000,
     ),

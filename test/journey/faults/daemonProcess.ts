@@ -38,13 +38,13 @@ export async function startDaemonProcess(env: Record<string, string>): Promise<D
   return {
     signal: (name) => void child.kill(name),
     async says(event, limitMs) {
-      const said = heard.get(event) ?? 0
+      const seen = heard.get(event) ?? 0
       const line = await until(
-        () => Promise.resolve(lines.filter((each) => each.includes(event))[said]),
+        () => Promise.resolve(lines.filter((each) => each.includes(event))[seen]),
         (found) => found !== undefined,
         limitMs,
       )
-      heard.set(event, said + 1)
+      heard.set(event, seen + 1)
       return JSON.parse(line ?? '{}') as Record<string, unknown>
     },
     ended: () => exited,

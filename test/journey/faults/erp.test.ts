@@ -5,19 +5,19 @@ import { migrate } from '../../../src/commands/migrate.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Rig, setup } from './rig.ts'
+import { type Daemon, type Harness, setup } from './rig.ts'
 
 /** What outboxd puts into the ERP's database never harms the ERP, and what it therefore leaves undone is told. */
 
-let rig: Rig
+let harness: Harness
 let daemon: Daemon
 beforeAll(async () => {
-  rig = await setup()
-  daemon = await rig.start()
+  harness = await setup()
+  daemon = await harness.start()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
-async function said(env = rig.env): Promise<string> {
+async function output(env = harness.env): Promise<string> {
   const context = testContext(env)
   await status(context, {})
   return context.printed()
@@ -26,37 +26,37 @@ async function said(env = rig.env): Promise<string> {
 const metrics = async ({ port } = daemon) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
 
 test('change capture that a dropped column broke: the ERP goes on, status and the metric say it until it is mended', async () => {
-  await rig.pool.query(
+  await harness.pool.query(
     `create table sales_order (id int primary key, customer text, ordered_at timestamptz, amount numeric)`,
   )
-  await rig.pool.query(readFileSync('deploy/change-capture/install.sql', 'utf8'))
-  await rig.pool.query(`select outboxd_capture.install('sales_order', 'data', '{amount}',
+  await harness.pool.query(readFileSync('deploy/change-capture/install.sql', 'utf8'))
+  await harness.pool.query(`select outboxd_capture.install('sales_order', 'data', '{amount}',
     payload => '{customerId, customer, orderDate, ordered_at, amount, amount, field2, customer}')`)
-  await rig.pool.query('alter table sales_order rename amount to net')
-  await rig.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
+  await harness.pool.query('alter table sales_order rename amount to net')
+  await harness.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
 
   await until(
     () => metrics(),
     (text) => text.includes('outboxd_problems{kind="change_capture"} 1'),
   )
-  expect(await said()).toMatch(
+  expect(await output()).toMatch(
     /Not all changes of 1 table of the ERP were captured \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
   )
 
-  const checked = testContext(rig.env)
+  const checked = testContext(harness.env)
   await check(checked, {})
   expect(checked.printed()).toMatch(
     /PROBLEM {2}change capture: public\.sales_order: .*1 noted: 42703: column n.amount does not exist/,
   )
 
-  await rig.pool.query('alter table sales_order rename net to amount')
-  await rig.pool.query('select outboxd_capture.retry()')
-  await rig.becomes('Order-1-', 'completed')
+  await harness.pool.query('alter table sales_order rename net to amount')
+  await harness.pool.query('select outboxd_capture.retry()')
+  await harness.becomes('Order-1-', 'completed')
   await until(
     () => metrics(),
     (text) => text.includes('outboxd_problems{kind="change_capture"} 0'),
   )
-  expect(await said()).toMatch(/^All is well/)
+  expect(await output()).toMatch(/^All is well/)
 })
 
 test('a table with a history: migrate and check count it before the first start, then status and the metric say that it is sent', async () => {
@@ -66,17 +66,17 @@ test('a table with a history: migrate and check count it before the first start,
   const context = testContext(fresh.env)
   await migrate(context, {})
   await check(context, {})
-  const words =
+  const message =
     /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*: the daemon sends all of them.*outboxd adopt --start/
-  expect(context.said()).toMatch(words)
-  expect(context.printed()).toMatch(words)
+  expect(context.messages()).toMatch(message)
+  expect(context.printed()).toMatch(message)
 
   const started = await fresh.start({ CAPTURE_WINDOW: '10' })
   await until(
     () => metrics(started),
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
   )
-  expect(await said(fresh.env)).toMatch(
+  expect(await output(fresh.env)).toMatch(
     /4000 rows waited in the outbox table before anything was captured.*adopt --same --start now/,
   )
   await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)

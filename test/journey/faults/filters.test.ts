@@ -36,7 +36,7 @@ test('a filter that raises an error for one row: the others are sent, and status
   expect(says.printed()).toContain('1 row of the outbox is put off')
   expect(says.printed()).not.toContain('All is well')
   await list(names, {})
-  expect(names.said()).toMatch(
+  expect(names.messages()).toMatch(
     /outbox:2 is put off.*the filter of the description, or a column of its payload, raises an error for it/,
   )
   await pool.query(`update source set note = '1' where id = 2`)

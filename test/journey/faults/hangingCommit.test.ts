@@ -6,26 +6,26 @@ import { migrateOutbox, migrateState } from '../../../src/store/migrate.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
 import { startDaemonProcess } from './daemonProcess.ts'
-import { type Rig, setup } from './rig.ts'
+import { type Harness, setup } from './rig.ts'
 
 /** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
 
 let server: EmbeddedPostgres
-let rig: Rig
+let harness: Harness
 /** A session whose own COMMITs wait for nobody. */
 let operator: pg.Client
 beforeAll(async () => {
   server = await startEmbeddedPostgres({ fsync: 'off' })
   await migrateState(server.url)
   await migrateOutbox(server.url, 'outbox')
-  rig = await setup({ idempotency: 'ignore' }, server.url)
+  harness = await setup({ idempotency: 'ignore' }, server.url)
   operator = new pg.Client(server.url)
   await operator.connect()
   await operator.query('set synchronous_commit = local')
 })
 afterAll(async () => {
   await operator.end()
-  await rig[Symbol.asyncDispose]()
+  await harness[Symbol.asyncDispose]()
   await server.stop()
 })
 
@@ -42,17 +42,17 @@ async function giveStandbyUp(): Promise<void> {
 
 /** Records that are captured and wait for nothing but the end of a pause. */
 async function captured(markers: string[]): Promise<void> {
-  await rig.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
-  for (const marker of markers) await rig.insert(marker)
+  await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  for (const marker of markers) await harness.insert(marker)
   for (const marker of markers)
     await until(
-      () => rig.fate(marker),
+      () => harness.outcome(marker),
       ({ status, state }) => status === 'queued' && state === 'queued',
     )
 }
 
 async function statusSays(): Promise<string> {
-  const context = testContext(rig.env)
+  const context = testContext(harness.env)
   await status(context, {})
   return context.printed()
 }
@@ -62,14 +62,14 @@ const hanging = () =>
   operator.query(`select from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'outboxd'`)
 
 test('SIGTERM while COMMITs hang: it waits until they come true, puts nothing in doubt, and leaves with 0', async () => {
-  await using daemon = await startDaemonProcess({ ...rig.env, MAX_IN_FLIGHT: '4' })
+  await using daemon = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: '4' })
   const markers = Array.from({ length: 8 }, (_, i) => `leaving-${i}-`)
-  await rig.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'leaving-' })
+  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'leaving-' })
   await captured(markers)
   await operator.query('delete from outboxd.pause')
   await until(
-    () => Promise.all(markers.map((marker) => rig.fate(marker))),
-    (fates) => fates.some(({ state, posts }) => state === 'sending' && posts.length === 1),
+    () => Promise.all(markers.map((marker) => harness.outcome(marker))),
+    (outcomes) => outcomes.some(({ state, posts }) => state === 'sending' && posts.length === 1),
   )
   await loseStandby()
   // An outcome, and a claim for the others.
@@ -81,19 +81,19 @@ test('SIGTERM while COMMITs hang: it waits until they come true, puts nothing in
   for (let nth = 0; nth < 2; nth++) await daemon.says('not leaving yet', 60_000)
   await giveStandbyUp()
   expect(await daemon.ended()).toBe(0)
-  await rig.start()
-  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed', 'uncertain')))
-  for (const fate of fates) {
-    expect(fate).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
-    expect(fate.steps).not.toContain('sending uncertain')
+  await harness.start()
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(outcome.steps).not.toContain('sending uncertain')
   }
 }, 180_000)
 
 test('a claim whose COMMIT hangs for longer than it is waited for is given back when it comes true', async () => {
-  await rig.start()
-  await rig.start()
-  await rig.insert('before-')
-  await rig.becomes('before-', 'completed')
+  await harness.start()
+  await harness.start()
+  await harness.insert('before-')
+  await harness.becomes('before-', 'completed')
   const markers = ['hanging-0-', 'hanging-1-', 'hanging-2-']
   await captured(markers)
   await loseStandby()
@@ -103,11 +103,11 @@ test('a claim whose COMMIT hangs for longer than it is waited for is given back 
   expect(says).toContain('does not answer a COMMIT')
   expect(says).not.toContain('All is well')
   await giveStandbyUp()
-  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed', 'uncertain')))
-  for (const fate of fates) {
-    expect(fate).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
-    expect(fate.steps).not.toContain('sending uncertain')
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(outcome.steps).not.toContain('sending uncertain')
   }
-  expect(fates.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
+  expect(outcomes.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
   await until(statusSays, (text) => text.startsWith('All is well'))
 }, 180_000)

@@ -7,15 +7,15 @@ const records = 200
 const maxInFlight = 8
 
 test('kill -9 of the only daemon in the middle of 200 records: a restart brings all to an end, none twice', async () => {
-  const rig = await setup({ idempotency: 'ignore' })
-  onTestFinished(() => rig[Symbol.asyncDispose]())
-  await rig.fault({ kind: 'delay', delayMs: 150, endpoint: ['submit', 'order'] })
+  const harness = await setup({ idempotency: 'ignore' })
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  await harness.fault({ kind: 'delay', delayMs: 150, endpoint: ['submit', 'order'] })
   const markers = Array.from({ length: records }, (_, i) => `kill-${i}-`)
-  for (const [i, marker] of markers.entries()) await rig.insert(marker, { type: i % 4 === 0 ? 'order' : 'data' })
+  for (const [i, marker] of markers.entries()) await harness.insert(marker, { type: i % 4 === 0 ? 'order' : 'data' })
 
-  await using killed = await startDaemonProcess({ ...rig.env, MAX_IN_FLIGHT: String(maxInFlight) })
+  await using killed = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: String(maxInFlight) })
   const count = async (where: string) => {
-    const { rows } = await rig.pool.query<{ n: number }>(
+    const { rows } = await harness.pool.query<{ n: number }>(
       `select count(*)::int as n from outboxd.submission where ${where}`,
     )
     return rows[0]?.n ?? 0
@@ -30,15 +30,15 @@ test('kill -9 of the only daemon in the middle of 200 records: a restart brings 
   expect(inFlight).toBeGreaterThan(0)
   expect(inFlight).toBeLessThanOrEqual(maxInFlight)
 
-  await using _restarted = await startDaemonProcess({ ...rig.env, MAX_IN_FLIGHT: String(maxInFlight) })
+  await using _restarted = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: String(maxInFlight) })
   await until(
-    () => rig.pool.query(`select status, count(*)::int as n from outbox group by status order by status`),
+    () => harness.pool.query(`select status, count(*)::int as n from outbox group by status order by status`),
     ({ rows }) => rows.every(({ status }) => status === 'completed' || status === 'uncertain'),
     45_000,
   )
-  const fates = await Promise.all(markers.map(rig.fate))
-  expect(fates.filter(({ effects }) => effects > 1)).toEqual([])
-  expect(fates.filter(({ state, effects }) => state === 'completed' && effects !== 1)).toEqual([])
-  const uncertain = fates.filter(({ state }) => state === 'uncertain')
+  const outcomes = await Promise.all(markers.map(harness.outcome))
+  expect(outcomes.filter(({ effects }) => effects > 1)).toEqual([])
+  expect(outcomes.filter(({ state, effects }) => state === 'completed' && effects !== 1)).toEqual([])
+  const uncertain = outcomes.filter(({ state }) => state === 'uncertain')
   expect(uncertain).toHaveLength(inFlight)
 }, 90_000)

@@ -27,7 +27,7 @@ const contextOf = ({ url }: Installation, env = {}) => testContext({ DATABASE_UR
 async function statusOf(installation: Installation, env = {}): Promise<string> {
   const context = contextOf(installation, env)
   await status(context, {})
-  return context.printed() + context.said()
+  return context.printed() + context.messages()
 }
 
 test('a table that was emptied and begins anew: its rows are told nothing and named, until an operator says that they are new', async () => {
@@ -39,10 +39,10 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   await insert(given, 'second')
   await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
   expect(await rows(given)).toEqual(['1 second new'])
-  const said = await statusOf(given)
-  expect(said).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
-  expect(said).not.toContain('All is well')
-  expect(said).toContain('outboxd show outbox:1 shows both')
+  const standing = await statusOf(given)
+  expect(standing).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
+  expect(standing).not.toContain('All is well')
+  expect(standing).toContain('outboxd show outbox:1 shows both')
   const shown = contextOf(given)
   expect(await show(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
@@ -51,8 +51,8 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
 
   const asked = contextOf(given)
   expect(await adopt(asked, { new: true })).toBe(4)
-  expect(asked.said()).toContain('The ledger has sent 1 record of this outbox already')
-  expect(asked.said()).toContain('is sent AGAIN')
+  expect(asked.messages()).toContain('The ledger has sent 1 record of this outbox already')
+  expect(asked.messages()).toContain('is sent AGAIN')
   expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
   await until(async () => expect(await rows(given)).toEqual(['1 second completed']))
   expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])
@@ -81,7 +81,7 @@ test.each([
   ['now', 'Rows with an id below 3 are none of ours.'],
   ['id:3', 'Rows with an id below 3 are none of ours.'],
   ['since:2026-01-01', 'Rows recorded before 2026-01-01'],
-])('a history is left alone by the start position %s, which holds for all instances', async (start, words) => {
+])('a history is left alone by the start position %s, which holds for all instances', async (start, message) => {
   const given = await install(mapping)
   await insert(given, 'old')
   await insert(given, 'older')
@@ -91,10 +91,10 @@ test.each([
   await given.startInstance()
   await insert(given, 'fresh')
   await until(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
-  const said = await statusOf(given)
-  expect(said).toContain(words)
-  expect(said).toContain('0 in the outbox')
-  expect(said).toContain('All is well')
+  const shown = await statusOf(given)
+  expect(shown).toContain(message)
+  expect(shown).toContain('0 in the outbox')
+  expect(shown).toContain('All is well')
 })
 
 test('a start position that does not fit the table is refused', async () => {
@@ -170,15 +170,15 @@ test('rows that wait before the start are counted before it is said, and named f
   for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
   const asked = contextOf(given)
   expect(await adopt(asked, { start: 'id:3' })).toBe(4)
-  expect(asked.said()).toContain('2 rows before it say that they wait, the oldest recorded 2')
+  expect(asked.messages()).toContain('2 rows before it say that they wait, the oldest recorded 2')
   expect(await adopt(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
   expect(await statusOf(given)).toContain(
     'Rows with an id below 3 are none of ours. 2 rows before it say that they wait',
   )
   const checked = contextOf(given)
   await check(checked, {})
-  expect(checked.printed() + checked.said()).toContain('2 rows before it say that they wait')
+  expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
   const shown = contextOf(given)
   expect(await show(shown, 'outbox:1', {})).toBe(3)
-  expect(shown.said()).toContain('the row 1 lies before the start position of this outbox')
+  expect(shown.messages()).toContain('the row 1 lies before the start position of this outbox')
 })

@@ -3,7 +3,7 @@ import { resume } from '../../../src/commands/resume.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
-import { type Rig, setup } from './rig.ts'
+import { type Harness, setup } from './rig.ts'
 
 /** Refusals in a row of one status and body, from records that share nothing. */
 
@@ -15,29 +15,29 @@ const nginx = {
   endpoint: 'submit',
 }
 
-async function started(): Promise<{ rig: Rig; port: number }> {
-  const rig = await setup()
-  onTestFinished(() => rig[Symbol.asyncDispose]())
-  return { rig, port: (await rig.start()).port }
+async function started(): Promise<{ harness: Harness; port: number }> {
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  return { harness, port: (await harness.start()).port }
 }
 
-async function insertMany(rig: Rig, more: Parameters<Rig['insert']>[1] = {}): Promise<string[]> {
+async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[1] = {}): Promise<string[]> {
   const markers = Array.from({ length: 25 }, (_, i) => `mass-${i}-`)
-  for (const marker of markers) await rig.insert(marker, more)
+  for (const marker of markers) await harness.insert(marker, more)
   return markers
 }
 
 test('nginx’s 400 for a certificate: a pause and an alert, and all are completed when it is mended (all were rejected)', async () => {
-  const { rig, port } = await started()
-  await rig.fault(nginx)
-  const markers = await insertMany(rig)
-  await until(rig.pauses, (reasons) => reasons.includes('unauthorized'))
+  const { harness, port } = await started()
+  await harness.fault(nginx)
+  const markers = await insertMany(harness)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   const rejected = () =>
-    rig.pool.query(`select from outboxd.submission where state = 'rejected'`).then(({ rowCount }) => rowCount)
+    harness.pool.query(`select from outboxd.submission where state = 'rejected'`).then(({ rowCount }) => rowCount)
   // Up to those that were on the wire with the tenth.
   expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
 
-  const context = testContext(rig.env)
+  const context = testContext(harness.env)
   await status(context, {})
   expect(context.printed()).toMatch(
     /Record after record \(data\) is refused in the same words.*resume --believe-refusals/,
@@ -46,27 +46,27 @@ test('nginx’s 400 for a certificate: a pause and an alert, and all are complet
   const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
 
-  await rig.control('DELETE', 'faults')
-  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed')))
-  expect(fates.every(({ effects }) => effects === 1)).toBe(true)
+  await harness.control('DELETE', 'faults')
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+  expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 0'))
 }, 60_000)
 
 test('an operator who knows that it is right has them rejected', async () => {
-  const { rig } = await started()
-  await rig.fault(nginx)
-  const markers = await insertMany(rig)
-  await until(rig.pauses, (reasons) => reasons.includes('unauthorized'))
-  const context = testContext(rig.env)
+  const { harness } = await started()
+  await harness.fault(nginx)
+  const markers = await insertMany(harness)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  const context = testContext(harness.env)
   expect(await resume(context, { believeRefusals: true })).toBe(0)
-  expect(context.said()).toMatch(/Taken at its word for a day: .*400.*certificate error/)
-  await Promise.all(markers.map((marker) => rig.becomes(marker, 'rejected')))
+  expect(context.messages()).toMatch(/Taken at its word for a day: .*400.*certificate error/)
+  await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
 }, 60_000)
 
 test('the service’s own judgement, under a code: rejected, however many in a row', async () => {
-  const { rig } = await started()
-  const markers = await insertMany(rig, { customerId: 'UNKNOWN1' })
-  const fates = await Promise.all(markers.map((marker) => rig.becomes(marker, 'rejected')))
-  expect(fates.every(({ code, posts }) => code === 'E001' && posts.length === 1)).toBe(true)
-  expect(await rig.pauses()).toEqual([])
+  const { harness } = await started()
+  const markers = await insertMany(harness, { customerId: 'UNKNOWN1' })
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
+  expect(outcomes.every(({ code, posts }) => code === 'E001' && posts.length === 1)).toBe(true)
+  expect(await harness.pauses()).toEqual([])
 }, 60_000)

@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../support/faultProxy.ts'
-import { type Rig, setup } from './rig.ts'
+import { type Harness, setup } from './rig.ts'
 
 /** The network between the daemon and the service, broken at every point of a POST. */
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
-  await rig.start()
+  harness = await setup()
+  await harness.start()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
-afterEach(() => rig.service.setFault(null))
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.service.setFault(null))
 
 interface Row {
   fault: Fault
@@ -35,20 +35,20 @@ test.each<Row>([
 }) => {
   // A token and a connection are there before the fault, so that it strikes the POST.
   const name = `${fault.kind}${'afterBytes' in fault ? fault.afterBytes : ''}`
-  await rig.insert(`${name}-before-`)
-  await rig.becomes(`${name}-before-`, 'completed')
-  await rig.service.setFault(fault)
-  await rig.insert(`${name}-struck-`)
-  const fate = await rig.becomes(`${name}-struck-`, 'uncertain')
-  expect(fate.effects).toBe(arrived)
-  await rig.service.setFault(null)
-  await rig.insert(`${name}-after-`)
-  expect(await rig.becomes(`${name}-after-`, 'completed')).toMatchObject({ effects: 1 })
-  expect((await rig.fate(`${name}-struck-`)).posts).toHaveLength(arrived)
+  await harness.insert(`${name}-before-`)
+  await harness.becomes(`${name}-before-`, 'completed')
+  await harness.service.setFault(fault)
+  await harness.insert(`${name}-struck-`)
+  const outcome = await harness.becomes(`${name}-struck-`, 'uncertain')
+  expect(outcome.effects).toBe(arrived)
+  await harness.service.setFault(null)
+  await harness.insert(`${name}-after-`)
+  expect(await harness.becomes(`${name}-after-`, 'completed')).toMatchObject({ effects: 1 })
+  expect((await harness.outcome(`${name}-struck-`)).posts).toHaveLength(arrived)
 })
 
 test('an answer in pieces of one byte is an answer', async () => {
-  await rig.service.setFault({ kind: 'slice', bytes: 7 })
-  await rig.insert('sliced-')
-  expect(await rig.becomes('sliced-', 'completed')).toMatchObject({ effects: 1, posts: [200] })
+  await harness.service.setFault({ kind: 'slice', bytes: 7 })
+  await harness.insert('sliced-')
+  expect(await harness.becomes('sliced-', 'completed')).toMatchObject({ effects: 1, posts: [200] })
 })

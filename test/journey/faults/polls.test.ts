@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../../support/until.ts'
-import { type Rig, setup } from './rig.ts'
+import { type Harness, setup } from './rig.ts'
 
 /** Questions that go wrong: the transaction does not fail by it, however often. */
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
-  await rig.start()
+  harness = await setup()
+  await harness.start()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
-afterEach(() => rig.control('DELETE', 'faults'))
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.control('DELETE', 'faults'))
 
 test.each([
   { name: 'status-500', fault: { kind: 'answer', status: 500 } },
@@ -25,27 +25,27 @@ test.each([
   { name: 'status-429', fault: { kind: 'answer', status: 429 } },
   { name: 'status-late', fault: { kind: 'delay', delayMs: 2_600 } },
 ])('$name: asked again, completed, submitted once', async ({ name, fault }) => {
-  await rig.fault({ ...fault, endpoint: 'status', times: 1 })
-  await rig.insert(`${name}-`)
-  const fate = await rig.becomes(`${name}-`, 'completed')
-  expect(fate).toMatchObject({ posts: [200], effects: 1 })
+  await harness.fault({ ...fault, endpoint: 'status', times: 1 })
+  await harness.insert(`${name}-`)
+  const outcome = await harness.becomes(`${name}-`, 'completed')
+  expect(outcome).toMatchObject({ posts: [200], effects: 1 })
 })
 
 test('an answer of more than 1 MB, every time: read, and completed', async () => {
-  await rig.fault({ kind: 'oversized', bytes: 1_500_000, endpoint: 'status' })
-  await rig.insert('large-')
-  expect(await rig.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
+  await harness.fault({ kind: 'oversized', bytes: 1_500_000, endpoint: 'status' })
+  await harness.insert('large-')
+  expect(await harness.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
 test('404 for ten minutes: failed, and the reason says so', async () => {
-  await rig.fault({ kind: 'answer', status: 404, endpoint: 'status' })
-  await rig.insert('long-404-')
+  await harness.fault({ kind: 'answer', status: 404, endpoint: 'status' })
+  await harness.insert('long-404-')
   await until(
-    () => rig.pool.query('select from outboxd.submission where unknown_since is not null'),
+    () => harness.pool.query('select from outboxd.submission where unknown_since is not null'),
     ({ rowCount }) => rowCount === 1,
   )
-  await rig.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'
+  await harness.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'
     where unknown_since is not null`)
-  const fate = await rig.becomes('long-404-', 'failed')
-  expect(fate.error).toContain('does not know it any more')
+  const outcome = await harness.becomes('long-404-', 'failed')
+  expect(outcome.error).toContain('does not know it any more')
 })

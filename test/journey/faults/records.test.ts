@@ -1,23 +1,23 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { type Rig, setup } from './rig.ts'
+import { type Harness, setup } from './rig.ts'
 
 /** Records that cannot be read or mapped: rejected with the reason, at no request; the others go on. */
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
-  await rig.start()
+  harness = await setup()
+  await harness.start()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 async function insertPayload(type: string, payload: string): Promise<string> {
-  const { rows } = await rig.pool.query<{ id: string }>(
+  const { rows } = await harness.pool.query<{ id: string }>(
     'insert into outbox (type, payload) values ($1, $2) returning id::text',
     [type, payload],
   )
-  await rig.insert(`after-${rows[0]?.id}-`)
-  await rig.becomes(`after-${rows[0]?.id}-`, 'completed')
-  const { rows: ends } = await rig.pool.query<{ status: string; error: string; attempt: number }>(
+  await harness.insert(`after-${rows[0]?.id}-`)
+  await harness.becomes(`after-${rows[0]?.id}-`, 'completed')
+  const { rows: ends } = await harness.pool.query<{ status: string; error: string; attempt: number }>(
     `select status, o.error, attempt from outbox o join outboxd.submission s on s.outbox_id = o.id::text where o.id = $1`,
     [rows[0]?.id],
   )

@@ -10,45 +10,45 @@ import { setup } from './rig.ts'
 test.each([
   503, 403,
 ])('%i to every poll of one transaction: it backs off alone and stays tracked (everybody was paused, without end)', async (refusal) => {
-  const rig = await setup({ processingTime: 'constant:0.1' })
-  onTestFinished(() => rig[Symbol.asyncDispose]())
-  const { port } = await rig.start()
-  const refuse = (of: object) => rig.fault({ kind: 'answer', status: refusal, endpoint: 'status', ...of })
-  await rig.fault({ kind: 'answer', status: 500, endpoint: 'status', times: 3 })
-  const outboxId = await rig.insert('refused-')
-  const fate = () =>
-    rig.pool
+  const harness = await setup({ processingTime: 'constant:0.1' })
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  const { port } = await harness.start()
+  const refuse = (of: object) => harness.fault({ kind: 'answer', status: refusal, endpoint: 'status', ...of })
+  await harness.fault({ kind: 'answer', status: 500, endpoint: 'status', times: 3 })
+  const outboxId = await harness.insert('refused-')
+  const outcome = () =>
+    harness.pool
       .query<{ id: string | null; times: number }>(
         'select transaction_id as id, coalesce((to_json(s) ->> $2)::int, 0) as times from outboxd.submission s where outbox_id = $1',
         [outboxId, 'refused_polls'],
       )
       .then(({ rows }) => rows[0])
-  const known = await until(fate, (row) => row?.id != null)
+  const known = await until(outcome, (row) => row?.id != null)
   await refuse({ pathContains: known?.id })
-  await until(rig.pauses, (reasons) => reasons.length > 0)
+  await until(harness.pauses, (reasons) => reasons.length > 0)
 
   const markers = Array.from({ length: 30 }, (_, i) => `other-${i}-`)
-  for (const marker of markers) await rig.insert(marker)
-  await Promise.all(markers.map((marker) => rig.becomes(marker, 'completed')))
+  for (const marker of markers) await harness.insert(marker)
+  await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
   // However slow the machine: it has stopped everybody a few times, not as often as there was room for it.
-  const { rowCount: stops } = await rig.pool.query(
+  const { rowCount: stops } = await harness.pool.query(
     `select from outboxd.submission_event where cause like 'pause %' and to_state = 'accepted'`,
   )
   expect(stops).toBeLessThanOrEqual(8)
-  await until(fate, (row) => (row?.times ?? 0) >= 3, 30_000)
+  await until(outcome, (row) => (row?.times ?? 0) >= 3, 30_000)
 
   // What is said during it.
-  await until(rig.pauses, (reasons) => reasons.length === 0)
-  const shown = testContext(rig.env)
+  await until(harness.pauses, (reasons) => reasons.length === 0)
+  const shown = testContext(harness.env)
   await show(shown, `outbox:${outboxId}`, {})
   expect(shown.printed()).toMatch(/polls were refused while others got through, so it is asked for alone/)
   expect(shown.printed()).toContain(String(refusal))
-  const said = testContext(rig.env)
-  await status(said, {})
-  expect(said.printed()).not.toContain('Nothing is sent')
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).not.toContain('Nothing is sent')
   const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
   await until(metrics, (text) => text.includes('outboxd_submissions{state="accepted"} 1'))
 
-  await rig.control('DELETE', 'faults')
-  await rig.becomes('refused-', 'completed')
+  await harness.control('DELETE', 'faults')
+  await harness.becomes('refused-', 'completed')
 }, 120_000)

@@ -12,7 +12,7 @@ import { type FaultProxy, startFaultProxy } from '../../support/faultProxy.ts'
 import { until } from '../../support/until.ts'
 
 /** What has become of a record: in the outbox, in our ledger, and at the service. */
-export interface Fate {
+export interface Outcome {
   /** The outbox row's status. */
   status: string
   state: string | null
@@ -31,7 +31,7 @@ export interface Fate {
 }
 
 /** A service and a database with a proxy before each, and what tests need to fill them and look into them. */
-export interface Rig extends AsyncDisposable {
+export interface Harness extends AsyncDisposable {
   pool: pg.Pool
   sandbox: Sandbox
   /** Before the service. */
@@ -44,9 +44,9 @@ export interface Rig extends AsyncDisposable {
   start(env?: Record<string, string>, clock?: Clock): Promise<Daemon>
   /** Inserts a record of type data whose body holds `marker`. @returns its outbox id */
   insert(marker: string, more?: { key?: string; type?: string; field2?: string; customerId?: string }): Promise<string>
-  fate(marker: string): Promise<Fate>
+  outcome(marker: string): Promise<Outcome>
   /** Waits until the outbox row says one of these. */
-  becomes(marker: string, ...statuses: string[]): Promise<Fate>
+  becomes(marker: string, ...statuses: string[]): Promise<Outcome>
   /** Switches a fault on at the sandbox. */
   fault(spec: Record<string, unknown>): Promise<void>
   /** The sandbox's control API. */
@@ -60,14 +60,14 @@ export interface Daemon {
 }
 
 /** @param databaseUrl a migrated database to use instead of one of the test file's own */
-export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Rig> {
+export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Harness> {
   await using stack = new AsyncDisposableStack()
-  const witness = await createDatabase('template0')
+  const telemetry = await createDatabase('template0')
   const database = databaseUrl === undefined ? await createDatabase() : openDatabase(databaseUrl)
   stack.use(database)
-  stack.use(witness)
+  stack.use(telemetry)
   const sandbox = await startSandbox({
-    databaseUrl: witness.url,
+    databaseUrl: telemetry.url,
     port: 0,
     rateLimitRequests: 10_000,
     processingTime: 'constant:0.1',
@@ -93,7 +93,7 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
     if (!response.ok) throw new Error(await response.text())
     return response.json()
   }
-  const fate = (marker: string) => readFate(database.pool, witness.pool, marker)
+  const outcome = (marker: string) => readOutcome(database.pool, telemetry.pool, marker)
   const owned = stack.move()
   return {
     pool: database.pool,
@@ -107,10 +107,10 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
       return daemon
     },
     insert: (marker, more = {}) => insert(database.pool, marker, more),
-    fate,
+    outcome,
     becomes: (marker, ...statuses) =>
       until(
-        () => fate(marker),
+        () => outcome(marker),
         ({ status, state }) => statuses.includes(status) && status === state,
       ),
     async fault(spec) {
@@ -182,7 +182,7 @@ async function startDaemon(env: Record<string, string>, clock: Clock): Promise<D
 async function insert(
   pool: pg.Pool,
   marker: string,
-  { key, type = 'data', field2 = '', customerId = 'C1' }: Parameters<Rig['insert']>[1] & {},
+  { key, type = 'data', field2 = '', customerId = 'C1' }: Parameters<Harness['insert']>[1] & {},
 ): Promise<string> {
   const payload =
     type === 'order'
@@ -195,8 +195,8 @@ async function insert(
   return rows[0]?.id ?? ''
 }
 
-async function readFate(pool: pg.Pool, witness: pg.Pool, marker: string): Promise<Fate> {
-  const { rows } = await pool.query<Omit<Fate, 'posts' | 'keys' | 'effects'>>(
+async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): Promise<Outcome> {
+  const { rows } = await pool.query<Omit<Outcome, 'posts' | 'keys' | 'effects'>>(
     `select o.status, s.state, coalesce(s.attempt, 0) as attempt, s.error_code as code, s.error,
        coalesce((select array_agg(concat_ws(' ', e.from_state, e.to_state) order by e.id) from outboxd.submission_event e
          where e.submission_id = s.id), '{}') as steps,
@@ -206,7 +206,7 @@ async function readFate(pool: pg.Pool, witness: pg.Pool, marker: string): Promis
      where o.payload::text like $1`,
     [`%${marker}"%`],
   )
-  const { rows: arrivals } = await witness.query<{ status: number | null; key: string; effect: boolean }>(
+  const { rows: arrivals } = await telemetry.query<{ status: number | null; key: string; effect: boolean }>(
     `select status, idempotency_key as key, coalesce(transaction_id, order_id::text) is not null as effect
      from sandbox.ledger where method = 'POST' and endpoint in ('submit', 'order') and body like $1 order by sequence`,
     [`%${marker}"%`],

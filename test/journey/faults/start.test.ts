@@ -3,26 +3,26 @@ import { createServer } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
-import { type Rig, setup, through } from './rig.ts'
+import { type Harness, setup, through } from './rig.ts'
 
 /** A start that fails has not begun: no row is taken, no request is made, nothing is left on the wire. */
 
-let rig: Rig
+let harness: Harness
 beforeAll(async () => {
-  rig = await setup()
-  for (let i = 0; i < 8; i++) await rig.insert(`start-${i}-`)
+  harness = await setup()
+  for (let i = 0; i < 8; i++) await harness.insert(`start-${i}-`)
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 const run = (env: Record<string, string>) =>
-  startProgram(['run'], { NODE_ENV: 'production', ...rig.env, LOG_LEVEL: 'info', ...env })
+  startProgram(['run'], { NODE_ENV: 'production', ...harness.env, LOG_LEVEL: 'info', ...env })
 
 async function untouched() {
-  const { rows } = await rig.pool.query(
+  const { rows } = await harness.pool.query(
     `select (select count(*)::int from outbox where status <> 'new') as taken,
        (select count(*)::int from outboxd.submission) as captured`,
   )
-  const { rows: requests } = (await rig.control('GET', 'ledger')) as { rows: unknown[] }
+  const { rows: requests } = (await harness.control('GET', 'ledger')) as { rows: unknown[] }
   expect({ ...rows[0], requests }).toEqual({ taken: 0, captured: 0, requests: [] })
 }
 
@@ -40,9 +40,9 @@ test('a taken port: it leaves with 2 and says which variable to change', async (
 })
 
 test('no sign of life can be given: it leaves with 1', async () => {
-  await rig.pool.query('alter table outboxd.instance rename to instance_away')
+  await harness.pool.query('alter table outboxd.instance rename to instance_away')
   onTestFinished(async () => {
-    await rig.pool.query('alter table outboxd.instance_away rename to instance')
+    await harness.pool.query('alter table outboxd.instance_away rename to instance')
   })
   const { code, stderr } = await run({}).ended()
   expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('outboxd.instance') })
@@ -50,18 +50,18 @@ test('no sign of life can be given: it leaves with 1', async () => {
 })
 
 test('the queue’s schema is missing: it leaves with 1', async () => {
-  await rig.pool.query('alter schema pgboss rename to pgboss_away')
+  await harness.pool.query('alter schema pgboss rename to pgboss_away')
   onTestFinished(async () => {
-    await rig.pool.query('alter schema pgboss_away rename to pgboss')
+    await harness.pool.query('alter schema pgboss_away rename to pgboss')
   })
   expect((await run({}).ended()).code).toBe(1)
   await untouched()
 })
 
 test('while its databases are away it is alive and says why it is not ready, and leaves at once when told to', async () => {
-  await rig.postgres.setFault({ kind: 'refuse' })
-  onTestFinished(() => rig.postgres.setFault(null))
-  const url = through(rig.postgres, rig.env.DATABASE_URL ?? '')
+  await harness.postgres.setFault({ kind: 'refuse' })
+  onTestFinished(() => harness.postgres.setFault(null))
+  const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')
   const daemon = run({ DATABASE_URL: url })
   const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"'))) as { port: number }
   const get = async (path: string) => {

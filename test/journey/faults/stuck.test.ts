@@ -3,7 +3,7 @@ import { status } from '../../../src/commands/status.ts'
 import { openQueue } from '../../../src/store/queue.ts'
 import { testContext } from '../../support/context.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Rig, setup } from './rig.ts'
+import { type Daemon, type Harness, setup } from './rig.ts'
 
 /** Transactions that the service never ends. */
 
@@ -11,11 +11,11 @@ const stuck = 1_000
 const records = 30
 const env = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_WINDOW_SECONDS: '6', STUCK_AFTER_SECONDS: '3600' }
 
-let rig: Rig
+let harness: Harness
 let daemon: Daemon
 beforeAll(async () => {
-  rig = await setup()
-  const { rows } = await rig.pool.query<{ submissionId: string; jobId: string }>(
+  harness = await setup()
+  const { rows } = await harness.pool.query<{ submissionId: string; jobId: string }>(
     `insert into outboxd.submission (id, outbox_id, type, resource, payload, body, recorded_at, state, idempotency_key,
        transaction_id, sent_at, accepted_at, job_id, poll_at, polled_rarely)
      select gen_random_uuid(), 'old ' || n, 'data', 'data', '{}', '{}', now() - interval '2 days', 'accepted',
@@ -23,26 +23,26 @@ beforeAll(async () => {
      from generate_series(1, $1) n returning id as "submissionId", job_id as "jobId"`,
     [stuck],
   )
-  const queue = await openQueue(rig.env.DATABASE_URL ?? '', () => {})
+  const queue = await openQueue(harness.env.DATABASE_URL ?? '', () => {})
   await queue.insert(
-    rig.pool,
+    harness.pool,
     rows.map((row) => ({ ...row, inMs: 0, rarely: true })),
   )
   await queue.close()
-  daemon = await rig.start(env)
+  daemon = await harness.start(env)
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 test('new records go through at pace beside a thousand of them, and none of them is forgotten', async () => {
   const startMs = performance.now()
-  for (let n = 0; n < records; n++) await rig.insert(`new-${n}-`)
+  for (let n = 0; n < records; n++) await harness.insert(`new-${n}-`)
   await until(
-    () => rig.pool.query(`select from outbox where status = 'completed'`),
+    () => harness.pool.query(`select from outbox where status = 'completed'`),
     ({ rowCount }) => rowCount === records,
     45_000,
   )
   const windows = Math.ceil((performance.now() - startMs) / 6_000)
-  const { rows } = await rig.pool.query<{ asked: number }>(
+  const { rows } = await harness.pool.query<{ asked: number }>(
     `select count(*)::int as asked from outboxd.submission where outbox_id like 'old %' and polls > 0`,
   )
   expect(rows[0]?.asked).toBeGreaterThan(0)
@@ -53,7 +53,7 @@ test('new records go through at pace beside a thousand of them, and none of them
 test('status and the metrics say that they are stuck', async () => {
   await until(
     async () => {
-      const context = testContext({ ...rig.env, ...env })
+      const context = testContext({ ...harness.env, ...env })
       await status(context, {})
       return context.printed()
     },

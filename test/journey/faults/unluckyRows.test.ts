@@ -6,23 +6,23 @@ import { migrateOutbox } from '../../../src/store/migrate.ts'
 import { testContext } from '../../support/context.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Rig, setup } from './rig.ts'
+import { type Daemon, type Harness, setup } from './rig.ts'
 
 /** Rows that cannot be captured, or cannot be marked: each is its own trouble, and the others go on. */
 
-let rig: Rig
+let harness: Harness
 let daemon: Daemon
 beforeAll(async () => {
-  rig = await setup()
-  await rig.pool.query('alter table outbox alter payload type text')
-  daemon = await rig.start()
+  harness = await setup()
+  await harness.pool.query('alter table outbox alter payload type text')
+  daemon = await harness.start()
 })
-afterAll(() => rig[Symbol.asyncDispose]())
+afterAll(() => harness[Symbol.asyncDispose]())
 
 const good = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 1, field2: 'x' }
 
 async function insertRow(key: string | null, payload: string): Promise<string> {
-  const { rows } = await rig.pool.query<{ id: string }>(
+  const { rows } = await harness.pool.query<{ id: string }>(
     `insert into outbox (type, key, payload) values ('data', $1, $2) returning id::text`,
     [key, payload],
   )
@@ -30,7 +30,7 @@ async function insertRow(key: string | null, payload: string): Promise<string> {
 }
 
 const statusOf = async (id: string) => {
-  const { rows } = await rig.pool.query<{ status: string; error: string | null }>(
+  const { rows } = await harness.pool.query<{ status: string; error: string | null }>(
     'select status, error from outbox where id = $1',
     [id],
   )
@@ -47,8 +47,8 @@ const ends = (id: string) =>
 /** Whether the outcome is told too is another matter (reports.test.ts). */
 const isTakenAndSent = (marker: string) =>
   until(
-    () => rig.fate(marker),
-    (fate) => fate.status !== 'new' && fate.state === 'completed',
+    () => harness.outcome(marker),
+    (outcome) => outcome.status !== 'new' && outcome.state === 'completed',
     60_000,
   )
 
@@ -58,42 +58,42 @@ const skippedNow = async (port: number) => {
 }
 
 test('a key of 6 kB is rejected with the reason, and those around it are sent', async () => {
-  await rig.insert('before-long-key')
+  await harness.insert('before-long-key')
   const id = await insertRow(randomBytes(3_000).toString('hex'), JSON.stringify(good))
-  await rig.insert('after-long-key')
+  await harness.insert('after-long-key')
   expect(await ends(id)).toEqual({
     status: 'rejected',
     error: 'the key has 6000 bytes, more than the 2500 that a key may have',
   })
-  await rig.becomes('before-long-key', 'completed')
-  await rig.becomes('after-long-key', 'completed')
+  await harness.becomes('before-long-key', 'completed')
+  await harness.becomes('after-long-key', 'completed')
 })
 
 test('a text that is no JSON, with an emoji wherever the parser’s message may cut it, is rejected', async () => {
   const texts = Array.from({ length: 24 }, (_, at) => `{"a": ${'x'.repeat(at)}😀${'y'.repeat(40)}`)
   const ids = await Promise.all(texts.map((text) => insertRow(null, text)))
-  await rig.insert('after-emoji')
+  await harness.insert('after-emoji')
   for (const id of ids)
     expect(await ends(id)).toEqual({ status: 'rejected', error: expect.stringContaining('not JSON') })
-  await rig.becomes('after-emoji', 'completed')
+  await harness.becomes('after-emoji', 'completed')
 })
 
 test('a trigger of the ERP that refuses the mark of one row: it is sent once, the others are marked, and all say so', async () => {
   const marked = async (id: string) => (await statusOf(id)).status !== 'new'
-  await rig.pool.query(`create function refuse() returns trigger language plpgsql as $$
+  await harness.pool.query(`create function refuse() returns trigger language plpgsql as $$
     begin
       if new.payload like '%locked-period%' then raise exception 'the period is closed'; end if;
       return new;
     end $$;
     create trigger refuse before update on outbox for each row execute function refuse()`)
-  onTestFinished(async () => void (await rig.pool.query('drop function if exists refuse cascade')))
-  await rig.insert('before-trigger')
-  const id = await rig.insert('locked-period')
-  await rig.insert('after-trigger')
-  for (let i = 0; i < 20; i++) await rig.insert(`more-${i}-trigger`)
+  onTestFinished(async () => void (await harness.pool.query('drop function if exists refuse cascade')))
+  await harness.insert('before-trigger')
+  const id = await harness.insert('locked-period')
+  await harness.insert('after-trigger')
+  for (let i = 0; i < 20; i++) await harness.insert(`more-${i}-trigger`)
   for (const marker of ['before-trigger', 'after-trigger', 'more-19-trigger']) await isTakenAndSent(marker)
   const sent = await until(
-    () => rig.fate('locked-period'),
+    () => harness.outcome('locked-period'),
     ({ state }) => state === 'completed',
   )
   expect(sent).toMatchObject({ status: 'new', effects: 1, posts: [200] })
@@ -102,27 +102,27 @@ test('a trigger of the ERP that refuses the mark of one row: it is sent once, th
     () => skippedNow(daemon.port),
     (count) => count === '1',
   )
-  const says = testContext({ ...rig.env })
+  const says = testContext({ ...harness.env })
   await status(says, {})
   expect(says.printed()).not.toContain('All is well')
   expect(says.printed()).toContain(`1 row of the outbox`)
-  const asked = testContext({ ...rig.env })
+  const asked = testContext({ ...harness.env })
   await list(asked, {})
-  expect(asked.said()).toContain(`outbox:${id} is put off`)
-  expect(asked.said()).toContain('P0001')
+  expect(asked.messages()).toContain(`outbox:${id} is put off`)
+  expect(asked.messages()).toContain('P0001')
 
-  await rig.pool.query('drop function refuse cascade')
-  await rig.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await harness.pool.query('drop function refuse cascade')
+  await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
   await until(() => marked(id), Boolean)
   await until(
     () => skippedNow(daemon.port),
     (count) => count === '0',
   )
-  expect(await rig.fate('locked-period')).toMatchObject({ effects: 1, posts: [200] })
+  expect(await harness.outcome('locked-period')).toMatchObject({ effects: 1, posts: [200] })
 })
 
 test('a refusal that comes with the commit alone is put off too', async () => {
-  await rig.pool.query(`create function refuse() returns trigger language plpgsql as $$
+  await harness.pool.query(`create function refuse() returns trigger language plpgsql as $$
     begin
       if new.payload like '%late-refusal%' then raise exception 'not at the end of the day'; end if;
       return null;
@@ -130,14 +130,14 @@ test('a refusal that comes with the commit alone is put off too', async () => {
     create constraint trigger refuse after update on outbox deferrable initially deferred
       for each row execute function refuse()`)
   onTestFinished(async () => {
-    await rig.pool.query('drop function if exists refuse cascade')
-    await rig.pool.query('update outboxd.skipped_row set retry_at = now()')
+    await harness.pool.query('drop function if exists refuse cascade')
+    await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
   })
-  await rig.insert('late-refusal')
-  await rig.insert('on-the-next-day')
+  await harness.insert('late-refusal')
+  await harness.insert('on-the-next-day')
   await isTakenAndSent('on-the-next-day')
   const sent = await until(
-    () => rig.fate('late-refusal'),
+    () => harness.outcome('late-refusal'),
     ({ state }) => state === 'completed',
   )
   expect(sent).toMatchObject({ effects: 1 })

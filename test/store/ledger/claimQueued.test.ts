@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { Submission } from '../../../src/record.ts'
 import { claimQueued, isOver, unclaim } from '../../../src/store/ledger/claimQueued.ts'
 import { readSnapshot } from '../../../src/store/snapshot.ts'
-import { type Ledger, openLedger, settlement, transition } from '../../support/ledger.ts'
+import { type Ledger, openLedger, outcomeBatch, transition } from '../../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -67,7 +67,7 @@ test('what another instance has put in doubt meanwhile goes back, too: its owner
   const lost = randomUUID()
   const claimed = [...(await claimUpTo(1, lost)), ...(await claimUpTo(1))]
   const inDoubt = claimed.map((each) => transition(each, { state: 'uncertain', error: 'died' }))
-  await ledger.work().settle(settlement({ transitions: inDoubt }))
+  await ledger.work().writeOutcomes(outcomeBatch({ transitions: inDoubt }))
   await unclaim(ledger.pool, lost, 'test')
   expect(await ledger.row(id)).toMatchObject({ state: 'queued', error: null, ended_at: null, report_due: true })
   expect(await ledger.events(id)).toContain('uncertain -> queued: never sent: the claim was lost')
@@ -80,7 +80,9 @@ test('what an operator has settled since, or was sent since, stays as it is', as
   const lost = randomUUID()
   const [first] = await claimUpTo(1, lost)
   const doubt = (each: Submission) =>
-    ledger.work().settle(settlement({ transitions: [transition(each, { state: 'uncertain', error: 'died' })] }))
+    ledger
+      .work()
+      .writeOutcomes(outcomeBatch({ transitions: [transition(each, { state: 'uncertain', error: 'died' })] }))
   await doubt(first as Submission)
   await ledger.pool.query(`update outboxd.submission set state = 'queued', ended_at = null, due_at = now()`)
   const [second] = await claimUpTo(1)

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Submission } from '../../../src/record.ts'
-import { claim, type Ledger, openLedger, plentyOfSlots, settlement, transition } from '../../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -20,7 +20,8 @@ async function sending(count: number, resources: readonly ('data' | 'orders')[] 
 const accepted = (submission: Submission, transactionId = 'tx') =>
   transition(submission, { state: 'accepted', transactionId, pollInMs: 1_000 })
 
-const settle = (...transitions: ReturnType<typeof accepted>[]) => ledger.work().settle(settlement({ transitions }))
+const settle = (...transitions: ReturnType<typeof accepted>[]) =>
+  ledger.work().writeOutcomes(outcomeBatch({ transitions }))
 
 async function states(submissions: readonly Submission[]): Promise<unknown[]> {
   return Promise.all(submissions.map(async ({ id }) => (await ledger.row(id)).state))

@@ -173,8 +173,8 @@ test('since when the service does not know it is kept until an answer says other
 
 test('words that Postgres cannot hold are written without what it cannot hold', async () => {
   const submission = await sending()
-  const words = 'a\0b\ud800c'
-  await write(submission, { state: 'failed', error: words, errorCode: words }, null, words)
+  const message = 'a\0b\ud800c'
+  await write(submission, { state: 'failed', error: message, errorCode: message }, null, message)
   expect(await ledger.row(submission.id)).toMatchObject({ error: 'a\ufffdb\ufffdc', error_code: 'a\ufffdb\ufffdc' })
   expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> failed: a\ufffdb\ufffdc')
 })

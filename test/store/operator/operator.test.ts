@@ -2,20 +2,20 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { readStoreConfig } from '../../../src/config.ts'
 import type { Replay } from '../../../src/store/operator/replaySubmissions.ts'
 import { type OperatorStore, openOperatorStore } from '../../../src/store/operator.ts'
-import { failedE003, openScene, type Scene, uncertain } from '../../commands/scene.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
 import { createDatabase } from '../../support/database.ts'
 
-let scene: Scene
+let fixture: Fixture
 let store: OperatorStore
 beforeAll(async () => {
-  scene = await openScene()
-  store = await open(scene.ledger.url)
+  fixture = await openFixture()
+  store = await open(fixture.ledger.url)
 })
 afterAll(async () => {
   await store[Symbol.asyncDispose]()
-  await scene[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
 })
-beforeEach(() => scene.reset())
+beforeEach(() => fixture.reset())
 
 const open = (url: string) => openOperatorStore(readStoreConfig({ DATABASE_URL: url }), 'operator test', () => 'outbox')
 
@@ -40,42 +40,42 @@ const replayOf = ({ id, revision, key }: { id: string; revision: number; key: st
 
 describe('what took a step since an operator saw it is left alone', () => {
   const touch = (id: string) =>
-    scene.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [id])
+    fixture.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [id])
 
   test('by a replay', async () => {
-    const submission = await seen(await scene.end(failedE003))
+    const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
     expect(await store.readReplayable([submission])).toEqual([])
     expect(await store.replay([replayOf(submission)], false)).toEqual([])
-    expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('by a discard', async () => {
-    const submission = await seen(await scene.end(failedE003))
+    const submission = await seen(await fixture.end(failedE003))
     await touch(submission.id)
     expect(await store.discard([submission], 'x')).toEqual([])
-    expect(await scene.ledger.countStates()).toEqual({ failed: 1 })
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
   })
 
   test('by both ways to resolve it, and no poll is left behind', async () => {
-    const submission = await seen(await scene.end(uncertain))
+    const submission = await seen(await fixture.end(uncertain))
     await touch(submission.id)
     expect(await store.resolveArrived(submission, { resource: 'data', transactionId: 'tx' })).toEqual({
       kind: 'changed',
     })
     expect(await store.resolveNotArrived(submission, false)).toBeNull()
-    expect(await scene.ledger.countStates()).toEqual({ uncertain: 1 })
-    expect(await scene.ledger.liveJobs()).toEqual([])
+    expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
+    expect(await fixture.ledger.liveJobs()).toEqual([])
   })
 })
 
 test('of two operators who replay the same, one does', async () => {
   const submissions = []
-  for (let i = 0; i < 5; i++) submissions.push(await seen(await scene.end(failedE003, { key: 'k' })))
+  for (let i = 0; i < 5; i++) submissions.push(await seen(await fixture.end(failedE003, { key: 'k' })))
   const replays = submissions.map(replayOf)
   const both = await Promise.all([store.replay(replays, false), store.replay(replays.toReversed(), false)])
   expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
-  const { rows } = await scene.ledger.pool.query(
+  const { rows } = await fixture.ledger.pool.query(
     `select count(*)::int as n from outboxd.submission_event where cause = 'replay'`,
   )
   expect(rows).toEqual([{ n: 5 }])
@@ -83,16 +83,16 @@ test('of two operators who replay the same, one does', async () => {
 
 test('of several of one key the first in line is let go, the others wait behind it', async () => {
   const ids = []
-  for (let i = 0; i < 3; i++) ids.push(await scene.end(failedE003, { key: 'k' }))
+  for (let i = 0; i < 3; i++) ids.push(await fixture.end(failedE003, { key: 'k' }))
   const submissions = await Promise.all(ids.toReversed().map(seen))
   await store.replay(submissions.map(replayOf), false)
-  const held = await Promise.all(ids.map(async (id) => (await scene.ledger.row(id)).held))
+  const held = await Promise.all(ids.map(async (id) => (await fixture.ledger.row(id)).held))
   expect(held).toEqual([false, true, true])
 })
 
 test('the counts by state follow', async () => {
-  const one = await seen(await scene.end(failedE003))
-  const two = await seen(await scene.end(uncertain))
+  const one = await seen(await fixture.end(failedE003))
+  const two = await seen(await fixture.end(uncertain))
   await store.replay([replayOf(one)], false)
   await store.discard([two], 'x')
   const { submissions } = await store.readSnapshot()
@@ -100,7 +100,7 @@ test('the counts by state follow', async () => {
 })
 
 test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
-  const submission = await seen(await scene.end({ state: 'completed' }))
+  const submission = await seen(await fixture.end({ state: 'completed' }))
   expect(await store.replay([replayOf(submission)], false)).toEqual([])
   expect(await store.discard([submission], 'x')).toEqual([])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { inTransaction } from '../../../src/store/database.ts'
-import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
+import { createCaptureLock } from '../../../src/store/ledger/captureLock.ts'
 import { adoptOutbox } from '../../../src/store/operator/adoptOutbox.ts'
 import { openOutbox } from '../../../src/store/outbox.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
@@ -100,16 +100,16 @@ test('a conflict whose row the ERP takes out, gives another id, or puts right is
 test('a row that was put off stays out of the way of the outbox that comes after', async () => {
   const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   const { pool } = given
-  const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
   await given.capture()
-  await turns.skip([{ outboxId: '1', isCaptured: false, detail: 'it cannot be captured' }])
-  const skipped = () => turns.take(async ({ skipped }) => skipped.map(({ outboxId }) => outboxId))
+  await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'it cannot be captured' }])
+  const skipped = () => captureLock.withLock(async ({ skipped }) => skipped.map(({ outboxId }) => outboxId))
   expect(await skipped()).toEqual(['1'])
   await pool.query(`update outboxd.skipped_row set retry_at = now()`)
   await pool.query(`update outboxd.outbox set is_current = false; insert into outboxd.outbox default values`)
   expect(await skipped()).toEqual([])
-  expect(await turns.readAgenda()).toMatchObject({ dueId: null })
-  await turns.skip([{ outboxId: '1', isCaptured: false, detail: 'this one neither' }])
+  expect(await captureLock.readAgenda()).toMatchObject({ dueId: null })
+  await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'this one neither' }])
   expect((await pool.query('select outbox, times from outboxd.skipped_row order by outbox')).rows).toEqual([
     { outbox: 1, times: 1 },
     { outbox: 2, times: 1 },

@@ -2,7 +2,7 @@ import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { readOutboxFile } from '../../../src/map/readOutboxFile.ts'
 import type { ClaimRequest, OutboxRecord, RowStatus, Telling } from '../../../src/record.ts'
-import { createCaptureTurns } from '../../../src/store/ledger/captureTurn.ts'
+import { createCaptureLock } from '../../../src/store/ledger/captureLock.ts'
 import { type Outbox, openOutbox } from '../../../src/store/outbox.ts'
 import { createDatabase } from '../../support/database.ts'
 
@@ -36,12 +36,12 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
   const { pool, url } = database
   if (ddl !== '') await pool.query(ddl)
   const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, pool)
-  const turns = createCaptureTurns({ pool, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })
     const records = await claimed.read()
-    const inConflict = await turns.take((turn) => turn.keep(records.map(kept)))
+    const inConflict = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
     const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
     const statuses = inLedger.map(
       ({ outboxId, unreadable }): RowStatus => ({

@@ -62,7 +62,7 @@ test('a trigger that refuses one row lets nothing be written, and says so with i
     kind: 'refused',
     statuses: [{ outboxId: '1' }, { outboxId: '2' }],
     code: 'P0001',
-    words: 'period is closed',
+    message: 'period is closed',
     isLock: false,
   })
   expect(await statusOf(given, '1')).toBe('queued')

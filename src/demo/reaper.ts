@@ -1,0 +1,32 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { extname, join } from 'node:path'
+
+/** Ends and removes what it was told of, should this process be gone before it says that all is done. */
+export interface Reaper {
+  /** @param signal what to end it with */
+  addProcess(pid: number, signal: NodeJS.Signals): void
+  removeProcess(pid: number): void
+  addFolder(path: string): void
+  /** Everything is ended and removed: nothing is left to guard. */
+  done(): Promise<void>
+}
+
+const program = join(import.meta.dirname, `guardProcess${extname(import.meta.filename)}`)
+
+/** Starts the guard as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
+export function startReaper(): Reaper {
+  const reaper = spawn(process.execPath, [program], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  const ended = once(reaper, 'exit').catch(() => {})
+  reaper.stdin.on('error', () => {}) // a guard that was killed guards nothing, and breaks nothing
+  const tell = (line: string) => void reaper.stdin.write(`${line}\n`)
+  return {
+    addProcess: (pid, signal) => tell(`process ${pid} ${signal}`),
+    removeProcess: (pid) => tell(`ended ${pid}`),
+    addFolder: (path) => tell(`folder ${path}`),
+    async done() {
+      reaper.stdin.end('done\n')
+      await ended
+    },
+  }
+}

@@ -1,0 +1,138 @@
+/** What waits for a slot, and what there is to give. */
+export interface Waiting {
+  readonly nowMs: number
+  readonly windowMs: number
+  /** Requests that the limit allows in a window. */
+  readonly capacity: number
+  readonly slotsFree: number
+  /** How many more requests this instance may have on the wire. */
+  readonly wireRoom: number
+  readonly submissionsReady: number
+  readonly pollsDue: number
+  /** Due polls of transactions that are long past their time; not among `pollsDue`. */
+  readonly rarePollsDue: number
+  /** How long the oldest due poll has been due, milliseconds; 0 if none is. */
+  readonly oldestPollOverdueMs: number
+  /** From the decision before; at first {@link freshBalance}. */
+  readonly balance: Balance
+}
+
+/** What a decision hands to the next, so that fairness and pace hold when slots come one at a time. */
+export interface Balance {
+  /** Of a slot, the part that polls are owed, in [0, 1]. */
+  readonly owedToPolls: number
+  /** How many submissions of a backlog may go now; grows with time. */
+  readonly submissionsAllowed: number
+  /** How many polls of transactions long past their time may go now; grows with time. */
+  readonly rarePollsAllowed: number
+  readonly atMs: number
+}
+
+/** What the free slots are spent on now; polls first. */
+export interface Spending {
+  readonly submissions: number
+  readonly polls: number
+  readonly rarePolls: number
+  /** Decide again after this many milliseconds though nothing happens: slots are free, only the pace holds submissions. */
+  readonly againInMs: number | undefined
+  readonly balance: Balance
+}
+
+export function freshBalance(capacity: number, nowMs: number): Balance {
+  return { owedToPolls: 0, submissionsAllowed: allowedMax(capacity), rarePollsAllowed: 1, atMs: nowMs }
+}
+
+/**
+ * Decides what free slots are spent on.
+ *
+ * - Both wait: polls get 3 slots of 5, a little more than the half that they need when a record costs one submission
+ *   and one poll, so that due polls do not pile up; never all, so that after an outage with 10,000 due polls submissions
+ *   still move. What one kind cannot use the other gets.
+ * - Only polls wait: they leave a tenth of the capacity for the next submission, which would otherwise wait up to a
+ *   window for a slot. The reserve melts as polls become overdue and is gone after a sixth of the window: near the
+ *   limit every slot is needed.
+ * - A backlog of submissions (more than half of the free slots) is paced. Sent at once it would take every slot in a
+ *   second, they would all come back in the same second a window later, and so for ever: polls that fall due in between
+ *   would wait half a window. Pace costs a backlog nothing, for its polls need the other slots anyway. It is quicker
+ *   while many slots are free.
+ * - Polls of transactions that are long past their time get a twentieth of the capacity, so that a thousand of them do
+ *   not slow down what is new; more only where nothing else waits and half of the slots lie idle.
+ */
+export function allocateSlots(all: Waiting): Spending {
+  const rare = spendOnRarePolls(all)
+  const waiting = { ...all, slotsFree: all.slotsFree - rare.polls, wireRoom: all.wireRoom - rare.polls }
+  const { slotsFree, pollsDue, submissionsReady, balance } = waiting
+  const slots = Math.max(0, Math.min(slotsFree, waiting.wireRoom))
+  const allowed = submissionsAllowed(waiting)
+  const submissionsNow =
+    submissionsReady * 2 <= slotsFree ? submissionsReady : Math.min(submissionsReady, whole(allowed))
+  const paceHolds = submissionsNow < submissionsReady
+
+  const bothWait = slots > 0 && submissionsNow > 0 && pollsDue > 0
+  const owedToPolls = balance.owedToPolls + (bothWait ? slots * POLLS_SHARE : 0)
+  const pollsSure = bothWait ? Math.min(slots, pollsDue, whole(owedToPolls)) : 0
+  const submissions = Math.min(submissionsNow, slots - pollsSure)
+  const beyondReserve = Math.max(0, slotsFree - submissions - (paceHolds ? 0 : reserve(waiting)))
+  const polls = Math.min(pollsDue, slots - submissions, Math.max(pollsSure, beyondReserve))
+
+  const allowedLeft = Math.max(0, allowed - submissions)
+  const slotsLeft = slots - submissions - polls
+  const after = { ...waiting, slotsFree: slotsFree - submissions - polls }
+  return {
+    submissions,
+    polls,
+    rarePolls: rare.polls,
+    againInMs: paceHolds && slotsLeft > 0 ? Math.max(1, (1 - allowedLeft) / pacePerMs(after)) : undefined,
+    balance: {
+      owedToPolls: bothWait ? Math.min(1, Math.max(0, owedToPolls - polls)) : balance.owedToPolls,
+      submissionsAllowed: allowedLeft,
+      rarePollsAllowed: rare.allowedLeft,
+      atMs: waiting.nowMs,
+    },
+  }
+}
+
+function spendOnRarePolls(waiting: Waiting): { polls: number; allowedLeft: number } {
+  const { balance, nowMs, windowMs, capacity, slotsFree, wireRoom, rarePollsDue } = waiting
+  const perWindow = capacity * RARE_POLLS_SHARE
+  const earned = (Math.max(0, nowMs - balance.atMs) * perWindow) / windowMs
+  const allowed = Math.min(Math.max(1, perWindow), balance.rarePollsAllowed + earned)
+  const isIdle = waiting.submissionsReady + waiting.pollsDue === 0
+  const idle = isIdle ? Math.floor(slotsFree - capacity * IDLE_SHARE) : 0
+  const polls = Math.max(0, Math.min(rarePollsDue, slotsFree, wireRoom, Math.max(whole(allowed), idle)))
+  return { polls, allowedLeft: Math.max(0, allowed - polls) }
+}
+
+const RARE_POLLS_SHARE = 0.05
+const IDLE_SHARE = 0.5
+const POLLS_SHARE = 0.6
+/** What a window's slots carry is half the capacity in submissions; paced below that, slots would go unused. */
+const PACE = 0.7
+const PACE_PER_FREE_SHARE = 3
+const ALLOWED_MAX_SHARE = 0.05
+const RESERVE_SHARE = 0.1
+const RESERVE_GONE_WINDOWS = 1 / 6
+
+function pacePerMs({ capacity, slotsFree, windowMs }: Waiting): number {
+  return (capacity * PACE + Math.max(0, slotsFree) * PACE_PER_FREE_SHARE) / windowMs
+}
+
+function submissionsAllowed(waiting: Waiting): number {
+  const { balance, nowMs, capacity } = waiting
+  const earned = Math.max(0, nowMs - balance.atMs) * pacePerMs(waiting)
+  return Math.min(allowedMax(capacity), balance.submissionsAllowed + earned)
+}
+
+function allowedMax(capacity: number): number {
+  return Math.max(1, capacity * ALLOWED_MAX_SHARE)
+}
+
+function reserve({ capacity, oldestPollOverdueMs, windowMs }: Waiting): number {
+  const kept = 1 - oldestPollOverdueMs / (windowMs * RESERVE_GONE_WINDOWS)
+  return Math.floor(capacity * RESERVE_SHARE * Math.min(1, Math.max(0, kept)))
+}
+
+/** Rounds down, but five times 0.6 is three. */
+function whole(amount: number): number {
+  return Math.floor(amount + 1e-9)
+}

@@ -1,0 +1,89 @@
+import { gzipSync } from 'node:zlib'
+import type { FaultSpec } from './faults.ts'
+import { type Answer, problem } from './problem.ts'
+
+/** What goes out on the wire, after a fault had its say. */
+export type Delivery =
+  | { kind: 'drop' }
+  | {
+      kind: 'answer'
+      status: number
+      headers: Record<string, string>
+      contentType: string
+      body: string | Buffer
+      /** Milliseconds between single bytes of the body; 0 sends it whole. */
+      dripMs: number
+    }
+
+/** Whether the request is stopped before anything is applied. */
+export function stopsBefore(spec: FaultSpec | undefined): boolean {
+  if (spec === undefined || spec.kind === 'delay') return false
+  return 'when' in spec && spec.when === 'before'
+}
+
+/** Turns the answer into what is sent: with its headers, and with what the fault makes of it. */
+export function applyFault(answer: Answer, spec: FaultSpec | undefined, headers: Record<string, string>): Delivery {
+  if (spec?.kind === 'drop') return { kind: 'drop' }
+  const spoilt = spec === undefined ? answer : faultyAnswer(answer, spec)
+  const text = typeof spoilt.body === 'string' ? spoilt.body : JSON.stringify(spoilt.body)
+  const gzip = spec?.kind === 'gzip'
+  return {
+    kind: 'answer',
+    status: spoilt.status,
+    headers: { ...headers, ...spoilt.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
+    contentType: spoilt.contentType,
+    body: gzip ? gzipSync(text) : text,
+    dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
+  }
+}
+
+function faultyAnswer(answer: Answer, spec: FaultSpec): Answer {
+  switch (spec.kind) {
+    case 'answer':
+      return toldAnswer(spec)
+    case 'redirect':
+      return problem(spec.status, 'The sandbox was told to redirect.', {}, { location: spec.location })
+    case 'garbage':
+      return { ...answer, body: spec.body }
+    case 'oversized':
+    case 'gzip':
+      return spec.bytes === 0 ? answer : withFields(answer, { padding: 'x'.repeat(spec.bytes) })
+    case 'missing_id':
+      return withFields(answer, { transactionId: undefined, orderId: undefined, access_token: undefined })
+    case 'wrong_id':
+      return withFields(answer, renamed(answer.body, spec.id ?? crypto.randomUUID()))
+    case 'unknown_status':
+      return withFields(answer, { status: spec.value })
+    case 'delay':
+    case 'drip':
+    case 'drop':
+      return answer
+    default:
+      return spec satisfies never
+  }
+}
+
+function toldAnswer(spec: Extract<FaultSpec, { kind: 'answer' }>): Answer {
+  const told = problem(
+    spec.status,
+    'The sandbox was told to answer so.',
+    spec.code === undefined ? {} : { code: spec.code },
+    spec.headers,
+  )
+  const contentType =
+    spec.contentType ?? (spec.body === undefined ? told.contentType : 'application/json; charset=utf-8')
+  return { ...told, contentType, body: spec.body === undefined ? told.body : spec.body }
+}
+
+function withFields(answer: Answer, fields: Record<string, unknown>): Answer {
+  return isObject(answer.body) ? { ...answer, body: { ...answer.body, ...fields } } : answer
+}
+
+function renamed(body: unknown, id: string): Record<string, unknown> {
+  if (!isObject(body)) return {}
+  return 'orderId' in body ? { orderId: id } : { transactionId: id }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,120 @@
+/**
+ * The service's JSON, by section of interface.md. Pure, and therefore open to the stages' decisions: more fields than
+ * the interface shows are no mistake, and the order half reads into the same shapes as the data half.
+ */
+import { z } from 'zod'
+import type { Resource } from '../record.ts'
+import { redacted, textOf } from './readJson.ts'
+
+/**
+ * An id as the service gave it. One that no URL or log line can hold counts as none: `.` and `..` are taken out of a path
+ * even where they are percent-encoded (RFC 3986, 5.2.4 and 6.2.2), and then another address would be asked. Nor is it one
+ * that had a secret in it, or what a program writes where it has none.
+ */
+const id = z.preprocess(
+  textOf,
+  z
+    .string()
+    .max(255)
+    .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u)
+    .refine((text) => !noId.test(text) && !text.includes(redacted)),
+)
+
+const noId = /^\s*(null|undefined)?\s*$/i
+
+/** interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
+export const tokenResponse = z.object({
+  // RFC 6750, 2.1: what a Bearer header can carry.
+  access_token: z
+    .string()
+    .max(16_384)
+    .regex(/^[\w.~+/=-]+$/),
+  expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
+})
+
+/** interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `status` and the times are not judged. */
+const submitResponse = {
+  data: z.object({ transactionId: id }).transform((read) => read.transactionId),
+  orders: z.object({ orderId: id }).transform((read) => read.orderId),
+} as const satisfies Record<Resource, z.ZodType<string>>
+
+const status = z.string().transform((text) => text.trim().toLowerCase())
+
+/** interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
+const statusResponse = {
+  data: z.object({
+    transactionId: id.nullish().catch(null),
+    status,
+    result: z.unknown().optional(),
+    errorCode: z.string().nullish().catch(null),
+  }),
+  orders: z
+    .object({ orderId: id.nullish().catch(null), status, errorCode: z.string().nullish().catch(null) })
+    .loose()
+    .transform(({ orderId, status, errorCode, ...rest }) => ({
+      transactionId: orderId,
+      status,
+      result: rest,
+      errorCode,
+    })),
+} as const
+
+export interface TransactionStatus {
+  /** Null where the answer does not name it. */
+  transactionId: string | null
+  /** In lower case. */
+  status: string
+  /** JSON text with the service's own digits; null where there is none. */
+  result: string | null
+  errorCode: string | null
+}
+
+/** The transactionId or orderId of an answer to a POST; null where it has none that can be used. */
+export function submittedId(resource: Resource, json: unknown): string | null {
+  const read = submitResponse[resource].safeParse(json)
+  return read.success ? read.data : null
+}
+
+/** The answer to a GET; null where it is not one. */
+export function transactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
+  const read = statusResponse[resource].safeParse(json)
+  if (!read.success) return null
+  const { transactionId, status, result, errorCode } = read.data
+  return {
+    transactionId: transactionId ?? null,
+    status,
+    result: result == null ? null : (JSON.stringify(result) ?? null),
+    errorCode: errorCode ?? null,
+  }
+}
+
+const text = z.string().trim().min(1)
+const problem = z.object({
+  detail: text.optional().catch(undefined),
+  message: text.optional().catch(undefined),
+  error_description: text.optional().catch(undefined),
+  title: text.optional().catch(undefined),
+  error: z
+    .union([text, z.object({ message: text }).transform((error) => error.message)])
+    .optional()
+    .catch(undefined),
+  errors: z.array(z.unknown()).catch([]),
+})
+const detailOfOne = z.union([
+  text,
+  z.object({ message: text }).transform((error) => error.message),
+  z.object({ detail: text }).transform((error) => error.detail),
+])
+
+/**
+ * What an error body says in words, at most 500 characters; null where nothing in it reads as words.
+ * The shape of error bodies is not shown (interface.md, 7.2), so the usual places are tried.
+ */
+export function wordsIn(json: unknown): string | null {
+  const read = problem.safeParse(json)
+  if (!read.success) return null
+  const { detail, message, error_description, title, error, errors } = read.data
+  const each = errors.flatMap((one) => detailOfOne.safeParse(one).data ?? [])
+  const summary = [detail ?? message ?? error_description ?? error ?? title ?? [], each].flat()
+  return summary.length === 0 ? null : summary.join('; ').slice(0, 500)
+}

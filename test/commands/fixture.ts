@@ -1,0 +1,74 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Change } from '../../src/record.ts'
+import type { CapturedRecord } from '../../src/store/ledger/insertCaptured.ts'
+import { type TestContext, testContext } from '../support/context.ts'
+import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
+
+/** A ledger with submissions in any state, and contexts for the commands that work on it. */
+export interface Fixture extends AsyncDisposable {
+  readonly ledger: Ledger
+  reset(): Promise<void>
+  /** Captures a record and brings it to where `change` leaves it. @returns the submission's id */
+  end(change: Change, record?: Partial<CapturedRecord>): Promise<string>
+  /** Writes a row into the outbox table and captures it. @returns its id there */
+  row(payload: string, type?: string): Promise<string>
+  context(input?: string | null, env?: Record<string, string>): TestContext
+}
+
+export const failedE003: Change = { state: 'failed', errorCode: 'E003', error: 'the service was down' }
+export const uncertain: Change = { state: 'uncertain', errorCode: null, error: 'no answer; it may have arrived' }
+
+const good = '{"customerId":"C1","orderDate":"2026-11-03T10:00:00+01:00","amount":12.30,"field2":"x"}'
+
+/** A payload that maps by mappings/data.yaml, with what is given in place of its own. */
+export function payloadOf(fields: Record<string, string> = {}): string {
+  const own = [...good.slice(1, -1).matchAll(/"(\w+)":("[^"]*"|[\d.]+)/g)].map(([, name = '', json = '']) => [
+    name,
+    json,
+  ])
+  return `{${Object.entries({ ...Object.fromEntries(own), ...fields }).map(([name, json]) => `"${name}":${json}`)}}`
+}
+
+export async function openFixture(): Promise<Fixture> {
+  const ledger = await openLedger()
+  const work = ledger.work()
+  return {
+    ledger,
+    async reset() {
+      await ledger.reset()
+      await fitSlots(ledger.pool, 100)
+    },
+    async end(change, record = {}) {
+      const [id = ''] = await ledger.capture([{ payload: payloadOf(), ...record }])
+      if (change.state === 'queued' || record.error) return id
+      const { submissions, slots } = await claim(work, { submissions: 1 })
+      const [sending] = submissions
+      if (sending === undefined || sending.id !== id) throw new Error('something else was in front of it')
+      const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0 }))
+      await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
+      await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // it was told
+      return id
+    },
+    async row(payload, type = 'data') {
+      const { rows } = await ledger.pool.query<{ id: string }>(
+        'insert into outbox (type, payload) values ($1, $2) returning id::text',
+        [type, payload],
+      )
+      return rows[0]?.id ?? ''
+    },
+    context: (input = null, env = {}) =>
+      testContext({ DATABASE_URL: ledger.url, MAPPINGS_DIR: mappingsDir, ...env }, input),
+    [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
+  }
+}
+
+const mappingsDir = join(import.meta.dirname, '..', '..', 'mappings')
+
+/** A folder of mapping files, by their names. */
+export function mappingFiles(files: Record<string, string>): string {
+  const dir = mkdtempSync(join(tmpdir(), 'outboxd-mappings-'))
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text)
+  return dir
+}

@@ -1,0 +1,194 @@
+import type { Arrival, EventRow, History, LedgerRow, OutboxRow } from './history.ts'
+import type { Written } from './workload.ts'
+
+/** The guarantee broken: what, for which record, and all that is known of it. */
+export interface Violation {
+  what: string
+  case: Case | null
+}
+
+/** One record, seen from all sides. */
+export interface Case {
+  row: OutboxRow
+  written: Written
+  submissions: LedgerRow[]
+  events: EventRow[]
+  arrivals: Arrival[]
+}
+
+/** Judges the evidence; empty where the guarantee held. Pure. */
+export function verify(evidence: History): Violation[] {
+  const cases = casesOf(evidence)
+  return [
+    ...overall(evidence, cases),
+    ...cases.flatMap((each) => check(each).map((what) => ({ what, case: each }))),
+    ...keyOrder(cases),
+  ]
+}
+
+export function casesOf({ outbox, ledger, events, arrivals, written }: History): Case[] {
+  const submissions = Map.groupBy(ledger, ({ outboxId }) => outboxId)
+  const steps = Map.groupBy(events, ({ submissionId }) => submissionId)
+  const requests = Map.groupBy(arrivals, ({ marker }) => marker)
+  return outbox.map((row) => {
+    const mine = submissions.get(row.outboxId) ?? []
+    const known = written.get(row.marker)
+    if (!known) throw new Error(`nobody wrote the outbox row ${row.outboxId}`)
+    return {
+      row,
+      written: known,
+      submissions: mine,
+      events: mine.flatMap(({ id }) => steps.get(id) ?? []),
+      arrivals: requests.get(row.marker) ?? [],
+    }
+  })
+}
+
+function overall(evidence: History, cases: Case[]): Violation[] {
+  const violation = (what: string): Violation => ({ what, case: null })
+  const committed = new Set(cases.map(({ row }) => row.marker))
+  const strangers = evidence.arrivals.filter(({ marker }) => !committed.has(marker))
+  const outboxIds = new Set(cases.map(({ row }) => row.outboxId))
+  const orphans = evidence.ledger.filter(({ outboxId }) => !outboxIds.has(outboxId))
+  return [
+    ...strangers.map(({ marker }) => violation(`the service got ${marker}, which was never committed to the outbox`)),
+    ...orphans.map(({ id }) => violation(`the submission ${id} has no outbox row`)),
+    ...(evidence.requestsMost > evidence.requestsAllowed
+      ? [violation(`${evidence.requestsMost} requests in a window, ${evidence.requestsAllowed} are allowed`)]
+      : []),
+    ...(evidence.throttledUnasked > 0
+      ? [violation(`the service had to throttle ${evidence.throttledUnasked} times`)]
+      : []),
+  ]
+}
+
+const ends = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
+
+function check(each: Case): string[] {
+  const [submission, ...others] = each.submissions
+  if (!submission) return ['the outbox row has no submission: it was lost']
+  if (others.length > 0) return [`the outbox row has ${others.length + 1} submissions`]
+  if (!ends.has(submission.state)) return [`it has not come to an end: ${submission.state}`]
+  return [
+    ...row(each.row, submission),
+    ...path(each.events, submission),
+    ...requests(each, submission),
+    ...effects(each, submission),
+    ...outcomeAnomalies(each, submission),
+  ]
+}
+
+/** The outbox row says what the ledger says. */
+function row(outbox: OutboxRow, ledger: LedgerRow): string[] {
+  const wrong: string[] = []
+  if (ledger.reportDue) wrong.push('its outbox row was not told')
+  if (outbox.status !== ledger.state) wrong.push(`the outbox row says ${outbox.status}, the ledger ${ledger.state}`)
+  if (outbox.transactionId !== ledger.transactionId) wrong.push('the outbox row has another transaction id')
+  if (outbox.errorCode !== ledger.errorCode) wrong.push('the outbox row has another error code')
+  return wrong
+}
+
+const ways: Record<string, readonly string[]> = {
+  none: ['queued', 'rejected'],
+  queued: ['sending'],
+  sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
+  accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
+  uncertain: ['discarded', 'accepted'],
+  // An id that a person gave, corrected.
+  completed: ['accepted', 'uncertain', 'queued'],
+  failed: ['accepted', 'uncertain'],
+}
+
+/** The event log is one path through the state machine: whoever wrote under an old fence would have left a gap in it. */
+function path(events: EventRow[], submission: LedgerRow): string[] {
+  const wrong: string[] = []
+  let before: string | null = null
+  let attempt = 0
+  for (const event of events) {
+    if (event.from !== before)
+      wrong.push(`a step from ${event.from} although it was ${before}: written under an old fence`)
+    if (!ways[event.from ?? 'none']?.includes(event.to)) wrong.push(`a step from ${event.from} to ${event.to}`)
+    if (event.from === 'queued' && event.to === 'sending') attempt += 1
+    if (event.attempt !== attempt) wrong.push(`a step of attempt ${event.attempt} during attempt ${attempt}`)
+    before = event.to
+  }
+  if (before !== submission.state) wrong.push(`the last step led to ${before}, but it is ${submission.state}`)
+  if (attempt !== submission.attempt)
+    wrong.push(`${attempt} attempts in the events, ${submission.attempt} in the ledger`)
+  return wrong
+}
+
+/** Every request was committed to before it left, with the amount as it was written. */
+function requests({ arrivals, events, written }: Case, submission: LedgerRow): string[] {
+  const wrong: string[] = []
+  const commitments = events.filter(({ to, from }) => from === 'queued' && to === 'sending')
+  arrivals.forEach((arrival, i) => {
+    if (commitments.filter(({ atUs }) => atUs <= arrival.arrivedUs).length < i + 1)
+      wrong.push(`request ${arrival.sequence} arrived before it was committed to`)
+    if (arrival.amount !== written.amount) wrong.push(`${written.amount} arrived as ${arrival.amount}`)
+  })
+  const keys = new Set(arrivals.map(({ idempotencyKey }) => idempotencyKey)).size
+  if (keys > 1 + submission.renewedKeys + submission.resubmissions) wrong.push(`it was sent under ${keys} keys`)
+  return wrong
+}
+
+/** At most one effect; another only after the service itself had failed the one before with a code that says "again". */
+function effects({ arrivals }: Case, submission: LedgerRow): string[] {
+  const wrong: string[] = []
+  const made = arrivals.filter(({ effectId }) => effectId !== null)
+  made.slice(1).forEach((effect, i) => {
+    const before = made[i]
+    const mayRepeat = before?.errorCode === 'E003' && (before.doneUs ?? 0) <= effect.arrivedUs
+    if (!mayRepeat) wrong.push(`sent twice: ${before?.effectId} and ${effect.effectId}`)
+  })
+  const last = made.at(-1)
+  if (submission.state === 'rejected' && made.length > 0) wrong.push('rejected, but it had an effect')
+  if (submission.state === 'completed' || (submission.state === 'failed' && submission.transactionId !== null)) {
+    if (last?.effectId !== submission.transactionId) wrong.push('the service does not have its transaction')
+  }
+  if (submission.state === 'failed' && submission.transactionId === null && made.length > 0 && !last?.errorCode)
+    wrong.push('failed, but it had an effect')
+  if (submission.state === 'completed' && last?.errorCode) wrong.push(`completed, but the service failed it`)
+  return wrong
+}
+
+/** What must become of a record of this kind; `uncertain` and what an operator discards may become of all that are sent. */
+function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): string[] {
+  const { state, errorCode, error } = submission
+  const became = `it became ${state} ${errorCode ?? ''} (${error ?? ''})`
+  if (written.outcome === 'unmappable' || written.outcome === 'unreadable')
+    return state === 'rejected' && arrivals.length === 0 ? [] : [`it cannot be mapped or read, but ${became}`]
+  if (state === 'uncertain' || state === 'discarded') return []
+  const servedBadly = arrivals.filter(({ status }) => status === 500).length >= 4
+  if (servedBadly && state === 'failed') return []
+  const expected = {
+    completed: state === 'completed',
+    // A spoilt answer of 400 cannot be read for its code.
+    'unknown-customer':
+      state === 'rejected' && (errorCode === 'E001' || arrivals.some((each) => each.faultId !== null)),
+    'fails-e001': state === 'failed' && errorCode === 'E001',
+    'fails-e003': state === 'failed' && errorCode === 'E003',
+  }[written.outcome]
+  return expected ? [] : [`it should be ${written.outcome}, but ${became}`]
+}
+
+/** Records of one key entered the ledger in their order, and each was first sent after the one before was accepted or ended. */
+function keyOrder(cases: Case[]): Violation[] {
+  const keyed = Map.groupBy(
+    cases.filter(({ row }) => row.key !== null),
+    ({ row }) => row.key,
+  )
+  return [...keyed.values()].flatMap((line) =>
+    line.slice(1).flatMap((each, i) => {
+      const before = line[i] as Case
+      const [mine, its] = [each.submissions[0], before.submissions[0]]
+      if (!mine || !its) return []
+      if (mine.seq < its.seq) return [{ what: `captured before ${before.row.outboxId} of its key`, case: each }]
+      const sentUs = each.events.find(({ to }) => to === 'sending')?.atUs ?? Number.POSITIVE_INFINITY
+      const freeUs = before.events.find(({ to }) => to === 'accepted' || (ends.has(to) && to !== 'uncertain'))?.atUs
+      return freeUs === undefined || sentUs >= freeUs
+        ? []
+        : [{ what: `sent before ${before.row.outboxId} of its key was accepted or ended`, case: each }]
+    }),
+  )
+}

@@ -1,0 +1,126 @@
+import type pg from 'pg'
+import type { Environment } from './environment.ts'
+import { rateLimit } from './environment.ts'
+import type { Written } from './workload.ts'
+
+/** A row of the outbox as the ERP sees it in the end. */
+export interface OutboxRow {
+  outboxId: string
+  marker: string
+  key: string | null
+  status: string
+  transactionId: string | null
+  errorCode: string | null
+}
+
+/** A submission as our ledger has it in the end. */
+export interface LedgerRow {
+  id: string
+  outboxId: string
+  state: string
+  attempt: number
+  resubmissions: number
+  renewedKeys: number
+  seq: number
+  transactionId: string | null
+  errorCode: string | null
+  error: string | null
+  reportDue: boolean
+}
+
+/** A step in our event log; times in microseconds since 1970, exact as text made into a number of milliseconds would not be. */
+export interface EventRow {
+  submissionId: string
+  atUs: number
+  from: string | null
+  to: string
+  attempt: number
+  cause: string
+  who: string
+}
+
+/** A POST as the service's own ledger has it. */
+export interface Arrival {
+  sequence: number
+  marker: string
+  amount: string | null
+  arrivedUs: number
+  idempotencyKey: string | null
+  status: number | null
+  faultId: number | null
+  /** The transaction or order that it made; null where it had no effect. */
+  effectId: string | null
+  /** How the transaction it made ends: null for an order and where there is none. */
+  errorCode: string | null
+  doneUs: number | null
+}
+
+/** All that is known at the end, from three independent hands: the ERP's table, our ledger, the service. */
+export interface History {
+  written: ReadonlyMap<string, Written>
+  outbox: OutboxRow[]
+  ledger: LedgerRow[]
+  events: EventRow[]
+  arrivals: Arrival[]
+  /** The most requests in any window, measured at the service. */
+  requestsMost: number
+  requestsAllowed: number
+  /** 429 that the service gave because its limit was exceeded, rather than because it was told to. */
+  throttledUnasked: number
+  requests: number
+}
+
+const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::float8`
+
+export async function gatherHistory(environment: Environment, written: ReadonlyMap<string, Written>): Promise<History> {
+  const [outbox, ledger, events, arrivals, counts, rate] = await Promise.all([
+    rows<OutboxRow>(
+      environment.outbox,
+      `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
+         transaction_id as "transactionId", error_code as "errorCode" from outbox order by id`,
+    ),
+    rows<LedgerRow>(
+      environment.ledger,
+      `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
+         transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue"
+       from outboxd.submission order by seq`,
+    ),
+    rows<EventRow>(
+      environment.ledger,
+      `select submission_id as "submissionId", ${us('at')} as "atUs", from_state as "from", to_state as "to", attempt, cause, who
+       from outboxd.submission_event order by id`,
+    ),
+    rows<Arrival>(
+      environment.telemetry,
+      `select sequence::float8 as sequence, substring(l.body from 'm[0-9]+\\.') as marker,
+         substring(l.body from '"(?:total_amount|price)":([^,}]+)') as amount, ${us('l.arrived_at')} as "arrivedUs",
+         idempotency_key as "idempotencyKey", status, fault_id::float8 as "faultId",
+         coalesce(transaction_id, order_id::text) as "effectId", t.error_code as "errorCode", ${us('t.done_at')} as "doneUs"
+       from sandbox.ledger l left join sandbox.transactions t on t.id = l.transaction_id
+       where l.method = 'POST' and endpoint in ('submit', 'order') order by l.arrived_at, sequence`,
+    ),
+    rows<{ requests: number; throttledUnasked: number }>(
+      environment.telemetry,
+      `select count(*)::int as requests, (count(*) filter (where status = 429 and fault_id is null))::int as "throttledUnasked"
+       from sandbox.ledger where path like '/api/%'`,
+    ),
+    fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(
+      async (response) => (await response.json()) as { maxArrived: number },
+    ),
+  ])
+  return {
+    written,
+    outbox,
+    ledger,
+    events,
+    arrivals,
+    requestsMost: rate.maxArrived,
+    requestsAllowed: rateLimit.requests,
+    throttledUnasked: counts[0]?.throttledUnasked ?? 0,
+    requests: counts[0]?.requests ?? 0,
+  }
+}
+
+async function rows<Row extends pg.QueryResultRow>(pool: pg.Pool, text: string): Promise<Row[]> {
+  return (await pool.query<Row>(text)).rows
+}

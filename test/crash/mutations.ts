@@ -1,0 +1,59 @@
+/** One text of the source exchanged for another. */
+export interface Patch {
+  file: string
+  from: string
+  to: string
+}
+
+export interface Mutation {
+  /** What is broken on purpose, in words. */
+  breaks: string
+  patches: Patch[]
+  /** How the sandbox must take repeated idempotency keys for it to show. */
+  idempotency: 'ignore' | 'e002'
+  /** Late awakeners are what shows it: more are stopped, fewer killed. */
+  stops?: 'many'
+}
+
+/** The guarantee broken on purpose, in a copy of the source: the campaign must notice each. */
+export const mutations = {
+  'resend-after-timeout': {
+    breaks: 'under policy hold, a record is sent again after an attempt that may have arrived',
+    patches: [
+      {
+        file: 'src/submit/decide.ts',
+        from: `return { kind: 'uncertain', code: null, reason, breach: null }`,
+        to: `return { kind: 'resend', afterMs: 100, reason }`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
+  'e002-new-id': {
+    breaks: 'E002 after an attempt in doubt is answered with a new idempotency key',
+    patches: [
+      {
+        file: 'src/submit/decide.ts',
+        from: 'if (earlierInDoubt || serverErrors > 0)',
+        to: 'if (false && (earlierInDoubt || serverErrors > 0))',
+      },
+    ],
+    idempotency: 'e002',
+  },
+  'no-fence': {
+    breaks: 'a worker that was thought dead writes its outcome over what was decided since',
+    patches: [
+      {
+        file: 'src/store/ledger/writeTransitions.ts',
+        from: `where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
+         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"`,
+        to: 'where s.id = t.id',
+      },
+    ],
+    idempotency: 'ignore',
+    stops: 'many',
+  },
+} as const satisfies Record<string, Mutation>
+
+export type MutationName = keyof typeof mutations
+
+export const isMutation = (name: string): name is MutationName => name in mutations

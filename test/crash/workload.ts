@@ -1,0 +1,91 @@
+import type pg from 'pg'
+import type { SeededRandom } from './seededRandom.ts'
+
+/** What a record is made to come to, when nothing is in doubt about it. */
+export type Outcome = 'completed' | 'unmappable' | 'unreadable' | 'unknown-customer' | 'fails-e001' | 'fails-e003'
+
+/** A record as the ERP wrote it, and what must become of it. */
+export interface Written {
+  /** Unique text inside the payload, by which the service's ledger tells records apart. */
+  marker: string
+  outcome: Outcome
+  /** The amount as it must arrive. */
+  amount: string | null
+}
+
+interface Row extends Written {
+  type: string
+  key: string | null
+  payload: string
+}
+
+const outcomes: readonly [Outcome, number][] = [
+  ['completed', 0.85],
+  ['unmappable', 0.04],
+  ['unreadable', 0.02],
+  ['unknown-customer', 0.03],
+  ['fails-e001', 0.04],
+  ['fails-e003', 0.02],
+]
+const keys = 40
+
+/** Makes records without end, their markers counted from 1. */
+export function recordMaker(random: SeededRandom): () => Row {
+  let n = 0
+  return () => {
+    const marker = `m${++n}.`
+    const key = random.chance(0.35) ? `key-${random.whole(1, keys)}` : null
+    return random.chance(0.25) ? order(random, marker, key) : data(random, marker, key)
+  }
+}
+
+function data(random: SeededRandom, marker: string, key: string | null): Row {
+  const outcome = drawOutcome(random)
+  if (outcome === 'unreadable') return unreadable(random, marker, key)
+  const cents = random.whole(1, 999_999_999)
+  const digits = String(cents).padStart(3, '0')
+  const amount = `${digits.slice(0, -2)}.${digits.slice(-2)}`
+  const prefix = { 'fails-e001': 'fail:E001 ', 'fails-e003': 'fail:E003 ' }[outcome as string] ?? ''
+  const customer = outcome === 'unknown-customer' ? 'UNKNOWN1' : 'C100'
+  const asWritten = outcome === 'unmappable' ? `${amount}5` : random.pick([amount, `"${amount}"`, `${amount}00`])
+  const payload = `{"customerId":"${customer}","orderDate":"2026-11-21T10:00:00+01:00","amount":${asWritten},"field2":"${prefix}${marker}"}`
+  // 12.3400 has more digits than cents, but no more than cents' worth of money: it must arrive as 12.34.
+  return { marker, outcome, amount, type: 'data', key, payload }
+}
+
+/** What no ledger can take as it is: it must be rejected, and keep nobody else waiting. */
+function unreadable(random: SeededRandom, marker: string, key: string | null): Row {
+  const incompressible = Array.from({ length: 700 }, () => random.float().toString(36).slice(2)).join('')
+  const payload = (more: string) => `{"field2":"${marker}"${more}}`
+  const shared = { marker, outcome: 'unreadable' as const, amount: null, type: 'data' }
+  return random.chance(0.5)
+    ? { ...shared, key: incompressible, payload: payload('') }
+    : { ...shared, key, payload: payload(`,"note":"${'x'.repeat(1_100_000)}"`) }
+}
+
+function order(random: SeededRandom, marker: string, key: string | null): Row {
+  const price = `${random.whole(0, 999)}.${random.whole(10, 99)}0`
+  const customerId = '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11'
+  const type = random.chance(0.03) ? 'unheard-of' : 'order'
+  const payload = `{"customerId":"${customerId}","items":[{"sku":"${marker}","price":${price}}]}`
+  return { marker, outcome: type === 'order' ? 'completed' : 'unmappable', amount: price, type, key, payload }
+}
+
+function drawOutcome(random: SeededRandom): Outcome {
+  let left = random.float()
+  for (const [outcome, share] of outcomes) {
+    left -= share
+    if (left < 0) return outcome
+  }
+  return 'completed'
+}
+
+/** Writes rows as the ERP does, in a transaction of its own. What a lost connection makes of it shows in the table. */
+export async function insertRecords(outbox: pg.Pool, rows: readonly Row[]): Promise<void> {
+  await outbox.query(
+    `insert into outbox (type, key, payload)
+     select type, key, payload::jsonb from unnest($1::text[], $2::text[], $3::text[]) with ordinality
+       r(type, key, payload, ord) order by ord`,
+    [rows.map(({ type }) => type), rows.map(({ key }) => key), rows.map(({ payload }) => payload)],
+  )
+}

@@ -1,0 +1,197 @@
+import { describe, expect, test } from 'vitest'
+import { createTelemetry } from '../../src/observe/telemetry.ts'
+import type { Answer, AttemptResult, Breach, Change, Submission } from '../../src/record.ts'
+import { outcomeOf } from '../../src/service/outcome.ts'
+import { noAnswer, response } from '../support/answers.ts'
+import { submission } from '../support/submission.ts'
+
+/** A witness whose log lines and metric calls are kept: `name(first arguments)`. */
+function setup() {
+  const lines: { level: string; message: string; fields: Record<string, unknown> }[] = []
+  const counted: string[] = []
+  const level =
+    (name: string) =>
+    (message: string, fields: Record<string, unknown> = {}) =>
+      void lines.push({ level: name, message, fields })
+  const count =
+    (name: string) =>
+    (...args: unknown[]) =>
+      void counted.push(`${name}(${args.join(', ')})`)
+  const metrics = new Proxy({}, { get: (_, name) => count(String(name)) })
+  const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
+  return { telemetry: createTelemetry({ log, metrics, outcomeOf } as never), lines, counted }
+}
+
+const worked = (change: Change, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
+  step: { change, cause: 'test', pause: null },
+  answer,
+  breach: null,
+  ...given,
+})
+const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job' }
+
+describe('requests', () => {
+  test.each<[string, Partial<Submission>]>([
+    ['submit', {}],
+    ['order', { resource: 'orders' }],
+    ['status', accepted],
+    ['order_status', { ...accepted, resource: 'orders' }],
+    ['status', { probing: true }],
+  ])('are counted under %s for %o', (endpoint, of) => {
+    const { telemetry, counted } = setup()
+    telemetry.attempted(submission(of), worked({ state: 'failed' }, response(200)))
+    expect(counted).toEqual([`requestDone(${endpoint}, ok, 12)`])
+  })
+
+  test('that were never made are not counted', () => {
+    const { telemetry, counted } = setup()
+    telemetry.attempted(submission(), worked({ state: 'queued' }, null))
+    expect(counted).toEqual([])
+  })
+
+  test.each([
+    [response(400, { code: 'E001' }), ['requestDone(submit, rejected, 12)', 'serviceError(E001)']],
+    [
+      response(400, { code: 'E777' }),
+      ['requestDone(submit, rejected, 12)', 'serviceError(E777)', 'breach(unknown_code)'],
+    ],
+    [noAnswer({ sent: true, cause: 'timeout' }), ['requestDone(submit, timeout, 12)']],
+  ])('%#: codes are counted, unknown ones as a breach of contract', (answer, expected) => {
+    const { telemetry, counted } = setup()
+    telemetry.requestDone('submit', answer)
+    expect(counted).toEqual(expected)
+  })
+
+  test('whose answer broke the contract are counted as such', () => {
+    const { telemetry, counted } = setup()
+    telemetry.attempted(submission(), worked({ state: 'uncertain' }, response(200), { breach: 'missing_id' }))
+    expect(counted).toContain('breach(missing_id)')
+  })
+})
+
+describe('log lines', () => {
+  test('one for each stage of a submission, at its end, with ids and without bodies', () => {
+    const { telemetry, lines } = setup()
+    telemetry.attempted(
+      submission({ body: '{"secret":1}' }),
+      worked({ state: 'accepted', transactionId: 'tx' }, response(201, {})),
+    )
+    expect(lines).toEqual([
+      {
+        level: 'info',
+        message: 'submitted',
+        fields: {
+          submissionId: submission().id,
+          outboxId: '1',
+          attempt: 1,
+          transactionId: 'tx',
+          endpoint: 'submit',
+          state: 'accepted',
+          outcome: 'ok',
+          code: undefined,
+          reason: undefined,
+          durationMs: 12,
+        },
+      },
+    ])
+  })
+
+  test.each<[Change, string]>([
+    [{ state: 'completed' }, 'info'],
+    [{ state: 'failed', errorCode: 'E9' }, 'warn'],
+    [{ state: 'rejected' }, 'warn'],
+    [{ state: 'uncertain' }, 'warn'],
+    [{ state: 'queued' }, 'info'],
+  ])('%o is told as %s', (change, level) => {
+    const { telemetry, lines } = setup()
+    telemetry.attempted(submission(accepted), worked(change, response(200)))
+    expect(lines).toMatchObject([{ level, message: 'tracked', fields: { state: change.state } }])
+  })
+
+  test('a poll that finds its transaction pending leaves none', () => {
+    const { telemetry, lines } = setup()
+    telemetry.attempted(submission(accepted), worked({ state: 'accepted', pollInMs: 1 }, response(200)))
+    expect(lines).toEqual([])
+  })
+
+  test('a pause is told with its reason, though the state stays', () => {
+    const { telemetry, lines } = setup()
+    const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
+    const step = { change: { state: 'accepted', pollInMs: 0 } as const, cause: 'pause', pause }
+    telemetry.attempted(submission(accepted), { step, answer: response(429), breach: null })
+    expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
+  })
+
+  test('taking over and renewing jobs are told where there was anything', () => {
+    const { telemetry, lines } = setup()
+    telemetry.orphansRescued(0)
+    telemetry.jobsRecreated(0)
+    telemetry.orphansRescued(2)
+    telemetry.jobsRecreated(3)
+    telemetry.captured(4)
+    expect(lines.map(({ level, fields }) => [level, fields.count])).toEqual([
+      ['warn', 2],
+      ['warn', 3],
+      ['info', 4],
+    ])
+  })
+})
+
+describe('what was written', () => {
+  const written = (state: Submission['state'], polls = 0, breach: Breach | null = null) => ({
+    submissionId: 'a',
+    state,
+    lifetimeMs: 1_500,
+    polls,
+    breach,
+  })
+
+  test('each end is counted with its duration, and its polls where it was tracked', () => {
+    const { telemetry, counted } = setup()
+    telemetry.outcomesWritten({
+      written: [written('completed', 2), written('rejected'), written('accepted', 1)],
+      heldBack: 0,
+    })
+    expect(counted.filter((call) => !call.startsWith('heldBack'))).toEqual([
+      'finished(completed, 1500)',
+      'transactionPolled(2)',
+      'finished(rejected, 1500)',
+    ])
+  })
+
+  test('transactions that ended since it was last asked are something to learn from', () => {
+    const { telemetry } = setup()
+    telemetry.outcomesWritten({
+      written: [written('completed', 2), written('failed', 1), written('rejected')],
+      heldBack: 0,
+    })
+    expect(telemetry.takeCompletions()).toBe(2)
+    expect(telemetry.takeCompletions()).toBe(0)
+  })
+
+  test('steps wake whoever tells the outbox; nothing written wakes nobody', () => {
+    const { telemetry } = setup()
+    let woken = 0
+    telemetry.onSettled(() => {
+      woken += 1
+    })
+    telemetry.outcomesWritten({ written: [], heldBack: 0 })
+    expect(woken).toBe(0)
+    telemetry.outcomesWritten({ written: [written('accepted')], heldBack: 0 })
+    expect(woken).toBe(1)
+  })
+
+  test('what the writing found wrong with an answer is a breach of contract that is told', () => {
+    const { telemetry, counted, lines } = setup()
+    telemetry.outcomesWritten({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })
+    expect(counted).toContain('breach(duplicate_id)')
+    expect(lines[0]).toMatchObject({ level: 'warn', fields: { submissionId: 'a' } })
+  })
+
+  test('holding back is a breach of contract that is told', () => {
+    const { telemetry, counted, lines } = setup()
+    telemetry.outcomesWritten({ written: [], heldBack: 12 })
+    expect(counted).toEqual(['heldBack(12)', 'breach(rate_limit_lower)'])
+    expect(lines).toMatchObject([{ level: 'warn', fields: { count: 12 } }])
+  })
+})

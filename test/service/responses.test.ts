@@ -1,0 +1,89 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { readJson } from '../../src/service/readJson.ts'
+import { submittedId, transactionStatus, wordsIn } from '../../src/service/responses.ts'
+
+describe('the id of a submit answer', () => {
+  test.each([
+    { resource: 'data', body: '{"transactionId":"tx-1","status":"accepted","timestamp":"x"}', id: 'tx-1' },
+    { resource: 'data', body: '{"transactionId":"tx-1","more":{}}', id: 'tx-1' },
+    { resource: 'data', body: '{"transactionId":12345678901234567890}', id: '12345678901234567890' },
+    { resource: 'orders', body: '{"orderId":"o-1","status":"pending","createdAt":"x"}', id: 'o-1' },
+    { resource: 'orders', body: '{"transactionId":"tx-1"}', id: null },
+    { resource: 'data', body: '{"orderId":"o-1"}', id: null },
+    { resource: 'data', body: '{"transactionId":""}', id: null },
+    { resource: 'data', body: '{"transactionId":".."}', id: null },
+    { resource: 'data', body: '{"transactionId":"."}', id: null },
+    { resource: 'data', body: '{"transactionId":"..."}', id: '...' },
+    { resource: 'orders', body: '{"orderId":".."}', id: null },
+    { resource: 'data', body: '{"transactionId":null}', id: null },
+    { resource: 'data', body: '{"transactionId":{}}', id: null },
+    { resource: 'data', body: '{"transactionId":"a\\nb"}', id: null },
+    { resource: 'data', body: '{"transactionId":"a\\u0000b"}', id: null },
+    { resource: 'data', body: `{"transactionId":"${'x'.repeat(256)}"}`, id: null },
+    { resource: 'data', body: '[]', id: null },
+    { resource: 'data', body: 'no JSON', id: null },
+  ] as const)('$resource: $body gives $id', ({ resource, body, id }) => {
+    expect(submittedId(resource, readJson(body, []))).toBe(id)
+  })
+})
+
+describe('the status of a transaction', () => {
+  test('has its id, its state and its result with the service’s own digits', () => {
+    const json = readJson('{"transactionId":"tx","status":"completed","result":{"paid":1234.50,"b":[]}}', [])
+    expect(transactionStatus('data', json)).toEqual({
+      transactionId: 'tx',
+      status: 'completed',
+      result: '{"paid":1234.50,"b":[]}',
+      errorCode: null,
+    })
+  })
+
+  test('of an order is mapped to the same, its other fields being the result', () => {
+    const json = readJson('{"orderId":"o","status":"Completed","items":[{"price":1.10}]}', [])
+    expect(transactionStatus('orders', json)).toEqual({
+      transactionId: 'o',
+      status: 'completed',
+      result: '{"items":[{"price":1.10}]}',
+      errorCode: null,
+    })
+  })
+
+  test.each([
+    ['{"status":"pending"}', { transactionId: null, status: 'pending' }],
+    ['{"transactionId":null,"status":"pending","result":null}', { transactionId: null, result: null }],
+    ['{"transactionId":"tx","status":"failed","errorCode":"E001"}', { status: 'failed', errorCode: 'E001' }],
+    ['{"transactionId":"tx","status":"failed","errorCode":7}', { status: 'failed', errorCode: null }],
+  ])('%s is one', (body, expected) => {
+    expect(transactionStatus('data', readJson(body, []))).toMatchObject(expected)
+  })
+
+  test.each(['{}', '{"status":503,"code":"E003"}', '[]', 'null', 'no JSON'])('%s is none', (body) => {
+    expect(transactionStatus('data', readJson(body, []))).toBeNull()
+    expect(transactionStatus('orders', readJson(body, []))).toBeNull()
+  })
+})
+
+test.each([
+  [{ title: 'Invalid', detail: 'customer not found' }, 'customer not found'],
+  [{ message: 'Invalid customer' }, 'Invalid customer'],
+  [{ error: 'invalid_client', error_description: 'no such client' }, 'no such client'],
+  [{ error: { code: 'E001', message: 'Invalid customer' } }, 'Invalid customer'],
+  [{ title: 'Invalid', errors: [{ message: 'a' }, 'b', { detail: 'c' }, 7] }, 'Invalid; a; b; c'],
+  [{ message: 'x'.repeat(900) }, 'x'.repeat(500)],
+  [{ message: 7 }, null],
+  [{}, null],
+  [undefined, null],
+])('the words in %j are %s', (json, message) => {
+  expect(wordsIn(json)).toBe(message)
+})
+
+test('no JSON throws', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.constantFrom('data' as const, 'orders' as const), (json, resource) => {
+      submittedId(resource, json)
+      transactionStatus(resource, json)
+      wordsIn(json)
+    }),
+  )
+})
