@@ -1,12 +1,12 @@
 import { parseArgs } from 'node:util'
-import { openOutbox } from '../src/store/outbox.ts'
-import { buildPackage, deployedFlags } from './rig/build.ts'
-import { startDaemon } from './rig/daemon.ts'
-import { pause } from './rig/lane.ts'
-import { type BenchDatabase, fillOutbox, startBenchPostgres } from './rig/postgres.ts'
-import { percentile, printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { startMemoryService } from './rig/startMemoryService.ts'
-import { cpuMs, memoryMb } from './rig/usage.ts'
+import { openOutbox } from '../src/outbox/outboxStore.ts'
+import { pause } from './harness/benchRun.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
+import { startDaemon } from './harness/daemon.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { cpuMs, memoryMb } from './harness/usage.ts'
 
 /** bench:backlog: whether a long outbox costs more than a short one. */
 

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { type BenchPostgres, startBenchPostgres } from './rig/postgres.ts'
-import { percentile, printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { type BudgetFigures, runBudget } from './rig/runBudget.ts'
-import { type ScheduleName, schedules } from './rig/schedules.ts'
+import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { type BudgetFigures, runBudget } from './harness/runBudget.ts'
+import { type ScheduleName, schedules } from './harness/schedules.ts'
 
 /** bench:budget: how well the slots are spent, the learned schedule beside the plain ones and the oracle. */
 
@@ -66,7 +66,7 @@ for (const distribution of Object.keys(distributions)) {
     ]),
   )
 }
-judge(done.filter(({ schedule }) => schedule === 'learned'))
+printVerdicts(done.filter(({ schedule }) => schedule === 'learned'))
 
 type Done = (typeof runs)[number] & { figures: BudgetFigures }
 
@@ -102,7 +102,7 @@ function delays(compressedMs: number[]): string[] {
   return [0.5, 0.95].map((share) => ((percentile(compressedMs, share) * compression) / 1000).toFixed(1))
 }
 
-function judge(learned: Done[]): void {
+function printVerdicts(learned: Done[]): void {
   const saturated = learned.filter(({ figures }) => figures.perWindow < 47)
   const idle = learned.filter(
     ({ distribution, figures }) =>

@@ -1,11 +1,11 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Child, startChild } from './rig/child.ts'
-import { daemonEnvironment, startDaemon } from './rig/daemon.ts'
-import { type BenchDatabase, fillOutbox, startBenchPostgres } from './rig/postgres.ts'
-import { printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { startMemoryService } from './rig/startMemoryService.ts'
-import { memoryMb, readUsage, type Usage } from './rig/usage.ts'
+import { type Child, startChild } from './harness/child.ts'
+import { daemonEnvironment, startDaemon } from './harness/daemon.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { memoryMb, readUsage, type Usage } from './harness/usage.ts'
 
 /** bench:engine: records per second seen through (one submission, one poll) when no limit holds the daemon back. */
 
@@ -119,7 +119,7 @@ async function reached({ pool }: BenchDatabase, count: number, usage: () => Usag
 }
 
 async function startPlainLoop(mode: string, { url }: BenchDatabase, serviceUrl: string): Promise<Child> {
-  const script = join(import.meta.dirname, 'rig', 'plainLoop.ts')
+  const script = join(import.meta.dirname, 'harness', 'plainLoop.ts')
   const env = { ...daemonEnvironment(url, serviceUrl), ...unlimited }
   const child = startChild({ script, args: [mode], env })
   await child.line((line) => line.includes('"event":"running"'))

@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
-import { buildPackage, deployedFlags } from './rig/build.ts'
-import { sourceMain, startDaemon } from './rig/daemon.ts'
-import { type BenchDatabase, fillOutbox, startBenchPostgres } from './rig/postgres.ts'
-import { printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { startMemoryService } from './rig/startMemoryService.ts'
-import { cpuMs, memoryMb } from './rig/usage.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
+import { sourceMain, startDaemon } from './harness/daemon.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { cpuMs, memoryMb } from './harness/usage.ts'
 
 /** bench:idle: what a daemon costs that has nothing to do. */
 

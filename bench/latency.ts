@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
-import { startDaemon } from './rig/daemon.ts'
-import { startBenchPostgres } from './rig/postgres.ts'
-import { percentile, printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { startMemoryService } from './rig/startMemoryService.ts'
+import { startDaemon } from './harness/daemon.ts'
+import { startBenchPostgres } from './harness/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
 
 /** bench:latency: from the commit of an outbox row to the first byte of its request at the service, daemon idle. */
 

@@ -1,8 +1,8 @@
 // Records mapped per second on one core, beside a function written by hand for the same mapping: `node bench/map.ts`.
 // The hand-written one reads numbers' own digits by the same JSON.parse reviver and checks every field, no more.
 import { readFileSync } from 'node:fs'
-import { mapRecord } from '../src/map/mapRecord.ts'
-import { readMapping } from '../src/map/readMapping.ts'
+import { mapRecord } from '../src/mapping/mapRecord.ts'
+import { readMapping } from '../src/mapping/readMapping.ts'
 
 const timesMax = 3
 const roundMs = 1_000

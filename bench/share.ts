@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { startBenchPostgres } from './rig/postgres.ts'
-import { printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { runShare } from './rig/runShare.ts'
+import { startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { runShare } from './harness/runShare.ts'
 
 /** bench:share: three daemons spend one budget. */
 

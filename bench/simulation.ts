@@ -1,6 +1,6 @@
-import { allocateSlots, freshBalance } from '../src/dispatch/allocateSlots.ts'
-import { fitProcessingTimes, type Observation, type ProcessingTimes } from '../src/track/processingTimes.ts'
-import { certainty, nextPollMs, type Pressure } from '../src/track/schedule.ts'
+import { allocateSlots, freshBalance } from '../src/daemon/dispatch/allocateSlots.ts'
+import { fitProcessingTimes, type Observation, type ProcessingTimes } from '../src/daemon/track/processingTimes.ts'
+import { certainty, nextPollMs, type Pressure } from '../src/daemon/track/schedule.ts'
 
 /** One transaction, as the service knows it; only the oracle may look at `doneAtMs`. */
 export interface Transaction {

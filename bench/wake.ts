@@ -1,10 +1,10 @@
 import { parseArgs } from 'node:util'
 import pg from 'pg'
-import { migrateOutbox } from '../src/store/migrate.ts'
-import { startDaemon } from './rig/daemon.ts'
-import { startBenchPostgres } from './rig/postgres.ts'
-import { percentile, printTable, say, sayWhere, verdict } from './rig/report.ts'
-import { startMemoryService } from './rig/startMemoryService.ts'
+import { migrateOutbox } from '../src/store/migrateStores.ts'
+import { startDaemon } from './harness/daemon.ts'
+import { startBenchPostgres } from './harness/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
 
 /** bench:wake: what the trigger that wakes the daemon costs the ERP, whose sessions all insert at once. */
 

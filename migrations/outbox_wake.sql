@@ -4,7 +4,7 @@
 -- Every NOTIFY takes one lock of the whole cluster as it commits, so it is sent only where somebody sleeps: a daemon that sleeps
 -- holds this lock exclusively. Where it is not held we share it until our transaction ends, and the daemon cannot fall
 -- asleep before: it looks once more afterwards, and sees our rows. Nobody waits for it, and nobody needs rights for it.
--- The first number stands for outboxd ('outb'), the second for the table; src/store/listener.ts has the other side.
+-- The first number stands for outboxd ('outb'), the second for the table; src/postgres/listener.ts has the other side.
 create or replace function outboxd_wake() returns trigger language plpgsql as $$
 begin
   if not pg_catalog.pg_try_advisory_xact_lock_shared(1869968482, tg_relid::int) then

@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander'
 import { config as readDotenv } from 'dotenv'
-import type { CommandContext } from './commands/context.ts'
-import { explain } from './commands/explain.ts'
+import type { CommandContext } from './cli/context.ts'
+import { explain } from './cli/explainError.ts'
 import { version } from './version.ts'
 
 /** Exit codes of design.md, section 10. */

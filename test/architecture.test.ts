@@ -2,13 +2,20 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** design.md, section 11: main -> commands -> app -> stages, service, store, observe -> record. */
+/** docs/architecture.md, "What may import what". */
 
-const stages = ['capture', 'map', 'submit', 'track', 'dispatch']
-const adapters = ['service', 'store', 'observe']
+const stages = [
+  'daemon/capture',
+  'daemon/dispatch',
+  'daemon/submit',
+  'daemon/track',
+  'daemon/report',
+  'daemon/maintenance',
+]
+const databases = ['postgres', 'ledger', 'outbox', 'store']
 
 interface Import {
-  /** The importing file, from src/, such as `track/schedule.ts`. */
+  /** The importing file, from src/, such as `daemon/track/schedule.ts`. */
   from: string
   /** The imported file from src/, or a package's or node:'s name. */
   to: string
@@ -21,34 +28,46 @@ interface Rule {
   breaks: (edge: Import) => boolean
 }
 
+/** What a folder of ours imports, beside itself, model.ts, clock.ts and types of config.ts. */
+const mayImport: Record<string, string[]> = {
+  ...Object.fromEntries(stages.map((stage) => [stage, []])),
+  yaml: [],
+  mapping: ['yaml'],
+  postgres: [],
+  ledger: ['postgres'],
+  outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
+  store: ['postgres', 'ledger', 'outbox'],
+  service: [],
+  observe: [],
+}
+
 const rules: Rule[] = [
   {
-    says: 'record.ts and clock.ts import nothing',
-    breaks: ({ from }) => from === 'record.ts' || from === 'clock.ts',
+    says: 'model.ts and clock.ts import nothing',
+    breaks: ({ from }) => from === 'model.ts' || from === 'clock.ts',
   },
   {
     says: 'config.ts imports no other file of ours: everyone may have its types',
     breaks: ({ from, to }) => from === 'config.ts' && isOurs(to),
   },
-  {
-    says: 'a stage imports only its own folder, record.ts, clock.ts and types of config.ts: app.ts hands it the rest',
-    breaks: (edge) => stages.includes(folder(edge.from)) && isOurs(edge.to) && !isOwnOrShared(edge),
-  },
+  ...Object.entries(mayImport).map(([name, others]) => ({
+    says: `${name} imports ${['its own folder', ...others, 'model.ts, clock.ts and types of config.ts'].join(', ')}`,
+    breaks: (edge: Import) =>
+      home(edge.from) === name && isOurs(edge.to) && !isOwnOrShared(edge) && !others.includes(home(edge.to)),
+  })),
   {
     says: 'a stage uses no database, network, log or metrics package: that is what adapters are for',
-    breaks: ({ from, to }) => stages.includes(folder(from)) && adapterPackages.includes(to),
+    breaks: ({ from, to }) => isIn(from, ...stages, 'mapping') && adapterPackages.includes(to),
   },
   {
-    says: 'service, store and observe import only their own folder, record.ts, clock.ts and types of config.ts',
-    breaks: (edge) => adapters.includes(folder(edge.from)) && isOurs(edge.to) && !isOwnOrShared(edge),
+    says: 'the daemon imports no command, not cli, not main.ts, not the sandbox, not the demo',
+    breaks: ({ from, to }) =>
+      folder(from) === 'daemon' && isIn(to, '', 'cli', 'commands', 'sandbox', 'demo') && !isShared(to),
   },
   {
-    says: 'app.ts imports no command, not main.ts, not the sandbox, not the demo',
-    breaks: ({ from, to }) => from === 'app.ts' && (to === 'main.ts' || isIn(to, 'commands', 'sandbox', 'demo')),
-  },
-  {
-    says: 'main.ts reaches stages, service, store, the sandbox and the demo through commands alone',
-    breaks: ({ from, to }) => from === 'main.ts' && isIn(to, ...stages, 'service', 'store', 'sandbox', 'demo'),
+    says: 'main.ts reaches the rest through commands and cli alone',
+    breaks: ({ from, to }) =>
+      from === 'main.ts' && isIn(to, ...stages, ...databases, 'daemon', 'service', 'sandbox', 'demo'),
   },
   { says: 'nobody imports main.ts', breaks: ({ to }) => to === 'main.ts' },
   {
@@ -56,8 +75,12 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'commands') && from !== 'main.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'app.ts is imported by commands alone',
-    breaks: ({ from, to }) => to === 'app.ts' && !isIn(from, 'commands'),
+    says: 'cli is imported by main.ts, commands and itself alone',
+    breaks: ({ from, to }) => isIn(to, 'cli') && from !== 'main.ts' && !isIn(from, 'commands', 'cli'),
+  },
+  {
+    says: 'daemon/app.ts is imported by commands alone',
+    breaks: ({ from, to }) => to === 'daemon/app.ts' && !isIn(from, 'commands'),
   },
   {
     says: 'the sandbox imports nothing from the rest, so that neither can hide the other’s mistake',
@@ -75,17 +98,23 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'demo') && !isIn(from, 'demo') && from !== 'commands/demo.ts',
   },
   {
+    says: 'only the demo imports the embedded Postgres',
+    breaks: ({ from, to }) => to === 'postgres/embeddedPostgres.ts' && !isIn(from, 'demo'),
+  },
+  {
     says: 'src/service is the only importer of undici',
     breaks: ({ from, to }) => to === 'undici' && !isIn(from, 'service'),
   },
   {
-    says: 'store/queue.ts and the sandbox are the only importers of pg-boss',
-    breaks: ({ from, to }) => to === 'pg-boss' && from !== 'store/queue.ts' && !isIn(from, 'sandbox'),
+    says: 'ledger/queue.ts and the sandbox are the only importers of pg-boss',
+    breaks: ({ from, to }) => to === 'pg-boss' && from !== 'ledger/queue.ts' && !isIn(from, 'sandbox'),
   },
   {
-    says: 'only store, the sandbox and the demo import pg: all the SQL is there',
+    says: 'only postgres, ledger, outbox, store, the sandbox and the demo import pg: all the SQL is there',
     breaks: ({ from, to }) =>
-      isOneOf(to, 'pg', 'node-pg-migrate') && !isIn(from, 'store', 'sandbox', 'demo') && from !== 'commands/demo.ts',
+      isOneOf(to, 'pg', 'node-pg-migrate') &&
+      !isIn(from, ...databases, 'sandbox', 'demo') &&
+      from !== 'commands/demo.ts',
   },
   {
     says: 'src/observe is the only importer of pino and prom-client',
@@ -125,23 +154,30 @@ test('no files of ours import each other in a circle, but for types', () => {
 /** Each rule must see what it forbids; a rule that never fires keeps nothing true. */
 describe('the rules themselves', () => {
   test.each([
-    ['record.ts', `import { z } from 'zod'`],
-    ['config.ts', `import { states } from './record.ts'`],
-    ['track/schedule.ts', `import { decide } from '../submit/decide.ts'`],
-    ['dispatch/dispatch.ts', `import type { Budget } from '../store/budget.ts'`],
-    ['capture/capture.ts', `import { readConfig } from '../config.ts'`],
-    ['map/map.ts', `import pg from 'pg'`],
-    ['store/ledger.ts', `import {\n  type Log,\n  createLog,\n} from '../observe/log.ts'`],
-    ['app.ts', `import { run } from './commands/run.ts'`],
-    ['main.ts', `import { createLedger } from './store/ledger.ts'`],
-    ['app.ts', `import './main.ts'`],
-    ['store/ledger.ts', `import { run } from '../commands/run.ts'`],
-    ['store/ledger.ts', `const app = await import('../app.ts')`],
-    ['sandbox/server.ts', `import { states } from '../record.ts'`],
-    ['commands/run.ts', `import { startSandbox } from '../sandbox/sandbox.ts'`],
-    ['commands/run.ts', `import { startEmbeddedPostgres } from '../demo/embeddedPostgres.ts'`],
+    ['model.ts', `import { z } from 'zod'`],
+    ['config.ts', `import { states } from './model.ts'`],
+    ['daemon/track/schedule.ts', `import { decideSubmit } from '../submit/decideSubmit.ts'`],
+    ['daemon/dispatch/dispatcher.ts', `import type { Budget } from '../../ledger/budget.ts'`],
+    ['daemon/dispatch/dispatcher.ts', `import { createApp } from '../app.ts'`],
+    ['daemon/capture/capture.ts', `import { readConfig } from '../../config.ts'`],
+    ['daemon/report/report.ts', `import type { Pool } from 'pg'`],
+    ['mapping/mapRecord.ts', `import pg from 'pg'`],
+    ['yaml/exactJson.ts', `import type { Mapping } from '../mapping/mapping.ts'`],
+    ['ledger/budget.ts', `import {\n  type Log,\n  createLog,\n} from '../observe/log.ts'`],
+    ['ledger/budget.ts', `import { readRows } from '../outbox/readRows.ts'`],
+    ['postgres/database.ts', `import type { Budget } from '../ledger/budget.ts'`],
+    ['daemon/app.ts', `import { run } from '../commands/run.ts'`],
+    ['daemon/loops.ts', `import { exit } from '../cli/withOperatorStore.ts'`],
+    ['main.ts', `import { openStore } from './store/openStore.ts'`],
+    ['daemon/app.ts', `import '../main.ts'`],
+    ['store/openStore.ts', `import { run } from '../commands/run.ts'`],
+    ['store/openStore.ts', `const app = await import('../daemon/app.ts')`],
+    ['cli/selection.ts', `import { submissionTable } from '../commands/list.ts'`],
+    ['sandbox/server.ts', `import { states } from '../model.ts'`],
+    ['commands/run.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
+    ['commands/run.ts', `import { startEmbeddedPostgres } from '../postgres/embeddedPostgres.ts'`],
     ['commands/check.ts', `import { request } from 'undici'`],
-    ['store/ledger.ts', `export { PgBoss } from 'pg-boss'`],
+    ['store/openStore.ts', `export { PgBoss } from 'pg-boss'`],
     ['commands/list.ts', `import type { Pool } from 'pg'`],
     ['commands/run.ts', `import { pino } from 'pino'`],
     ['observe/httpServer.ts', `import fastify from 'fastify'`],
@@ -152,17 +188,18 @@ describe('the rules themselves', () => {
   })
 
   test.each([
-    ['track/schedule.ts', `import type { State } from '../record.ts'`],
-    ['track/track.ts', `import { nextPollMs } from './schedule.ts'`],
-    ['submit/submit.ts', `import type { Config } from '../config.ts'`],
-    ['map/mapping.ts', `import { z } from 'zod'\nimport { parse } from 'yaml'`],
-    ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/sandbox.ts'`],
-    ['store/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
+    ['daemon/track/schedule.ts', `import type { State } from '../../model.ts'`],
+    ['daemon/track/track.ts', `import { nextPollMs } from './schedule.ts'`],
+    ['daemon/submit/submit.ts', `import type { Config } from '../../config.ts'`],
+    ['mapping/mapping.ts', `import { z } from 'zod'\nimport { parse } from 'yaml'`],
+    ['outbox/cursorStore.ts', `import { isSameRow } from '../ledger/sameRow.ts'`],
+    ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
+    ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
     [
-      'app.ts',
-      `import { createLedger } from './store/ledger.ts'\nimport { createMetrics } from './observe/metrics.ts'`,
+      'daemon/app.ts',
+      `import { openStore } from '../store/openStore.ts'\nimport { createMetrics } from '../observe/metrics.ts'`,
     ],
-    ['store/ledger.ts', `// as import x from '../app.ts' would\nimport { states } from '../record.ts'`],
+    ['store/openStore.ts', `// as import x from '../app.ts' would\nimport { states } from '../model.ts'`],
   ])('%s with %s passes', (path, text) => {
     const edges = allImports(new Map([[path, text]]))
     expect(rules.filter(({ breaks }) => edges.some(breaks))).toEqual([])
@@ -216,8 +253,13 @@ function folder(path: string): string {
   return path.includes('/') ? path.slice(0, path.indexOf('/')) : ''
 }
 
+/** A file's part of the house: the stage that it belongs to, or else the first folder. */
+function home(path: string): string {
+  return stages.find((stage) => path.startsWith(`${stage}/`)) ?? folder(path)
+}
+
 function isIn(path: string, ...folders: string[]): boolean {
-  return isOurs(path) && folders.includes(folder(path))
+  return isOurs(path) && (folders.includes(folder(path)) || folders.includes(home(path)))
 }
 
 function isOneOf(path: string, ...paths: string[]): boolean {
@@ -229,7 +271,12 @@ function isOurs(path: string): boolean {
 }
 
 function isOwnOrShared({ from, to, types }: Import): boolean {
-  return folder(from) === folder(to) || to === 'record.ts' || to === 'clock.ts' || (to === 'config.ts' && types)
+  return home(from) === home(to) || to === 'model.ts' || to === 'clock.ts' || (to === 'config.ts' && types)
+}
+
+/** Files at the top of src that everyone may import. */
+function isShared(path: string): boolean {
+  return isOneOf(path, 'model.ts', 'clock.ts', 'config.ts', 'version.ts')
 }
 
 function inMessage({ from, to }: Import): string {

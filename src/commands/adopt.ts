@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
+import { confirm } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { pluralize } from '../cli/table.ts'
+import { isoTime, parseMoment } from '../cli/time.ts'
+import { exit, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { nameOutbox, type StartPosition } from '../store/ledger/servedOutbox.ts'
-import type { Adoption, UnderWay } from '../store/operator/adoptOutbox.ts'
-import { type HiddenRows, hiddenMax } from '../store/outbox/beforeStart.ts'
-import { confirm } from './confirm.ts'
-import type { CommandContext } from './context.ts'
-import { exit, usageError, withOperatorStore } from './operate.ts'
-import { pluralize } from './table.ts'
-import { isoTime, parseMoment } from './time.ts'
+import type { Adoption, UnderWay } from '../ledger/operator/adoptOutbox.ts'
+import { nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
 
 export interface AdoptOptions {
   same?: boolean

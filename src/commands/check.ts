@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { explain } from '../cli/explainError.ts'
+import { escapeControl, pluralize } from '../cli/table.ts'
+import { exit, printJson } from '../cli/withOperatorStore.ts'
 import { type Config, ConfigInvalid, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
-import { loadMappings } from '../map/loadMappings.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
 import { checkCapture } from './checkCapture.ts'
 import { checkService } from './checkService.ts'
 import { checkLedger, checkOutbox } from './checkStore.ts'
-import type { CommandContext } from './context.ts'
-import { explain } from './explain.ts'
-import { exit, printJson } from './operate.ts'
-import { escapeControl, pluralize } from './table.ts'
 
 export interface CheckOptions {
   json?: boolean

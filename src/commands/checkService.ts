@@ -1,13 +1,13 @@
+import { slotsWithinMs, withBorrowedClient } from '../cli/borrowedClient.ts'
+import { showDuration } from '../cli/time.ts'
 import type { Config } from '../config.ts'
-import { loadMappings, usedResource } from '../map/loadMappings.ts'
-import type { Answer, Resource } from '../record.ts'
+import { loadMappings, usedResource } from '../mapping/loadMappings.ts'
+import type { Answer, Resource } from '../model.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { harmlessRequest } from '../service/harmlessCall.ts'
 import { readAnswer } from '../service/reading.ts'
-import { slotsWithinMs, withBorrowedClient } from './borrowedClient.ts'
 import type { Finding } from './check.ts'
-import { showDuration } from './time.ts'
 
 /**
  * Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from;

@@ -1,18 +1,18 @@
+import { historyMessage } from '../cli/historyMessage.ts'
+import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
+import { pluralize } from '../cli/table.ts'
+import { wakeMessage } from '../cli/wakeMessage.ts'
+import { openStoreOf } from '../cli/withOperatorStore.ts'
 import type { StoreConfig } from '../config.ts'
-import { loadOutboxFile } from '../map/outboxFile.ts'
+import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
+import { loadOutboxFile } from '../outbox/outboxFile.ts'
+import type { RowTrial } from '../outbox/tryRow.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
-import { assertMigrated } from '../store/migrate.ts'
-import { inspectOutboxTable, type OutboxTableState } from '../store/operator/inspectOutboxTable.ts'
-import { readMissingLimits, readReadOnly, readServerVersion } from '../store/operator/readServer.ts'
-import { inspectDatabase, type OperatorStore } from '../store/operator.ts'
-import type { RowTrial } from '../store/outbox/tryRow.ts'
+import { assertMigrated } from '../store/migrateStores.ts'
+import { inspectDatabase, type OperatorStore } from '../store/operatorStore.ts'
 import { hiddenMessage, startMessage } from './adopt.ts'
 import type { Finding } from './check.ts'
-import { historyMessage } from './historyWords.ts'
-import { openStoreOf } from './operate.ts'
-import { readOnlyMessage } from './readOnlyWords.ts'
-import { pluralize } from './table.ts'
-import { wakeMessage } from './wakeWords.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
@@ -40,7 +40,7 @@ const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'upda
  * Looks at the outbox's database and table. A table of the ERP's own, which mappings/outbox.yaml describes, is checked as
  * it is opened.
  *
- * @throws DatabaseUnusable where it cannot be reached, OutboxTableUnusable and MappingFilesInvalid in words
+ * @throws DatabaseUnusable where it cannot be reached, OutboxTableUnusable and FilesInvalid in words
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding> {
   const described = loadOutboxFile(config.mappingsDir)

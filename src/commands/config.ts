@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
 import type { z } from 'zod'
+import type { CommandContext } from '../cli/context.ts'
 import { variables } from '../config.ts'
-import type { CommandContext } from './context.ts'
 
 export interface ConfigOptions {
   json?: boolean

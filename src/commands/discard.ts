@@ -1,10 +1,7 @@
 import type { Command } from 'commander'
-import { type State, waitingForPerson } from '../record.ts'
-import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
-import type { CommandContext } from './context.ts'
-import { describeFilters, hasFilters } from './filters.ts'
-import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
-import { referenceHelp } from './references.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { describeFilters, hasFilters } from '../cli/filters.ts'
+import { referenceHelp } from '../cli/references.ts'
 import {
   type BulkChange,
   type BulkOptions,
@@ -14,8 +11,11 @@ import {
   selectForChange,
   selectionProblems,
   skippedLines,
-} from './selection.ts'
-import { pluralize } from './table.ts'
+} from '../cli/selection.ts'
+import { pluralize } from '../cli/table.ts'
+import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { type State, waitingForPerson } from '../model.ts'
 
 export interface DiscardOptions extends BulkOptions {
   reason?: string

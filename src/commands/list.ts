@@ -1,13 +1,14 @@
 import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { describeFilters, type FilterOptions, readFilters } from '../cli/filters.ts'
+import { submissionTable } from '../cli/submissionTable.ts'
+import { escapeControl, pluralize, truncate } from '../cli/table.ts'
+import { isoTime, showTime } from '../cli/time.ts'
+import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { states, waitingForPerson } from '../record.ts'
-import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../store/operator.ts'
-import type { CommandContext } from './context.ts'
-import { describeFilters, type FilterOptions, readFilters } from './filters.ts'
-import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
-import { escapeControl, pluralize, renderTable, truncate } from './table.ts'
-import { isoTime, showTime } from './time.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { states, waitingForPerson } from '../model.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ListOptions extends FilterOptions {
   json?: boolean
@@ -77,29 +78,6 @@ async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): 
 
 const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
   [code, type, key, since, until].some((value) => value !== undefined)
-
-/** The table of `list` and of previews. */
-export function submissionTable(submissions: readonly ListedSubmission[]): string {
-  return renderTable(
-    ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'NOTE', 'ERROR'],
-    submissions.map((submission) => [
-      submission.id,
-      truncate(submission.outboxId, 36),
-      truncate(submission.type, 24),
-      truncate(submission.key ?? '-', 24),
-      submission.state,
-      truncate(submission.code ?? '-', 16),
-      showTime(submission.sinceMs),
-      noteOn(submission),
-      truncate(submission.error ?? '', 80),
-    ]),
-  )
-}
-
-/** What whoever is about to decide on it must know beside its state. */
-export function noteOn({ mayHaveArrived }: Pick<ListedSubmission, 'mayHaveArrived'>): string {
-  return mayHaveArrived ? 'may have arrived' : '-'
-}
 
 function jsonOf({ id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs }: ListedSubmission) {
   return { id, outboxId, type, key, state, code, since: isoTime(sinceMs), mayHaveArrived, error }

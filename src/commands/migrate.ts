@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { historyMessage } from '../cli/historyMessage.ts'
+import { wakeMessage } from '../cli/wakeMessage.ts'
+import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { migrateOutbox, migrateState } from '../store/migrate.ts'
-import type { CommandContext } from './context.ts'
-import { historyMessage } from './historyWords.ts'
-import { openStoreOf } from './operate.ts'
-import { wakeMessage } from './wakeWords.ts'
+import { migrateOutbox, migrateState } from '../store/migrateStores.ts'
 
 export function describeMigrate(command: Command): Command {
   return command

@@ -1,8 +1,8 @@
 import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { parseDurationMs, showMoment } from '../cli/time.ts'
+import { exit, operatorName, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import type { CommandContext } from './context.ts'
-import { exit, operatorName, usageError, withOperatorStore } from './operate.ts'
-import { parseDurationMs, showMoment } from './time.ts'
 
 export interface PauseOptions {
   reason?: string

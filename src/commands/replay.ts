@@ -1,15 +1,7 @@
 import type { Command } from 'commander'
-import { readStoreConfig } from '../config.ts'
-import { loadMappings, type Mappings } from '../map/loadMappings.ts'
-import { mapOutboxRecord } from '../mapOutboxRecord.ts'
-import type { OutboxRecord, State } from '../record.ts'
-import type { Replay, ReplayableSubmission } from '../store/operator/replaySubmissions.ts'
-import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../store/operator.ts'
-import type { CommandContext } from './context.ts'
-import { describeFilters } from './filters.ts'
-import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
-import { referenceHelp } from './references.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { describeFilters } from '../cli/filters.ts'
+import { referenceHelp } from '../cli/references.ts'
 import {
   type BulkChange,
   type BulkOptions,
@@ -19,8 +11,16 @@ import {
   selectForChange,
   selectionProblems,
   skippedLines,
-} from './selection.ts'
-import { pluralize } from './table.ts'
+} from '../cli/selection.ts'
+import { pluralize } from '../cli/table.ts'
+import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { readStoreConfig } from '../config.ts'
+import { mapOutboxRecord } from '../daemon/mapOutboxRecord.ts'
+import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import type { OutboxRecord, State } from '../model.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ReplayOptions extends BulkOptions {
   refresh?: boolean

@@ -1,14 +1,14 @@
 import type { Command } from 'commander'
+import { askForTransaction } from '../cli/askForTransaction.ts'
+import { confirm } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { findAll, referenceHelp } from '../cli/references.ts'
+import { exit, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readConfig } from '../config.ts'
-import type { Holder } from '../store/ledger/transactionIds.ts'
-import type { SubmissionDetail } from '../store/operator/readSubmissionDetail.ts'
-import type { ListedSubmission } from '../store/operator/selectSubmissions.ts'
-import type { OperatorStore } from '../store/operator.ts'
-import { askForTransaction } from './askForTransaction.ts'
-import { confirm } from './confirm.ts'
-import type { CommandContext } from './context.ts'
-import { exit, usageError, withOperatorStore } from './operate.ts'
-import { findAll, referenceHelp } from './references.ts'
+import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { Holder } from '../ledger/transactionIds.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ResolveOptions {
   arrived?: string

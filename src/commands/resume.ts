@@ -1,9 +1,9 @@
 import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { truncate } from '../cli/table.ts'
+import { showMoment } from '../cli/time.ts'
+import { exit, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import type { CommandContext } from './context.ts'
-import { exit, withOperatorStore } from './operate.ts'
-import { truncate } from './table.ts'
-import { showMoment } from './time.ts'
 
 export interface ResumeOptions {
   all?: boolean
@@ -62,5 +62,5 @@ export async function resume(context: CommandContext, options: ResumeOptions): P
   })
 }
 
-/** The advice to give the command that was just given (store/ledger/refusals.ts) is none any more. */
+/** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */
 const withoutAdvice = (detail: string) => detail.replace(/; if it is right, outboxd resume --believe-refusals.*$/s, '')

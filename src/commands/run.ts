@@ -1,13 +1,13 @@
 import type { Command } from 'commander'
-import { type App, type AppDeps, startApp } from '../app.ts'
+import type { CommandContext } from '../cli/context.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
-import { loadMappings } from '../map/loadMappings.ts'
-import { loadOutboxFile } from '../map/outboxFile.ts'
+import { type App, type AppDeps, startApp } from '../daemon/app.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
+import { loadOutboxFile } from '../outbox/outboxFile.ts'
 import { version } from '../version.ts'
-import type { CommandContext } from './context.ts'
 
 /** Some record's outcome could not be found out or written. */
 const leftInDoubt = 1
@@ -24,7 +24,7 @@ Any number of instances may run on the same databases.`,
   )
 }
 
-/** Runs until the context's signal is aborted. @throws ConfigInvalid, MappingFilesInvalid, AddressUnusable, Error when a database is unusable */
+/** Runs until the context's signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error when a database is unusable */
 export async function run(context: CommandContext): Promise<number> {
   const config = readConfig(context.env)
   let mappings = loadMappings(config.mappingsDir)

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
-import { environment, optionsSchema, readEnvironment, type Sandbox, startSandbox } from '../sandbox/sandbox.ts'
-import type { CommandContext } from './context.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { environment, optionsSchema, readEnvironment, type Sandbox, startSandbox } from '../sandbox/startSandbox.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>

@@ -1,12 +1,12 @@
 import type { Command } from 'commander'
-import type { LoggedEvent, SubmissionDetail } from '../store/operator/readSubmissionDetail.ts'
-import type { OperatorStore } from '../store/operator.ts'
-import type { CommandContext } from './context.ts'
-import { type Explanation, explainSubmission } from './explainSubmission.ts'
-import { exit, printJson, usageError, withOperatorStore } from './operate.ts'
-import { findAll, readReference, referenceHelp } from './references.ts'
-import { escapeControl } from './table.ts'
-import { isoTime, showMoment, showTime } from './time.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { type Explanation, explainSubmission } from '../cli/explainSubmission.ts'
+import { findAll, readReference, referenceHelp } from '../cli/references.ts'
+import { escapeControl } from '../cli/table.ts'
+import { isoTime, showMoment, showTime } from '../cli/time.ts'
+import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ShowOptions {
   json?: boolean

@@ -1,5 +1,5 @@
 import { styleText } from 'node:util'
-import type { State } from '../record.ts'
+import type { State } from '../model.ts'
 import type { Progress } from './progress.ts'
 
 /** Shows the records while they travel. */

@@ -1,6 +1,6 @@
 import type pg from 'pg'
-import { ended, type PauseReason, type State } from '../record.ts'
-import { readSnapshot } from '../store/snapshot.ts'
+import { readSnapshot } from '../ledger/snapshot.ts'
+import { ended, type PauseReason, type State } from '../model.ts'
 import { countOutbox } from './erp.ts'
 
 /** How far the records are. */

@@ -12,7 +12,7 @@ export interface Reaper {
   done(): Promise<void>
 }
 
-const program = join(import.meta.dirname, `guardProcess${extname(import.meta.filename)}`)
+const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.filename)}`)
 
 /** Starts the guard as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
 export function startReaper(): Reaper {

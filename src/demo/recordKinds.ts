@@ -1,4 +1,4 @@
-import type { State } from '../record.ts'
+import type { State } from '../model.ts'
 
 /** The kinds of records that the demo's ERP writes, two of them wrong on purpose. */
 export const recordKinds = ['data', 'order', 'unknown-customer', 'three-decimals'] as const

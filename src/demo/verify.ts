@@ -90,35 +90,35 @@ interface VerifiedRecord {
 
 function verifyRecord(record: WrittenRecord, arrivals: readonly Arrival[], rows: readonly OutboxRow[]): VerifiedRecord {
   const { reference, kind, amount } = record
-  const journey = kindScenarios[kind]
+  const scenario = kindScenarios[kind]
   const read = arrivals.filter(({ wasRead }) => wasRead)
   const kept = arrivals.flatMap(({ keptAs }) => keptAs ?? [])
-  const exactly = read.length === journey.requests && kept.length === journey.kept
+  const exactly = read.length === scenario.requests && kept.length === scenario.kept
   const equal = read.length > 0 && read.every((arrival) => equalToTheCent(arrival.amount, amount))
   const problems: string[] = []
   if (!exactly)
     problems.push(
-      `the service read it ${times(read.length)} and kept it ${times(kept.length)}, not ${times(journey.requests)} and ${times(journey.kept)}`,
+      `the service read it ${times(read.length)} and kept it ${times(kept.length)}, not ${times(scenario.requests)} and ${times(scenario.kept)}`,
     )
   if (read.length > 0 && !equal)
     problems.push(
       `the ERP wrote the amount ${amount}, the service was sent ${read.map((each) => each.amount).join(', ')}`,
     )
-  problems.push(...verifyRows(rows, journey, kept))
+  problems.push(...verifyRows(rows, scenario, kept))
   return {
     kind,
     endedAs: rows.map(inMessage),
     exactly,
     equal,
-    problems: problems.map((problem) => `${reference} (${journey.label}): ${problem}`),
+    problems: problems.map((problem) => `${reference} (${scenario.label}): ${problem}`),
   }
 }
 
-function verifyRows(rows: readonly OutboxRow[], journey: KindScenario, kept: readonly string[]): string[] {
+function verifyRows(rows: readonly OutboxRow[], scenario: KindScenario, kept: readonly string[]): string[] {
   const [row, ...more] = rows
   if (row === undefined) return ['it is not in the outbox']
   const problems = more.length > 0 ? [`it is in the outbox ${times(rows.length)}`] : []
-  const { label: _, endsAs, errorCode } = journey
+  const { label: _, endsAs, errorCode } = scenario
   if (row.status !== endsAs || row.errorCode !== errorCode)
     problems.push(`it ended as ${inMessage(row)}, not as ${inMessage({ status: endsAs, errorCode })}`)
   if (endsAs === 'rejected' && !row.error) problems.push('the outbox does not say why it was rejected')

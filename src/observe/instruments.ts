@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
-import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../record.ts'
+import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../model.ts'
 
 /** The error codes that `service_errors_total` tells apart (interface.md, 7.2); any other counts as `other`. */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const

@@ -1,5 +1,5 @@
 import { type DestinationStream, destination as openDestination, pino, stdTimeFunctions } from 'pino'
-import type { Endpoint, Outcome, State } from '../record.ts'
+import type { Endpoint, Outcome, State } from '../model.ts'
 import { redact, showError, withheld } from './redact.ts'
 
 /**

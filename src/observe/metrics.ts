@@ -9,7 +9,7 @@ import {
   problemKinds,
   type State,
   states,
-} from '../record.ts'
+} from '../model.ts'
 import { countedCodes, createInstruments, type finishes, type Instruments, type loops } from './instruments.ts'
 
 /** How a submission ended. */

@@ -1,5 +1,5 @@
-import type { Answer, AttemptResult, Breach, Endpoint, Outcome, State, Submission } from '../record.ts'
-import { ended } from '../record.ts'
+import type { Answer, AttemptResult, Breach, Endpoint, Outcome, State, Submission } from '../model.ts'
+import { ended } from '../model.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics } from './metrics.ts'
 

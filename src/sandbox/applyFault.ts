@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import type { FaultSpec } from './faults.ts'
-import { type Answer, problem } from './problem.ts'
+import { type Answer, problem } from './problemAnswer.ts'
 
 /** What goes out on the wire, after a fault had its say. */
 export type Delivery =
@@ -24,14 +24,14 @@ export function stopsBefore(spec: FaultSpec | undefined): boolean {
 /** Turns the answer into what is sent: with its headers, and with what the fault makes of it. */
 export function applyFault(answer: Answer, spec: FaultSpec | undefined, headers: Record<string, string>): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
-  const spoilt = spec === undefined ? answer : faultyAnswer(answer, spec)
-  const text = typeof spoilt.body === 'string' ? spoilt.body : JSON.stringify(spoilt.body)
+  const faulty = spec === undefined ? answer : faultyAnswer(answer, spec)
+  const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
   const gzip = spec?.kind === 'gzip'
   return {
     kind: 'answer',
-    status: spoilt.status,
-    headers: { ...headers, ...spoilt.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
-    contentType: spoilt.contentType,
+    status: faulty.status,
+    headers: { ...headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
+    contentType: faulty.contentType,
     body: gzip ? gzipSync(text) : text,
     dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
   }

@@ -4,9 +4,9 @@ import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import type { OrderEvents } from './orderEvents.ts'
-import { problem } from './problem.ts'
+import { problem } from './problemAnswer.ts'
+import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
 import { plainAddress } from './server.ts'
-import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './settings.ts'
 
 /** What the control API changes besides reading the parts. */
 export interface Controls {

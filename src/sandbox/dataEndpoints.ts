@@ -1,11 +1,11 @@
-import { isoTime, nowUs } from './clock.ts'
+import { downAnswer, duplicate, unknownCustomer, usedBefore } from './apiRefusals.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
-import { ok, problem } from './problem.ts'
+import { ok, problem } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
-import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
 import { readBody } from './requestBody.ts'
+import { submissionSchema } from './requestSchemas.ts'
+import { isoTime, nowUs } from './sandboxClock.ts'
 import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
-import { submissionSchema } from './schemas.ts'
 
 /** POST /api/v1/data. @see interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {

@@ -2,14 +2,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
 import type { FaultSpec, Faults } from './faults.ts'
+import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
 import type { KeyedMutex } from './keyedMutex.ts'
-import { type Answer, problem } from './problem.ts'
+import { type Answer, problem } from './problemAnswer.ts'
 import type { RateWindow } from './rateWindow.ts'
+import type { Endpoint } from './requestSchemas.ts'
+import type { LiveSettings } from './sandboxSettings.ts'
 import { rateKey } from './sandboxStore.ts'
-import type { Endpoint } from './schemas.ts'
-import type { LiveSettings } from './settings.ts'
-import type { Tokens } from './tokens.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {

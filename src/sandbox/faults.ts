@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { draw } from './random.ts'
-import { endpoints } from './schemas.ts'
+import { endpoints } from './requestSchemas.ts'
+import { draw } from './seededDraw.ts'
 
 const endpointName = z.enum(endpoints)
 

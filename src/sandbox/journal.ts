@@ -1,5 +1,5 @@
 import pg from 'pg'
-import type { Endpoint, OrderCreatedEvent } from './schemas.ts'
+import type { Endpoint, OrderCreatedEvent } from './requestSchemas.ts'
 
 /** One request as it arrived and as it is about to be answered; a row of sandbox.ledger. */
 export interface LedgerRow {

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import * as wire from './schemas.ts'
+import * as wire from './requestSchemas.ts'
 
 /** The OpenAPI 3.1 document at /openapi.json, made from the very schemas that check requests. */
 export function openApiDocument(): Record<string, unknown> {

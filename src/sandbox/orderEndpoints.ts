@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { isoTime, nowUs } from './clock.ts'
+import { downAnswer, duplicate, unknownCustomer, usedBefore } from './apiRefusals.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
-import { parseExactly } from './json.ts'
-import { ok, problem } from './problem.ts'
+import { parseExactly } from './parseExactly.ts'
+import { ok, problem } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
-import { downAnswer, duplicate, unknownCustomer, usedBefore } from './refusals.ts'
 import { readBody } from './requestBody.ts'
+import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
+import { isoTime, nowUs } from './sandboxClock.ts'
 import { findOrder } from './sandboxStore.ts'
-import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './schemas.ts'
 
 /** POST /api/v1/orders. @see interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events'
 import type pg from 'pg'
 import { PgBoss } from 'pg-boss'
-import type { OrderCreatedEvent } from './schemas.ts'
+import type { OrderCreatedEvent } from './requestSchemas.ts'
 
 /** Where the message queue is: a pg-boss schema of the sandbox's own, and the queue in it. */
 export const queueSchema = 'sandbox_queue'

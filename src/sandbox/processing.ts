@@ -1,6 +1,6 @@
 import { parseDistribution, processingSeconds } from './distribution.ts'
 import type { Parts } from './exchange.ts'
-import { draw } from './random.ts'
+import { draw } from './seededDraw.ts'
 
 /** How the processing of something accepted will go; decided on arrival and stored, so a restart changes nothing. */
 export interface Course {

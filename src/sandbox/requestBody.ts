@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { Exchange } from './exchange.ts'
-import { parseExactly } from './json.ts'
-import { type Answer, problem } from './problem.ts'
+import { parseExactly } from './parseExactly.ts'
+import { type Answer, problem } from './problemAnswer.ts'
 
 export type BodyRead<T> = { kind: 'read'; value: T } | { kind: 'wrong'; answer: Answer }
 

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Delivery } from './applyFault.ts'
-import { nowUs } from './clock.ts'
 import { readTransaction, submitData } from './dataEndpoints.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
-import { type Answer, problem } from './problem.ts'
+import { type Answer, problem } from './problemAnswer.ts'
+import { nowUs } from './sandboxClock.ts'
 import { grantToken, withoutSecret } from './tokenEndpoint.ts'
 
 declare module 'fastify' {

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
-import { type Answer, ok, tokenError } from './problem.ts'
+import { type Answer, ok, tokenError } from './problemAnswer.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 

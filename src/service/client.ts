@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { Answer, ServiceRequest } from '../record.ts'
+import type { Answer, ServiceRequest } from '../model.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { cleanText, readJson } from './readJson.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Answer } from '../record.ts'
+import type { Answer } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
 
 /** What differs from answer to answer though they say the same: ids of requests, times, long numbers. */

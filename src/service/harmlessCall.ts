@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, Resource, ServiceRequest, TrialVerdict } from '../record.ts'
+import type { Answer, Resource, ServiceRequest, TrialVerdict } from '../model.ts'
 import { describeAnswer, pauseCall } from './pauseCall.ts'
 
 /** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */

@@ -1,4 +1,4 @@
-import type { Answer, Outcome } from '../record.ts'
+import type { Answer, Outcome } from '../model.ts'
 
 /** How a request ended, by the names that the metrics use (design.md, section 10). */
 export function outcomeOf(answer: Answer): Outcome {

@@ -1,4 +1,4 @@
-import type { Answer, PauseCall } from '../record.ts'
+import type { Answer, PauseCall } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
 import { wordsIn } from './responses.ts'
 

@@ -1,4 +1,4 @@
-import type { Answer, PauseCall, Resource } from '../record.ts'
+import type { Answer, PauseCall, Resource } from '../model.ts'
 import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
 import { submittedId, type TransactionStatus, transactionStatus } from './responses.ts'
 

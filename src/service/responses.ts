@@ -3,7 +3,7 @@
  * the interface shows are no mistake, and the order half reads into the same shapes as the data half.
  */
 import { z } from 'zod'
-import type { Resource } from '../record.ts'
+import type { Resource } from '../model.ts'
 import { redacted, textOf } from './readJson.ts'
 
 /**

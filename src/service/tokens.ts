@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Answer, Breach, PauseCall } from '../record.ts'
+import type { Answer, Breach, PauseCall } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './decideToken.ts'
 

@@ -1,6 +1,6 @@
-import type { Database } from './database.ts'
-import { clearProblems, raiseProblems } from './ledger/problems.ts'
-import type { Outbox, TakenRow } from './outbox.ts'
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import type { Outbox, TakenRow } from '../outbox/outboxStore.ts'
+import type { Database } from '../postgres/database.ts'
 
 /** What came of comparing the outbox with the ledger. */
 export interface LedgerGap {

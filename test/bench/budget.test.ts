@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runBudget } from '../../bench/rig/runBudget.ts'
+import { runBudget } from '../../bench/harness/runBudget.ts'
 import { createDatabase } from '../support/database.ts'
 
 // The short form of bench:budget: a minute is two seconds. Polling every 5 s costs 1.5 polls a record and more here.

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { runShare } from '../../bench/rig/runShare.ts'
+import { runShare } from '../../bench/harness/runShare.ts'
 import { createDatabase } from '../support/database.ts'
 
 // The short form of bench:share. Its bounds are loose: a suite's machine is busy, and docs/performance.md has the figures.

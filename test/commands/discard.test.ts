@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type DiscardOptions, discard } from '../../src/commands/discard.ts'
-import type { Change } from '../../src/record.ts'
+import type { Change } from '../../src/model.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -84,7 +84,7 @@ describe('an accepted one', () => {
 
   test('whose poll is on the wire: the late answer changes nothing', async () => {
     const id = await fixture.end(accepted())
-    const work = fixture.ledger.work()
+    const work = fixture.ledger.dispatch()
     const { polls } = await claim(work, { polls: 1 })
     expect((await run([id], { reason, yes: true })).code).toBe(0)
     const late = polls.map(({ submission, job }) => transition(submission, { state: 'completed' }, job))

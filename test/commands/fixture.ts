@@ -1,8 +1,8 @@
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { Change } from '../../src/record.ts'
-import type { CapturedRecord } from '../../src/store/ledger/insertCaptured.ts'
+import type { CapturedRecord } from '../../src/ledger/insertCaptured.ts'
+import type { Change } from '../../src/model.ts'
 import { type TestContext, testContext } from '../support/context.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 
@@ -33,7 +33,7 @@ export function payloadOf(fields: Record<string, string> = {}): string {
 
 export async function openFixture(): Promise<Fixture> {
   const ledger = await openLedger()
-  const work = ledger.work()
+  const work = ledger.dispatch()
   return {
     ledger,
     async reset() {

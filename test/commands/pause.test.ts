@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type PauseOptions, pause } from '../../src/commands/pause.ts'
 import { resume } from '../../src/commands/resume.ts'
-import { readDemand } from '../../src/store/ledger/demand.ts'
-import { readSnapshot } from '../../src/store/snapshot.ts'
+import { readDemand } from '../../src/ledger/demand.ts'
+import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -36,11 +36,11 @@ test('a pause holds everyone until it is resumed, and says why and who', async (
   expect(await pauses()).toMatchObject([
     { reason: 'operator', untilMs: null, detail: expect.stringMatching(/^year-end closing \(operator .+\)$/) },
   ])
-  expect((await claim(fixture.ledger.work(), { submissions: 1 })).submissions).toEqual([])
+  expect((await claim(fixture.ledger.dispatch(), { submissions: 1 })).submissions).toEqual([])
   const { code, messages } = await runResume()
   expect(code).toBe(0)
   expect(messages).toContain('year-end closing')
-  expect((await claim(fixture.ledger.work(), { submissions: 1 })).submissions).toHaveLength(1)
+  expect((await claim(fixture.ledger.dispatch(), { submissions: 1 })).submissions).toHaveLength(1)
 })
 
 test('a second pause replaces the first', async () => {
@@ -58,7 +58,7 @@ test('a pause with an end is over by itself: no request has to feel the way, and
   await expire()
   expect(await pauses()).toEqual([])
   expect((await readDemand(fixture.ledger.pool, 10)).pauses).toEqual([])
-  const work = fixture.ledger.work()
+  const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1 })).submissions).toHaveLength(1)
   await work.writeOutcomes(outcomeBatch({ trialSucceeded: true, trialEnded: true }))
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
@@ -78,7 +78,7 @@ test('resume --all lets one request feel the way now', async () => {
   await fixture.end({ state: 'queued' })
   await fixture.end({ state: 'queued' })
   await unavailable()
-  const work = fixture.ledger.work()
+  const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
   expect((await runResume(true)).messages).toContain('until the next request')
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)

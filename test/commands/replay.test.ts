@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
-import type { Change } from '../../src/record.ts'
+import type { Change } from '../../src/model.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
-import type { Change } from '../../src/record.ts'
+import type { Change } from '../../src/model.ts'
 import { json, startServer } from '../service/support.ts'
 import { claim } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -65,7 +65,7 @@ describe('--arrived', () => {
     expect(row.accepted_at).toEqual(row.sent_at)
     expect(await fixture.ledger.liveJobs()).toEqual([row.job_id])
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> accepted: resolved: arrived as tx-9')
-    const { polls } = await claim(fixture.ledger.work(), { polls: 1 })
+    const { polls } = await claim(fixture.ledger.dispatch(), { polls: 1 })
     expect(polls.map(({ submission }) => submission.transactionId)).toEqual(['tx-9'])
   })
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { replay } from '../../src/commands/replay.ts'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
-import { advanceTrack } from '../../src/track/advanceTrack.ts'
+import { advanceTrack } from '../../src/daemon/track/advanceTrack.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, openFixture, uncertain } from './fixture.ts'
 
@@ -26,7 +26,7 @@ const word = (arrived: string): ResolveOptions => ({ arrived, unchecked: true, y
 async function mistaken(outboxId: string, transactionId: string, verdict: 'completed' | 'failed'): Promise<string> {
   const id = await fixture.end(uncertain, { outboxId })
   expect((await run(id, word(transactionId))).code).toBe(0)
-  const work = fixture.ledger.work()
+  const work = fixture.ledger.dispatch()
   const { polls, slots } = await claim(work, { polls: 1 })
   const [poll] = polls
   if (poll === undefined) throw new Error('its poll did not come')

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
-import { writeHeartbeat } from '../../src/store/ledger/instances.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 

@@ -1,4 +1,4 @@
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** The service that the contract test is pointed at. */

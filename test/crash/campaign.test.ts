@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { runCampaign } from './campaign.ts'
-import { printResult } from './print.ts'
+import { printResult } from './printReport.ts'
 
 // `npm run crash` is the long form; docs/guarantee.md has its figures.
 test('25 kills, stops, restarts of Postgres, hanging COMMITs and steps of its clock, under a service and an ERP that misbehave, break no guarantee', async () => {

@@ -3,8 +3,8 @@ import { once } from 'node:events'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/demo/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../src/store/migrate.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** Compressed time: the limit's window, in seconds, and the requests in it. */

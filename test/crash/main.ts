@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import { runCampaign } from './campaign.ts'
 import { isMutation, mutations } from './mutations.ts'
-import { printResult } from './print.ts'
+import { printResult } from './printReport.ts'
 
 const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--sabotage NAME]
   --kills     kill -9 so many daemons (default 200)

@@ -21,7 +21,7 @@ export const mutations = {
     breaks: 'under policy hold, a record is sent again after an attempt that may have arrived',
     patches: [
       {
-        file: 'src/submit/decide.ts',
+        file: 'src/daemon/submit/decideSubmit.ts',
         from: `return { kind: 'uncertain', code: null, reason, breach: null }`,
         to: `return { kind: 'resend', afterMs: 100, reason }`,
       },
@@ -32,7 +32,7 @@ export const mutations = {
     breaks: 'E002 after an attempt in doubt is answered with a new idempotency key',
     patches: [
       {
-        file: 'src/submit/decide.ts',
+        file: 'src/daemon/submit/decideSubmit.ts',
         from: 'if (earlierInDoubt || serverErrors > 0)',
         to: 'if (false && (earlierInDoubt || serverErrors > 0))',
       },
@@ -43,7 +43,7 @@ export const mutations = {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [
       {
-        file: 'src/store/ledger/writeTransitions.ts',
+        file: 'src/ledger/writeTransitions.ts',
         from: `where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"`,
         to: 'where s.id = t.id',

@@ -1,6 +1,6 @@
-import type { TransactionRef } from '../../src/store/ledger/transactionIds.ts'
-import type { ListedSubmission } from '../../src/store/operator/selectSubmissions.ts'
-import { openOperatorStore } from '../../src/store/operator.ts'
+import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
+import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
+import { openOperatorStore } from '../../src/store/operatorStore.ts'
 import type { Environment } from './environment.ts'
 
 /** What an operator did so that every record comes to an end. */

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
 import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
-import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../../src/record.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
+import type { Answer, AttemptResult, Breach, Change, Submission } from '../../src/model.ts'
 import { createTelemetry } from '../../src/observe/telemetry.ts'
-import type { Answer, AttemptResult, Breach, Change, Submission } from '../../src/record.ts'
 import { outcomeOf } from '../../src/service/outcome.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { faultSchema } from '../../src/sandbox/faults.ts'
-import { environment, optionsSchema } from '../../src/sandbox/sandbox.ts'
+import { environment, optionsSchema } from '../../src/sandbox/startSandbox.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/contract.md'), 'utf8')
 

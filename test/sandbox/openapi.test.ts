@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/sandbox/openapi.ts'
-import * as wire from '../../src/sandbox/schemas.ts'
+import * as wire from '../../src/sandbox/requestSchemas.ts'
 import { type Json, setup } from './setup.ts'
 
 const document: Json = openApiDocument()

@@ -1,8 +1,8 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { startSandbox } from '../../src/sandbox/sandbox.ts'
-import { problemSchema } from '../../src/sandbox/schemas.ts'
+import { problemSchema } from '../../src/sandbox/requestSchemas.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup

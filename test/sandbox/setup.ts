@@ -1,4 +1,4 @@
-import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/sandbox.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 
 /** Whatever a body holds. */

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
-import type { Answer, ServiceRequest } from '../../src/record.ts'
+import type { Answer, ServiceRequest } from '../../src/model.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
 
 const cleanups: (() => unknown)[] = []

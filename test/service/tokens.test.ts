@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Clock } from '../../src/clock.ts'
-import type { Answer, Breach } from '../../src/record.ts'
+import type { Answer, Breach } from '../../src/model.ts'
 import type { TokenAnswer } from '../../src/service/client.ts'
 import { createTokens, type TokenNeed } from '../../src/service/tokens.ts'
 import { response } from '../support/answers.ts'

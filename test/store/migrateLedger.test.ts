@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'
-import { states } from '../../src/record.ts'
+import { states } from '../../src/model.ts'
 import { createDatabase } from '../support/database.ts'
 
 const migration = (name: string) => readFileSync(`migrations/${name}.sql`, 'utf8')

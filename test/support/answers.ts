@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Answer } from '../../src/record.ts'
+import type { Answer } from '../../src/model.ts'
 import { findErrorCode } from '../../src/service/errorCode.ts'
 import { readJson } from '../../src/service/readJson.ts'
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Change, Step, Submission } from '../../src/record.ts'
-import { claimQueued } from '../../src/store/ledger/claimQueued.ts'
-import { writeTransitions } from '../../src/store/ledger/writeTransitions.ts'
+import { claimQueued } from '../../src/ledger/claimQueued.ts'
+import { writeTransitions } from '../../src/ledger/writeTransitions.ts'
+import type { Change, Step, Submission } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
 
 /** A table to try steps on: does it take the row that a step makes? */

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import type { TestProject } from 'vitest/node'
-import { startEmbeddedPostgres } from '../../src/demo/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../src/store/migrate.ts'
+import { startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 
 const templateDatabase = 'outboxd_template'
 

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Change, OutcomeBatch, PollJob, Submission, Transition } from '../../src/record.ts'
-import { fitSlots as fitSlotsIn, type PauseBackoff } from '../../src/store/budget.ts'
-import { inTransaction } from '../../src/store/database.ts'
-import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/store/dispatchStore.ts'
-import { createCaptureLock } from '../../src/store/ledger/captureLock.ts'
-import type { CapturedRecord } from '../../src/store/ledger/insertCaptured.ts'
-import type { KeyOnFailure } from '../../src/store/ledger/keyOrder.ts'
-import { parseSubmissions, submissionColumns } from '../../src/store/ledger/submissionRow.ts'
-import { openQueue, type Queue } from '../../src/store/queue.ts'
+import { fitSlots as fitSlotsIn, type PauseBackoff } from '../../src/ledger/budget.ts'
+import { createCaptureLock } from '../../src/ledger/captureLock.ts'
+import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/ledger/dispatchStore.ts'
+import type { CapturedRecord } from '../../src/ledger/insertCaptured.ts'
+import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
+import { openQueue, type Queue } from '../../src/ledger/queue.ts'
+import { parseSubmissions, submissionColumns } from '../../src/ledger/submissionRow.ts'
+import type { Change, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
 import { createDatabase } from './database.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
@@ -21,7 +21,7 @@ export interface Ledger extends AsyncDisposable {
   /** Captures records as the daemon does; what is not given is made up. @returns the submissions' ids, in order */
   capture(records: readonly Partial<CapturedRecord>[], keyOnFailure?: KeyOnFailure): Promise<string[]>
   /** An instance that claims and settles. */
-  work(deps?: Partial<Omit<DispatchStoreDeps, 'pool' | 'queue'>>): DispatchStore
+  dispatch(deps?: Partial<Omit<DispatchStoreDeps, 'pool' | 'queue'>>): DispatchStore
   read(id: string): Promise<Submission>
   /** The row with all its columns. */
   row(id: string): Promise<Record<string, unknown>>
@@ -62,7 +62,7 @@ export async function openLedger(): Promise<Ledger> {
       while ((await take()) === null) await new Promise(setImmediate)
       return kept.map(({ id }) => id)
     },
-    work: (deps = {}) =>
+    dispatch: (deps = {}) =>
       createDispatchStore({
         pool,
         queue,
@@ -133,12 +133,12 @@ export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
 
 /** A claim for up to so many submissions and polls, with slots for all of them. */
 export async function claim(
-  work: DispatchStore,
+  dispatch: DispatchStore,
   wanted: { submissions?: number; polls?: number; rarePolls?: number; trial?: boolean },
 ) {
   const { submissions = 0, polls = 0, rarePolls = 0, trial = false } = wanted
   const permits = submissions + polls + rarePolls
-  return work.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, trial }, () => {})
+  return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, trial }, () => {})
 }
 
 export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {

@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import type { Submission } from '../../src/record.ts'
+import type { Submission } from '../../src/model.ts'
 
 /** A submission on the wire for the first time; what is given goes on top. */
 export function submission(given: Partial<Submission> = {}): Submission {

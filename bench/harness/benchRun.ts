@@ -1,0 +1,67 @@
+import { type Child, startChild } from './child.ts'
+import { sourceMain, startDaemon } from './daemon.ts'
+import type { BenchDatabase } from './postgres.ts'
+
+/** What a lane needs: its own database, and how service and daemons are set. */
+export interface BenchRunOptions {
+  database: BenchDatabase
+  /** Requests that the service allows in a window, and the window. Both sides are told the same. */
+  limit: number
+  windowMs: number
+  /** The sandbox's own form, such as `constant:3:0.1`, in seconds. */
+  processingTime: string
+  daemons: number
+  /** Further variables of design.md, section 10. */
+  env?: Record<string, string>
+}
+
+/** One sandbox with its daemons on one database: all three are real, and know nothing of other lanes. */
+export interface BenchRun extends AsyncDisposable {
+  readonly database: BenchDatabase
+  readonly sandboxUrl: string
+  readonly daemons: readonly Child[]
+}
+
+export async function openBenchRun(options: BenchRunOptions): Promise<BenchRun> {
+  const { database, limit, windowMs } = options
+  await using opened = new AsyncDisposableStack()
+  const sandbox = opened.use(startSandboxProcess(options))
+  const line = await sandbox.line((each) => each.startsWith('{'))
+  const { url: sandboxUrl } = JSON.parse(line) as { url: string }
+  const daemons = await Promise.all(
+    Array.from({ length: options.daemons }, () =>
+      startDaemon({
+        databaseUrl: database.url,
+        serviceUrl: sandboxUrl,
+        env: {
+          RATE_LIMIT_REQUESTS: String(limit),
+          RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
+          CAPTURE_WINDOW: String(limit),
+          LOG_LEVEL: 'info',
+          ...options.env,
+        },
+      }),
+    ),
+  )
+  for (const daemon of daemons) opened.use(daemon)
+  const closing = opened.move()
+  return { database, sandboxUrl, daemons, [Symbol.asyncDispose]: () => closing.disposeAsync() }
+}
+
+function startSandboxProcess({ database, limit, windowMs, processingTime }: BenchRunOptions): Child {
+  return startChild({
+    script: sourceMain,
+    args: ['sandbox', '--port', '0', '--json'],
+    quiet: true,
+    env: {
+      SANDBOX_DATABASE_URL: database.url,
+      SANDBOX_RATE_LIMIT_REQUESTS: String(limit),
+      SANDBOX_RATE_LIMIT_WINDOW_SECONDS: String(windowMs / 1000),
+      SANDBOX_PROCESSING_TIME: processingTime,
+    },
+  })
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms))
+}

@@ -1,0 +1,76 @@
+import { arrivals } from '../simulation.ts'
+import { openBenchRun, pause } from './benchRun.ts'
+import { type BenchDatabase, fillOutbox } from './postgres.ts'
+import { replaceSchedule, type ScheduleName } from './schedules.ts'
+import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'
+
+/** One schedule against one distribution: as many records as the budget carries, then a few. */
+export interface BudgetRun {
+  database: BenchDatabase
+  schedule: 'learned' | ScheduleName
+  limit: number
+  windowMs: number
+  /** The sandbox's form, in compressed seconds. */
+  processingTime: string
+  warmUpWindows: number
+  countedWindows: number
+  /** 0: saturated alone. */
+  idleWindows: number
+}
+
+export interface BudgetFigures {
+  saturated: Through
+  /** Saturated: records that came through in a window, on average. */
+  perWindow: number
+  idle: Through | null
+  refused: number
+}
+
+/** A window stands for a minute. */
+const recordsPerIdleWindow = 6
+const drainWindows = 15
+
+export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
+  const { database, limit, windowMs } = run
+  const windows = run.warmUpWindows + run.countedWindows
+  await fillOutbox(database, (limit / 2) * (windows + 4))
+  await using bench = await openBenchRun({ ...run, daemons: 1 })
+  if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
+
+  await pause(run.warmUpWindows * windowMs)
+  const from = await databaseNow(database)
+  await pause(run.countedWindows * windowMs)
+  const until = await databaseNow(database)
+  const saturated = await readThrough(database, from, until)
+
+  const idle = run.idleWindows > 0 ? await runIdle(bench.database, run) : null
+  const perWindow = (saturated.records * windowMs) / (until.getTime() - from.getTime())
+  return { saturated, perWindow, idle, refused: await countRefused(database) }
+}
+
+/** Takes the backlog away, waits until what is under way is through, and lets a few records a window arrive. */
+async function runIdle(database: BenchDatabase, { windowMs, idleWindows }: BudgetRun): Promise<Through> {
+  await database.pool.query(`delete from outbox where status = 'new'`)
+  for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 6) {
+    if ((await countUnderWay(database)) === 0) break
+    await pause(windowMs / 6)
+  }
+  const from = await databaseNow(database)
+  const startMs = performance.now()
+  for (const atMs of arrivals(recordsPerIdleWindow, windowMs, idleWindows * windowMs, 1)) {
+    await pause(Math.max(0, startMs + atMs - performance.now()))
+    await insertOne(database)
+  }
+  for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 6) {
+    if ((await countUnderWay(database)) === 0) break
+    await pause(windowMs / 6)
+  }
+  return readThrough(database, from, await databaseNow(database))
+}
+
+async function insertOne({ pool }: BenchDatabase): Promise<void> {
+  await pool.query(
+    `insert into outbox (type, payload) values ('data', '{"customerId": "C1", "orderDate": "2026-11-21T10:00:00Z",
+       "amount": 12.5, "field1": "value1", "field2": "idle"}')`,
+  )
+}

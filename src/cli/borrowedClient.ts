@@ -1,0 +1,62 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { slotReachMs } from '../daemon/dispatch/slotPool.ts'
+import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { borrowSlots, type SlotLoan } from '../store/operatorStore.ts'
+
+/** A token and one call: what a command asks the service for. */
+const requestsMax = 2
+/** How long to wait for slots while a daemon spends them. */
+export const slotsWithinMs = 10_000
+const slotsAgainMs = 500
+
+/** What came of asking, or why nothing was asked. */
+export type Asked<T> =
+  | { kind: 'asked'; result: T }
+  /** A daemon spends the budget. */
+  | { kind: 'none-free' }
+  /** The ledger cannot be read, or not be written, so nobody knows what a daemon has spent. */
+  | { kind: 'unknown'; readOnly: boolean }
+
+export interface AskingDeps<T> {
+  signal: AbortSignal
+  /** Ask though the ledger cannot say what is left of the budget. */
+  askAnyway: boolean
+  /** No slot is free at the moment, and it is waited for one. */
+  onWait(): void
+  /** Makes at most two requests. @param mayLeave whether the slots may still be used */
+  ask(client: ServiceClient, mayLeave: () => boolean): Promise<T>
+}
+
+/** Lets a command ask the service, and pays from the budget where there is one. */
+export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
+  const { loan, ageMs } = await waitForSlots(config, deps)
+  if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
+  const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
+  const { requestTimeoutMs } = config.service
+  const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
+  try {
+    return { kind: 'asked', result: await deps.ask(client, mayLeave) }
+  } finally {
+    await client.close()
+    if (loan.kind === 'loan') await loan.giveBack()
+  }
+}
+
+async function waitForSlots(
+  config: Config,
+  { signal, onWait }: Pick<AskingDeps<unknown>, 'signal' | 'onWait'>,
+): Promise<{ loan: SlotLoan; ageMs: () => number }> {
+  const { windowMs } = config.rateLimit
+  const permits = Math.min(requestsMax, config.rateLimit.requests)
+  const reachMs = slotReachMs(windowMs, requestsMax * config.service.requestTimeoutMs)
+  const elapsedMs = systemClock.stopwatch()
+  for (let turn = 0; ; turn++) {
+    const ageMs = systemClock.stopwatch()
+    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs })
+    if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
+    if (turn === 0) onWait()
+    await wait(slotsAgainMs)
+  }
+}

@@ -1,0 +1,183 @@
+import type { ActivePause, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { showDuration, showMoment, showTime } from './time.ts'
+
+/** Why a submission is where it is, and what happens next, in words. */
+export interface Explanation {
+  why: string
+  next: string
+}
+
+/** Explains a submission's state. Pure. */
+export function explainSubmission(detail: SubmissionDetail): Explanation {
+  switch (detail.state) {
+    case 'queued':
+      return queued(detail)
+    case 'sending':
+      return detail.probing ? probing(detail) : sending(detail)
+    case 'accepted':
+      return accepted(detail)
+    case 'completed':
+      return {
+        why: detail.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
+        next: `${reported(detail)}${correctable(detail)}`,
+      }
+    case 'failed':
+      return {
+        why: lastMessage(detail, 'the service said no'),
+        next: `${replayOrDiscard(detail)}${holdsBack(detail)}${correctable(detail)}`,
+      }
+    case 'rejected':
+      return { why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }
+    case 'uncertain':
+      return { why: lastMessage(detail, 'it may or may not have arrived'), next: uncertainNext(detail) }
+    case 'discarded':
+      return { why: detail.events.at(-1)?.cause ?? 'an operator gave it up', next: reported(detail) }
+    default:
+      return detail.state satisfies never
+  }
+}
+
+function queued(detail: SubmissionDetail): Explanation {
+  const { held, blocker, dueMs, nowMs, pauses, permitsFree } = detail
+  if (held && blocker) {
+    const front = `outbox:${blocker.outboxId}`
+    const why = `held behind ${front}, which is ${blocker.state} and has the same key`
+    const settled = blocker.state === 'queued' || blocker.state === 'sending'
+    return {
+      why,
+      next: settled
+        ? `sent once ${front} has been accepted or has ended`
+        : `resolve that first: outboxd show ${front} says how`,
+    }
+  }
+  const pause = longestPause(pauses)
+  if (pause !== null) return { why: pauseMessage(pause), next: pauseNext(pause, nowMs, 'sent') }
+  if (dueMs !== null && dueMs > nowMs) {
+    const cause = detail.events.at(-1)?.cause
+    return {
+      why: cause ? `sent again after: ${cause}` : 'it waits before it is sent again',
+      next: `sent at ${showMoment(dueMs, nowMs)}, as soon as a slot is free`,
+    }
+  }
+  return permitsFree > 0
+    ? {
+        why: 'its turn has come',
+        next: 'sent within seconds while a daemon runs: outboxd status shows whether one does',
+      }
+    : { why: 'it waits for a slot: the budget is spent', next: 'sent when a slot is free and it is its turn' }
+}
+
+function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explanation {
+  return {
+    why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${showMoment(sentMs, nowMs)}`}`,
+    next: 'the answer decides; if its instance dies, another settles it within a minute',
+  }
+}
+
+function probing({ pollMs, nowMs }: SubmissionDetail): Explanation {
+  return {
+    why: 'no answer came, so the service is asked whether it knows the id that was sent',
+    next: pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`,
+  }
+}
+
+function accepted(detail: SubmissionDetail): Explanation {
+  const { transactionId, acceptedMs, nowMs, polls, fruitless, refusedPolls, unknownSinceMs, pollMs, pauses, events } =
+    detail
+  const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
+  const doubts = [
+    unknownSinceMs === null ? null : `it says since ${showTime(unknownSinceMs)} that it does not know it`,
+    fruitless > 0 ? `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer` : null,
+    refusedPolls > 1
+      ? `${refusedPolls} polls were refused while others got through, so it is asked for alone, ever more rarely`
+      : null,
+    fruitless > 0 ? events.at(-1)?.cause : null,
+  ].filter((doubt) => doubt != null)
+  const why = `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`
+  const pause = longestPause(pauses)
+  const next =
+    pause !== null
+      ? `${pauseMessage(pause)}: ${pauseNext(pause, nowMs, 'asked')}`
+      : pollMs === null || pollMs <= nowMs
+        ? 'asked as soon as a slot is free'
+        : `asked again at ${showMoment(pollMs, nowMs)}`
+  return { why: [why, ...doubts].join('; '), next: detail.polledRarely ? `${next}${stuckNext(detail)}` : next }
+}
+
+/** What a person can do about a transaction that does not come to an end. */
+function stuckNext({ id, answered, idByPerson }: SubmissionDetail): string {
+  const correct = idByPerson || !answered
+  return [
+    ', rarely, as it is long past its time; ask the operator of the service what became of it, then perhaps',
+    ...(correct
+      ? [
+          `  outboxd resolve ${id} --arrived TRANSACTION_ID   it has another id`,
+          `  outboxd resolve ${id} --not-arrived              it is not there: it is sent again`,
+        ]
+      : []),
+    `  outboxd discard ${id} --reason TEXT              nobody will ask any more`,
+  ].join('\n')
+}
+
+function uncertainNext(detail: SubmissionDetail): string {
+  const { id, sentMs } = detail
+  const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
+  return [
+    `waits for you: ask the operator of the service whether it arrived${when}, then`,
+    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: it is followed to its end`,
+    `  outboxd resolve ${id} --not-arrived              it did not: it is sent again`,
+    `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
+  ].join('\n')
+}
+
+function replayOrDiscard(detail: SubmissionDetail): string {
+  const { id, state } = detail
+  if (detail.mayHaveArrived) return mayHaveArrivedNext(detail)
+  const first =
+    state === 'rejected' ? 'mend the mapping file, or have the outbox row corrected, then' : 'when the cause is gone'
+  return [
+    `waits for you: ${first}`,
+    `  outboxd replay ${id}                  maps and sends it again; --refresh reads the row anew`,
+    `  outboxd discard ${id} --reason TEXT   it no longer matters${holdsBack(detail)}`,
+  ].join('\n')
+}
+
+function mayHaveArrivedNext(detail: SubmissionDetail): string {
+  const { id } = detail
+  return [
+    `waits for you: it may have arrived all the same, so ask the operator of the service first, then`,
+    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: it is followed to its end`,
+    `  outboxd replay ${id}                             it did not: it is sent again`,
+    `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
+  ].join('\n')
+}
+
+/** What the service said of an id that a person gave may be another's. */
+const correctable = ({ id, idByPerson, transactionId }: SubmissionDetail) =>
+  idByPerson
+    ? `\nthat ${transactionId} is its transaction, a person said; if it is not\n  outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
+    : ''
+
+const holdsBack = ({ blocks }: SubmissionDetail) =>
+  blocks ? '\nuntil then it holds back the later records of its key' : ''
+
+const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
+  error ?? (code ? `${otherwise}: ${code}` : otherwise)
+
+const reported = ({ reportDue }: SubmissionDetail) =>
+  reportDue ? 'nothing but to write it into the outbox row, which is due' : 'nothing: its journey has ended'
+
+/** The pause that ends last; one without an end counts as the last. */
+export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {
+  const endMs = ({ untilMs }: ActivePause) => untilMs ?? Number.POSITIVE_INFINITY
+  return pauses.toSorted((a, b) => endMs(b) - endMs(a))[0] ?? null
+}
+
+const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
+
+function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
+  if (untilMs === null) return `${what} after outboxd resume`
+  if (reason === 'operator') return `${what} after ${showMoment(untilMs, nowMs)}, or after outboxd resume`
+  if (untilMs <= nowMs) return `${what} once a request has shown that the service answers again`
+  return `${what} after ${showMoment(untilMs, nowMs)}, when a first request has shown that the service answers again`
+}

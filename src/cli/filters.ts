@@ -1,0 +1,100 @@
+import type { Command } from 'commander'
+import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
+import { type State, states } from '../model.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
+import { parseMoment } from './time.ts'
+
+/** The filters of `list` as given on the command line. */
+export interface FilterOptions {
+  state?: string
+  code?: string
+  type?: string
+  key?: string
+  since?: string
+  until?: string
+  limit?: string
+}
+
+/** What the filters say, or every mistake in them. */
+export type FiltersRead =
+  | { kind: 'filter'; filter: SubmissionFilter; limit: number | null }
+  | { kind: 'wrong'; problems: string[] }
+
+export interface FilterCircumstances {
+  /** Without --state. */
+  defaultStates: readonly State[]
+  /** What the command can work on, and what to say of the others. */
+  allowedStates: readonly State[]
+  whyNotAllowed: (state: State) => string
+  nowMs: number
+}
+
+export function describeFilters(command: Command, defaultStates: readonly State[], limitHelp: string): Command {
+  return command
+    .option('--state <states>', `one or more of ${states.join(', ')} (default: ${defaultStates.join(',')})`)
+    .option('--code <code>', 'error code, such as E001')
+    .option('--type <type>', "the record's type")
+    .option('--key <key>', "the record's key")
+    .option('--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago')
+    .option('--until <when>', 'in their state since before then')
+    .option('--limit <number>', limitHelp)
+}
+
+/** Reads the filters. Pure. */
+export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
+  const problems: string[] = []
+  const moment = (name: 'since' | 'until') => {
+    const text = options[name]
+    if (text === undefined) return null
+    const ms = parseMoment(text, now.nowMs)
+    if (ms === null)
+      problems.push(
+        `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00, or a duration such as 90m, 2h, 3d`,
+      )
+    return ms
+  }
+  const filter: SubmissionFilter = {
+    states: readStates(options.state, now, problems),
+    code: options.code ?? null,
+    type: options.type ?? null,
+    key: options.key ?? null,
+    sinceMs: moment('since'),
+    untilMs: moment('until'),
+    mayHaveArrived: null,
+  }
+  const limit = readLimit(options.limit, problems)
+  const { sinceMs, untilMs } = filter
+  if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
+  return problems.length > 0 ? { kind: 'wrong', problems } : { kind: 'filter', filter, limit }
+}
+
+/** Whether any filter was given; --limit alone is none. */
+export function hasFilters({ limit: _, ...filters }: FilterOptions): boolean {
+  return [filters.state, filters.code, filters.type, filters.key, filters.since, filters.until].some(
+    (value) => value !== undefined,
+  )
+}
+
+const limitMost = 1_000_000
+
+/** @returns null where none is given */
+export function readLimit(text: string | undefined, problems: string[]): number | null {
+  if (text === undefined) return null
+  const limit = /^\d{1,7}$/.test(text) ? Number(text) : 0
+  if (limit < 1 || limit > limitMost) problems.push(`--limit ${text}: give a whole number from 1 to ${limitMost}`)
+  return limit
+}
+
+function readStates(text: string | undefined, now: FilterCircumstances, problems: string[]): readonly State[] {
+  if (text === undefined) return now.defaultStates
+  return text.split(',').flatMap((word) => {
+    const state = states.find((each) => each === word.trim().toLowerCase())
+    if (state === undefined) problems.push(unknownState(word.trim()))
+    else if (!now.allowedStates.includes(state)) problems.push(`--state ${state}: ${now.whyNotAllowed(state)}`)
+    return state ?? []
+  })
+}
+
+function unknownState(word: string): string {
+  return `--state ${word}: there is no such state${didYouMean(word, states)} (there are: ${states.join(', ')})`
+}

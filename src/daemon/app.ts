@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import cron from 'node-cron'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { type Mappings, usedResource } from '../mapping/loadMappings.ts'
+import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
+import type { Log } from '../observe/log.ts'
+import type { Metrics } from '../observe/metrics.ts'
+import { showError } from '../observe/redact.ts'
+import { createTelemetry } from '../observe/telemetry.ts'
+import { isPassing } from '../postgres/database.ts'
+import { createServiceClient } from '../service/client.ts'
+import { outcomeOf } from '../service/outcome.ts'
+import { openStore, type Store, type StoreDeps } from '../store/openStore.ts'
+import { createDispatch } from './createDispatch.ts'
+import { slotLeaseMs, slotReachMs } from './dispatch/slotPool.ts'
+import { createHeartbeat } from './heartbeat.ts'
+import { settleAll } from './leaving.ts'
+import { historyMin, type Loops, startLoops } from './loops.ts'
+
+export interface AppDeps {
+  config: Config
+  /** How to read an outbox table that is not as in design.md, section 10. */
+  outboxTable?: StoreDeps['outboxTable'] | null
+  /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
+  mappings: () => Mappings
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  version: string
+  /** Aborted while the databases are still waited for, the start is given up. */
+  signal?: AbortSignal
+}
+
+export interface App {
+  readonly http: HttpServer
+  /**
+   * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
+   *
+   * @returns whether all became known and written; false where that was given up
+   */
+  stop(): Promise<boolean>
+}
+
+/**
+ * Builds every part of the daemon once, and starts it: listens first and takes on work last, so that a start that fails
+ * has not begun. What was opened by then is closed in order.
+ *
+ * @throws AddressUnusable when it cannot be listened on, Error when a database cannot be used as it is
+ */
+export async function startApp(deps: AppDeps): Promise<App> {
+  const { config, clock, log, metrics, version } = deps
+  await using opened = new AsyncDisposableStack()
+  const health = startingHealth()
+  const http = await startHttpServer({
+    ...config.http,
+    metrics,
+    live: () => health.live(),
+    ready: () => health.ready(),
+  })
+  opened.defer(() => http.close())
+  log.info('listening', { port: http.port })
+
+  const store = await openPatiently(deps, (why) => health.waitsFor(why))
+  opened.defer(() => store.close())
+  const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
+  opened.defer(() => client.close())
+  const telemetry = createTelemetry({ log, metrics, outcomeOf })
+  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
+  const { mayClaim } = heartbeat
+  const dispatch = createDispatch({
+    config,
+    clock,
+    log,
+    metrics,
+    store,
+    client,
+    telemetry,
+    mayClaim,
+    resource: () => usedResource(deps.mappings()),
+  })
+  await heartbeat.runOnce()
+  await tellHistory(deps, store)
+
+  const loops = startLoops({
+    config,
+    mappings: deps.mappings,
+    clock,
+    log,
+    metrics,
+    store,
+    telemetry,
+    dispatching: dispatch,
+    heartbeat,
+  })
+  let isSettled = true
+  opened.defer(async () => {
+    isSettled = await settleAll({ ...dispatch, log, stopTaking: loops.stopTaking })
+    await loops.stop()
+  })
+  const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
+  opened.defer(async () => sweep.stop())
+  store.listen(loops.capture.wake)
+  health.follow(loops)
+  log.info('running', { port: http.port, version })
+  const running = opened.move()
+  return {
+    http,
+    async stop() {
+      log.info('stopping')
+      await running.disposeAsync()
+      log.info('stopped')
+      return isSettled
+    },
+  }
+}
+
+/**
+ * Says that a table with a history was given to a ledger that knows nothing yet: all of it is sent, which is seldom meant.
+ * The problem goes when the history is through (loops.ts).
+ */
+async function tellHistory({ log }: AppDeps, store: Store): Promise<void> {
+  const history = await store.outbox.readHistory().catch(() => null) // its database may be away
+  if (history === null || history.rows <= historyMin) return
+  const detail = `${history.rows} rows waited in the outbox table before anything was captured, and all of them are sent`
+  log.warn('the outbox table has a history, and all of it is sent; outboxd adopt --start leaves it alone', {
+    count: history.rows,
+  })
+  await store.problems.raise([{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
+}
+
+/** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */
+function startingHealth() {
+  let reasons = ['it is starting']
+  let loops: Pick<Loops, 'live' | 'ready'> = { live: () => ({ reasons: [] }), ready: () => ({ reasons }) }
+  return {
+    live: () => loops.live(),
+    ready: () => loops.ready(),
+    waitsFor(why: string) {
+      reasons = [why]
+    },
+    follow(running: Loops) {
+      loops = running
+    },
+  }
+}
+
+const patienceMs = 30_000
+const tryAgainMs = 1_000
+
+/**
+ * Opens the databases; one that is just starting, too, is waited for a while.
+ *
+ * @param waitsFor called with what is waited for, in words
+ */
+async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Promise<Store> {
+  const { clock, log, signal } = deps
+  const until = clock.nowMs() + patienceMs
+  for (;;) {
+    try {
+      return await openStore(storeDeps(deps))
+    } catch (error) {
+      if (!isPassing(error) || clock.nowMs() > until) throw error
+      log.warn('a database is away; it is tried again', { error })
+      waitsFor(`a database is awaited: ${showError(error).message}`)
+      await setTimeout(tryAgainMs, undefined, { signal })
+    }
+  }
+}
+
+function storeDeps({ config, outboxTable, log, version }: AppDeps): StoreDeps {
+  const { requestTimeoutMs } = config.service
+  const instanceId = randomUUID()
+  return {
+    config,
+    outboxTable: outboxTable ?? config.outboxTable,
+    instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
+    reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
+    leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
+    overdueMs: 2 * requestTimeoutMs + 60_000,
+    onError: (error) => log.warn('a database connection broke', { error }),
+  }
+}

@@ -1,0 +1,167 @@
+import type { ClaimRequest, SkippedRow } from '../../model.ts'
+import { type CapturedRecord, captureRecord, unreadableRecord } from './capturedRecord.ts'
+import { fullPace, nextPace, type Pace } from './pace.ts'
+import { roomIn } from './room.ts'
+import { type Attempt, type CaptureSession, type Failure, type TakeDeps, type Taken, take } from './take.ts'
+
+export interface CaptureDeps extends TakeDeps {
+  /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
+  windowMax: number
+  /** The record types that there are mappings for. */
+  knownTypes(): readonly string[]
+  /** What is to be done though nothing may be new: the row that was put off and is due, and whether types were left. */
+  readAgenda(): Promise<{ dueId: string | null; leavesTypes: boolean }>
+  hasNew(): Promise<boolean>
+  /** Puts rows off that fail each for itself. */
+  skip(rows: readonly (SkippedRow & { detail: string })[]): Promise<void>
+  /** A row that was put off is through, or gone. */
+  forget(outboxId: string): Promise<void>
+  /** A batch of so many rows failed; it is done again in smaller ones. */
+  onBatchFailed(count: number, error: unknown): void
+  /** A row that could not be captured was rejected. */
+  onRowRejected(outboxId: string, error: unknown): void
+  /** A row was put off. */
+  onRowSkipped(outboxId: string, error: unknown): void
+}
+
+/** `again`: there may be more at once. `busy`: another instance has the turn. */
+export type CaptureRound = 'again' | 'busy' | 'idle'
+
+export interface Capture {
+  /** Captures one batch of new outbox rows, and tries the row again that was put off and is due. */
+  runOnce(): Promise<CaptureRound>
+}
+
+/**
+ * Captures outbox rows: claims them, maps each, keeps all in the ledger, marks them as taken.
+ *
+ * A batch that fails for another reason than a database as a whole is done again in ever smaller ones, until the row that
+ * it fails for is alone. That row is rejected with the reason; where even that cannot be written, or where it is in the
+ * ledger and its mark alone is refused, it is put off with a backoff of its own, and the others go on.
+ */
+export function createCapture(deps: CaptureDeps): Capture {
+  let pace: Pace = fullPace
+
+  async function captureNew(): Promise<CaptureRound> {
+    const batch = await captureBatch(deps, pace.limit)
+    if (batch.kind === 'busy') return 'busy'
+    if (batch.kind === 'nothing') {
+      pace = fullPace
+      return 'idle'
+    }
+    if (batch.kind === 'failed' && batch.outboxIds.length === 1) {
+      if ((await captureAlone(deps, batch.outboxIds[0] ?? '', batch)) === 'busy') return 'busy'
+      pace = nextPace(pace, { kind: 'found' })
+      return 'again'
+    }
+    if (batch.kind === 'failed') deps.onBatchFailed(batch.rows, batch.error)
+    pace = nextPace(pace, batch)
+    return batch.kind === 'failed' || batch.hasMore || pace.isNarrowing ? 'again' : 'idle'
+  }
+
+  return {
+    async runOnce() {
+      const { dueId, leavesTypes } = await deps.readAgenda()
+      const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
+      if (tried === 'busy') return 'busy'
+      const round = leavesTypes || (await deps.hasNew()) ? await captureNew() : 'idle'
+      return round === 'idle' ? tried : round
+    },
+  }
+}
+
+type Batch =
+  | { kind: 'busy' }
+  | { kind: 'nothing' }
+  | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
+  | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & Failure)
+
+async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
+  let limit = 0
+  const taken = await take(deps, {
+    async claim(session) {
+      const { limit: room, lineMax, exceptKeys } = roomIn(session, deps.windowMax)
+      limit = Math.min(limitMax, room)
+      if (limit <= 0) return null
+      const types = typesIn(session, deps.knownTypes())
+      const rows = await deps.claim({ limit, lineMax, exceptKeys, skipped: session.skipped, types })
+      await session.leave(rows.leftTypes)
+      return rows
+    },
+    read: async (rows) => (await rows.read()).map((row) => captureRecord(deps, row)),
+  })
+  if (taken.kind === 'busy') return taken
+  if (taken.kind === 'failed') {
+    // Where the claim itself fails there is no row to put the blame on.
+    if (taken.outboxIds.length === 0) throw taken.error
+    return { ...taken, rows: taken.outboxIds.length }
+  }
+  const { claimed, read, unmarked } = taken
+  if (unmarked.length > 0) await deps.skip(unmarked.map(ignored))
+  if (read === 0) return { kind: 'nothing' }
+  const isWhole = read === claimed
+  return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }
+}
+
+function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): ClaimRequest['types'] {
+  return { known, elsewhere: typesKnown?.filter((type) => !known.includes(type)) ?? null }
+}
+
+/**
+ * Tries one row: as it is, and where that has failed, to reject it; where that fails too it is put off.
+ *
+ * @param failure how it failed just now; null: it was put off before, and is due
+ */
+async function captureAlone(deps: CaptureDeps, outboxId: string, failure: Failure | null): Promise<'again' | 'busy'> {
+  if (failure === null) {
+    const taken = await take(deps, asItIs(deps, outboxId))
+    return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
+  }
+  const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
+  if (failure.isCaptured || blame !== 'row') return skip(deps, outboxId, failure)
+  const taken = await take(deps, {
+    claim: () => deps.claimOne(outboxId),
+    read: async () => [unreadableRecord(deps, outboxId, message)],
+  })
+  if (taken.kind === 'failed') return skip(deps, outboxId, taken)
+  if (taken.kind === 'taken') deps.onRowRejected(outboxId, failure.error)
+  return forget(deps, outboxId, taken)
+}
+
+function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
+  return {
+    claim: () => deps.claimOne(outboxId),
+    async read(rows, session) {
+      const { known, elsewhere } = typesIn(session, deps.knownTypes())
+      // It may have been put off by an instance that knew its type: then it goes back among those that wait for such a one.
+      const isLeft = ({ type }: CapturedRecord) => !known.includes(type) && (elsewhere?.includes(type) ?? true)
+      return (await rows.read()).map((row) => captureRecord(deps, row)).filter((record) => !isLeft(record))
+    },
+  }
+}
+
+type Tried = Exclude<Taken, { kind: 'failed' }>
+
+async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<'again' | 'busy'> {
+  if (tried.kind === 'busy') return 'busy'
+  if (tried.unmarked.length > 0) await deps.skip(tried.unmarked.map(ignored))
+  else await deps.forget(outboxId)
+  return 'again'
+}
+
+async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: Failure): Promise<'again'> {
+  const { code } = deps.faultOf(error, isCaptured)
+  const detail = isCaptured
+    ? `captured, and sent once; its table refuses our mark (${code}), so the row still says that it waits: look at the table's triggers and constraints`
+    : `it can be neither captured nor rejected (${code}), and rows of its key behind it wait: mend the row, or take it out of the outbox`
+  await deps.skip([{ outboxId, isCaptured, detail }])
+  deps.onRowSkipped(outboxId, error)
+  return 'again'
+}
+
+const ignored = (outboxId: string) => ({
+  outboxId,
+  isCaptured: true,
+  detail:
+    "captured, and sent once; its table ignores our mark, so the row still says that it waits: look at the table's triggers and row-level security",
+})

@@ -1,0 +1,47 @@
+import type { OutboxRecord, Resource, RowStatus } from '../../model.ts'
+
+/** What the mapping makes of a record. */
+export type Mapped =
+  | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string }
+  /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
+  | { kind: 'refused'; resource: Resource | null; reason: string }
+
+/** A record as the ledger keeps it: queued with a frozen body, or rejected with the reason. */
+export interface CapturedRecord extends Omit<OutboxRecord, 'unreadable'> {
+  id: string
+  resource: Resource | null
+  body: string | null
+  tracked: boolean
+  sendsOwnId: boolean
+  idempotencyKey: string
+  error: string | null
+}
+
+export interface RecordMaker {
+  map(record: OutboxRecord, submissionId: string): Mapped
+  newId(): string
+  newKey(): string
+}
+
+export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRecord): CapturedRecord {
+  const id = newId()
+  const mapped = map(row, id)
+  const { unreadable: _, ...record } = row
+  const kept = { ...record, id, idempotencyKey: newKey() }
+  if (mapped.kind === 'mapped') {
+    const { resource, tracked, sendsOwnId, body } = mapped
+    return { ...kept, resource, tracked, sendsOwnId, body, error: null }
+  }
+  return { ...kept, resource: mapped.resource, tracked: true, sendsOwnId: false, body: null, error: mapped.reason }
+}
+
+/** A row of which nothing but the id may be touched, as rejected: reading it fails, or writing what was read. */
+export function unreadableRecord({ newId, newKey }: RecordMaker, outboxId: string, why: string): CapturedRecord {
+  const nothing = { type: '', key: null, payload: null, createdAt: null, stamp: null, resource: null, body: null }
+  const error = `the row cannot be captured: ${why}`
+  return { outboxId, ...nothing, id: newId(), idempotencyKey: newKey(), tracked: true, sendsOwnId: false, error }
+}
+
+export function rowStatus({ outboxId, stamp, error }: CapturedRecord): RowStatus {
+  return { outboxId, stamp, state: error === null ? 'queued' : 'rejected', transactionId: null, errorCode: null, error }
+}

@@ -1,0 +1,105 @@
+import type { ClaimedRows, ClaimRequest, SkippedRow } from '../../model.ts'
+import { type CapturedRecord, type RecordMaker, rowStatus } from './capturedRecord.ts'
+import type { Line } from './room.ts'
+
+/** How the ledger stands while nobody else captures, and the way into it. */
+export interface CaptureSession {
+  queued: number
+  lines: readonly Line[]
+  skipped: readonly SkippedRow[]
+  /** The types that live instances know; null: one of them does not say. */
+  typesKnown: readonly string[] | null
+  /** Says that rows of exactly these types wait and are left to other instances. */
+  leave(types: readonly string[]): Promise<void>
+  /** @returns the ids of rows of which nothing became, since the ledger knows others by their ids */
+  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
+}
+
+/** Why work on rows failed, as the composition reads it from an error. */
+export interface Fault {
+  /** The database as a whole, the moment, or what a row holds. */
+  blame: 'database' | 'moment' | 'row'
+  /** The error in words, which may quote the row: for the ledger alone. */
+  message: string
+  /** Its SQLSTATE or class, which says nothing of the row. */
+  code: string
+}
+
+export interface TakeDeps extends RecordMaker {
+  claim(request: ClaimRequest): Promise<ClaimedRows>
+  claimOne(outboxId: string): Promise<ClaimedRows>
+  /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
+  withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
+  /** These rows do not say that they are taken, and have to be told. */
+  tellLater(outboxIds: readonly string[]): Promise<void>
+  /** @param isMark it was a mark that failed, which the table's own triggers may do */
+  faultOf(error: unknown, isMark: boolean): Fault
+  /** Records are in the ledger and may be sent; their rows are yet to be marked. */
+  onCaptured(count: number): void
+}
+
+export interface Attempt {
+  /** Null where there is no room for any. */
+  claim(session: CaptureSession): Promise<ClaimedRows | null>
+  read(rows: ClaimedRows, session: CaptureSession): Promise<CapturedRecord[]>
+}
+
+/** How rows failed, and how far they had come. */
+export interface Failure {
+  error: unknown
+  /** In the ledger: only the mark was refused. */
+  isCaptured: boolean
+}
+
+export type Taken =
+  /** Another instance has the turn. */
+  | { kind: 'busy' }
+  /**
+   * `claimed` rows, of which so many were `read`; the others are left for the next time. `unmarked`: rows that are in the
+   * ledger and still say that they wait, since the table ignored the mark.
+   */
+  | { kind: 'taken'; claimed: number; read: number; unmarked: readonly string[] }
+  /** `outboxIds`: the rows in hand, as far as that was known. */
+  | ({ kind: 'failed'; outboxIds: readonly string[] } & Failure)
+
+/**
+ * Claims rows, reads them, keeps them in the ledger and marks them.
+ *
+ * The ledger commits before the outbox does. A crash in between leaves rows that are new and kept: they are claimed
+ * again, which changes nothing in the ledger.
+ *
+ * @throws what a database as a whole is to blame for
+ */
+export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
+  await using claimed = new AsyncDisposableStack()
+  let outboxIds: readonly string[] = []
+  let captured: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | null = null
+  try {
+    captured = await deps.withLock(async (session) => {
+      const rows = await claim(session)
+      if (rows === null) return { rows, read: 0, records: [] }
+      claimed.use(rows)
+      outboxIds = rows.outboxIds
+      const all = outboxIds.length === 0 ? [] : await read(rows, session)
+      outboxIds = all.map((record) => record.outboxId)
+      const inConflict = all.length === 0 ? new Set() : await session.insert(all)
+      return { rows, read: all.length, records: all.filter((record) => !inConflict.has(record.outboxId)) }
+    })
+    if (captured === null) return { kind: 'busy' }
+    const { rows, records } = captured
+    const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, records)
+    return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
+  } catch (error) {
+    const isCaptured = captured !== null
+    if (deps.faultOf(error, isCaptured).blame === 'database') throw error
+    return { kind: 'failed', outboxIds, error, isCaptured }
+  }
+}
+
+/** @returns the rows that still say that they wait, since the table ignored the mark */
+async function mark(deps: TakeDeps, rows: ClaimedRows, records: readonly CapturedRecord[]): Promise<readonly string[]> {
+  deps.onCaptured(records.length)
+  const unmarked = await rows.mark(records.map(rowStatus))
+  if (unmarked.length > 0) await deps.tellLater(unmarked)
+  return rows.isRemembered ? [] : unmarked
+}

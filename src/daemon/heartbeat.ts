@@ -1,0 +1,45 @@
+import type { Clock } from '../clock.ts'
+
+/** Says again and again that this instance lives, and knows for how long others will believe it. */
+export interface Heartbeat {
+  /** One sign of life. @returns after how many milliseconds to give the next */
+  runOnce(): Promise<number>
+  /**
+   * Whether this instance may take on work and begin to send it. Not so long before others may call it dead that what it
+   * has claimed could still be on its way to the wire by then.
+   */
+  mayClaim(): boolean
+}
+
+export interface HeartbeatDeps {
+  clock: Pick<Clock, 'stopwatch'>
+  beat(): Promise<void>
+}
+
+const beatEveryMs = 3_000
+
+/**
+ * How old the last sign of life may be for an instance to begin sending.
+ *
+ *     0 s   the beat begins: the stopwatch is started. The database reads its clock after that, so others hear of a
+ *           moment no earlier than this
+ *     8 s   nothing is claimed any more, and no request begins to leave: this is asked in the turn of the first byte
+ *    12 s   others may take the instance for dead (silentMs in ledger/instances.ts)
+ *
+ * The 4 s between are for writing that the rest was never sent, and for clocks that run at different speeds. Beats come
+ * every 3 s and give up after 5 s, so that one may be lost without anything standing still.
+ */
+const mayClaimMs = 8_000
+
+export function createHeartbeat({ clock, beat }: HeartbeatDeps): Heartbeat {
+  let ageMs = () => Number.POSITIVE_INFINITY
+  return {
+    async runOnce() {
+      const sinceBegunMs = clock.stopwatch()
+      await beat()
+      ageMs = sinceBegunMs
+      return beatEveryMs
+    },
+    mayClaim: () => ageMs() < mayClaimMs,
+  }
+}

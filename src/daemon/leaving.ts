@@ -1,0 +1,85 @@
+import type { Log } from '../observe/log.ts'
+
+/** A record of which it is not known, or not written yet, what became of it. */
+export interface Unsettled {
+  submissionId: string
+  outboxId: string
+  /** Where the service has given one. */
+  transactionId: string | null
+}
+
+export interface LeavingDeps {
+  log: Log
+  /** Stops what takes on work. */
+  stopTaking(): Promise<void>
+  inFlight(): number
+  /** Resolves when nothing is on the wire and all outcomes are written. */
+  drained(): Promise<void>
+  /** Claims whose COMMIT went unanswered. */
+  lostClaims(): { readonly length: number }
+  /** The records of both. */
+  unsettled(): Unsettled[]
+  /** Looks once for what became of the lost claims. */
+  recoverClaims(): Promise<void>
+}
+
+const tellEveryMs = 10_000
+const lookEveryMs = 1_000
+/** Whoever started the daemon kills it long before; without anybody it does not wait for ever. */
+const giveUpMs = 600_000
+
+/**
+ * Takes on no more work, and waits until everything is known and written of what was in hand: an instance that leaves
+ * before puts records in doubt that were never sent, or whose answer it holds.
+ *
+ * @returns false where it was given up
+ */
+export async function settleAll(deps: LeavingDeps): Promise<boolean> {
+  const giveUp = new AbortController()
+  const timers = [
+    setInterval(() => tellWaiting(deps), tellEveryMs),
+    setTimeout(() => giveUp.abort(), giveUpMs),
+  ] as const
+  const givenUp = new Promise<false>((resolve) => giveUp.signal.addEventListener('abort', () => resolve(false)))
+  try {
+    const settled = await Promise.race([stopAndSettle(deps, giveUp.signal), givenUp])
+    if (!settled) tellGivenUp(deps)
+    return settled
+  } finally {
+    for (const timer of timers) clearTimeout(timer)
+  }
+}
+
+async function stopAndSettle(deps: LeavingDeps, signal: AbortSignal): Promise<boolean> {
+  await deps.stopTaking()
+  await Promise.all([deps.drained(), recoverAll(deps, signal)])
+  return true
+}
+
+async function recoverAll({ lostClaims, recoverClaims }: LeavingDeps, signal: AbortSignal): Promise<void> {
+  while (lostClaims().length > 0 && !signal.aborted) {
+    await recoverClaims().catch(() => {}) // it is tried again
+    if (lostClaims().length > 0) await new Promise((resolve) => setTimeout(resolve, lookEveryMs))
+  }
+}
+
+function tellWaiting(deps: LeavingDeps): void {
+  const records = deps.unsettled()
+  const what = [
+    ...(deps.inFlight() > 0 ? ['answers, or the ledger’s database to write them'] : []),
+    ...(deps.lostClaims().length > 0 ? ['that database to say what became of claims'] : []),
+  ]
+  const awaited = what.join(' and ') || 'a round to end'
+  deps.log.warn(`not leaving yet: it waits for ${awaited}; a second signal ends that, and puts these in doubt`, {
+    count: records.length,
+    records,
+  })
+}
+
+function tellGivenUp({ log, unsettled }: LeavingDeps): void {
+  const records = unsettled()
+  log.error('what became of records could not be found out or written in time: the next instance takes over', {
+    count: records.length,
+  })
+  for (const record of records) log.error('left in doubt: its outcome is not written', { ...record })
+}

@@ -1,0 +1,42 @@
+import type { Answer, AttemptResult, Submission, Transition } from '../../model.ts'
+
+type Held = Pick<Submission, 'id' | 'claimId'>
+
+export interface RescueOrphansDeps {
+  /** What dead instances were sending. */
+  readOrphaned(): Promise<Submission[]>
+  /** What the ledger says this instance is sending, for longer than any request lasts. */
+  readOverdue(): Promise<Submission[]>
+  /** Whether this process has it in hand all the same. */
+  holds(submission: Held): boolean
+  interpretAnswer(submission: Submission, answer: Answer): AttemptResult
+  /** Writes under the fence: where the worker was alive after all and wrote first, nothing changes. */
+  writeSteps(transitions: readonly Transition[]): Promise<unknown[]>
+}
+
+/** As with a connection lost, nobody can know whether the request arrived. */
+const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
+
+const died = unknown('the instance that was sending it died')
+const unwritten = unknown('what came of it could not be written')
+
+/**
+ * Settles what dead instances were sending, and what this one was, but has not in hand any more: the policy for
+ * attempts in doubt says how. What another instance has in hand is the other's to settle while it lives.
+ *
+ * @returns how many
+ */
+export async function rescueOrphans(deps: RescueOrphansDeps): Promise<number> {
+  const orphaned = await deps.readOrphaned()
+  const forgotten = (await deps.readOverdue()).filter((submission) => !deps.holds(submission))
+  if (orphaned.length + forgotten.length === 0) return 0
+  const settle = (submission: Submission, answer: Answer): Transition => {
+    const { step } = deps.interpretAnswer(submission, answer)
+    return { submission, job: null, change: step.change, cause: step.cause }
+  }
+  const transitions = [
+    ...orphaned.map((submission) => settle(submission, died)),
+    ...forgotten.map((submission) => settle(submission, unwritten)),
+  ]
+  return (await deps.writeSteps(transitions)).length
+}

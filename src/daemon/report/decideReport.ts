@@ -1,0 +1,71 @@
+import type { ProblemKind } from '../../model.ts'
+
+/** What came of telling one row. */
+export type Outcome =
+  | { kind: 'written' }
+  | { kind: 'locked'; holder: number | null }
+  | { kind: 'ineffective'; why: string }
+  | { kind: 'another' }
+  | { kind: 'differs' }
+  | { kind: 'refused'; code: string; message: string; isLock: boolean }
+
+/** Whether the row is told again, and what an operator is told of it. */
+export interface Judgement {
+  /** Null where the row knows. */
+  againInMs: number | null
+  problem: { kind: ProblemKind; detail: string; retryInMs: number } | null
+}
+
+const lockedMaxMs = 30_000
+const refusedMinMs = 5_000
+const refusedMaxMs = 600_000
+/** A lock that an ERP takes in passing is nobody's problem. */
+const lockedLongMs = 5_000
+
+/**
+ * Judges what came of telling a row. A lock goes by itself, so it is tried again soon; what the table refuses changes when
+ * somebody changes the table. Pure.
+ *
+ * @param failures how often in a row it could not be told before
+ */
+export function decideReport(outcome: Outcome, failures: number): Judgement {
+  switch (outcome.kind) {
+    case 'written':
+      return { againInMs: null, problem: null }
+    case 'locked':
+      return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
+    case 'ineffective':
+      return putOff('mark_ineffective', outcome.why, failures)
+    case 'another':
+      return putOff('row_conflict', anotherMessage, failures)
+    case 'differs':
+      return putOff('row_conflict', differsMessage, failures)
+    case 'refused': {
+      const message = `SQLSTATE ${outcome.code}: ${outcome.message}`
+      return outcome.isLock ? waitsForLock(message, failures) : putOff('report_refused', message, failures)
+    }
+    default:
+      return outcome satisfies never
+  }
+}
+
+const anotherMessage = 'the ledger knows another row of this id, whose outcome this one is not told'
+
+const differsMessage =
+  'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
+
+const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
+
+const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
+
+function waitsForLock(detail: string, failures: number): Judgement {
+  const againInMs = lockedMs(failures)
+  const waitedMs = Array.from({ length: Math.min(failures, 10) }, (_, i) => lockedMs(i)).reduce((a, b) => a + b, 0)
+  const isLong = waitedMs >= lockedLongMs
+  return { againInMs, problem: isLong ? { kind: 'report_locked', detail, retryInMs: againInMs } : null }
+}
+
+function putOff(kind: ProblemKind, detail: string, failures: number): Judgement {
+  const againInMs = Math.min(refusedMaxMs, refusedMinMs * 2 ** Math.min(failures, 10))
+  return { againInMs, problem: { kind, detail, retryInMs: againInMs } }
+}

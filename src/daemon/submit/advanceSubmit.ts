@@ -1,0 +1,80 @@
+import type { Change, Step, Submission, SubmitVerdict } from '../../model.ts'
+
+/** A probing submission is first asked for this much later: its request may still be on its way. */
+const probeAfterMs = 5_000
+
+/**
+ * The step that a verdict means for a submission that is sending. Pure.
+ *
+ * @param firstPollMs when to ask first for a transaction that was just accepted
+ * @param freshKey    the idempotency key to use where the verdict calls for a new one
+ */
+export function advanceSubmit(
+  submission: Submission,
+  verdict: SubmitVerdict,
+  { firstPollMs, freshKey }: { firstPollMs: number; freshKey: string },
+): Step {
+  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+  const answered = { repeatedAfter401: false }
+  const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
+  switch (verdict.kind) {
+    case 'accepted': {
+      const accepted = { ...answered, transactionId: verdict.transactionId, errorCode: null, error: null }
+      if (!submission.tracked) return step({ ...accepted, state: 'completed' }, 'accepted, not tracked')
+      return step({ ...accepted, state: 'accepted', pollInMs: firstPollMs, ...neverPolled }, 'accepted')
+    }
+    case 'rejected':
+    case 'failed':
+    case 'uncertain': {
+      // An earlier attempt may have got in, whatever was said to this one.
+      const leftTrace = verdict.kind === 'rejected' && verdict.leftTrace === true
+      const mayHaveArrived =
+        verdict.kind !== 'uncertain' && (leftTrace || submission.inDoubt || submission.serverErrors > 0)
+      const summary = { errorCode: verdict.code, error: verdict.reason, mayHaveArrived }
+      return step({ ...answered, ...summary, state: verdict.kind }, verdict.reason)
+    }
+    case 'renew-key': {
+      const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
+      return step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason)
+    }
+    case 'retry': {
+      // A server that failed may have stored the record before it did: an E002 after this must not get a new key.
+      const tried = { serverErrors: submission.serverErrors + 1, inDoubt: true }
+      return step({ ...answered, ...tried, state: 'queued', dueInMs: verdict.afterMs }, verdict.reason)
+    }
+    case 'resend':
+      return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
+    case 'probe':
+      return step(
+        {
+          ...answered,
+          state: 'sending',
+          probing: true,
+          transactionId: submission.id,
+          pollInMs: probeAfterMs,
+          inDoubt: true,
+        },
+        verdict.reason,
+      )
+    case 'new-token':
+      return step({ state: 'queued', dueInMs: 0, ...(!verdict.ofAge && { repeatedAfter401: true }) }, verdict.reason)
+    case 'pause':
+      return {
+        change: {
+          ...answered,
+          state: 'queued',
+          dueInMs: 0,
+          ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
+        },
+        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        pause: verdict.pause,
+      }
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** The step of a submission whose request never left this process, since the right to send had run out. */
+export function neverSent(why: string): Step {
+  return { change: { state: 'queued', dueInMs: 0 }, cause: `never sent: ${why}`, pause: null }
+}

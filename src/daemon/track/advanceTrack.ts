@@ -1,0 +1,139 @@
+import type { Change, Step, Submission, TrackVerdict } from '../../model.ts'
+
+/** How long the service must say that it does not know a probed id before that is believed. */
+const probeUnknownMs = 60_000
+
+/**
+ * The step that a verdict means for a submission that is accepted, or that is being probed for. Pure.
+ *
+ * @param nextPollMs when to ask next for a transaction that is still pending
+ * @param freshKey   the idempotency key to use where the record is submitted again under a new one
+ * @param askedMs    its age when it was asked for, and `answeredMs` when the answer was there, since acceptance
+ */
+export function advanceTrack(
+  submission: Submission,
+  verdict: TrackVerdict,
+  now: { nextPollMs: number; freshKey: string; askedMs: number; answeredMs: number },
+): Step {
+  const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
+  const stay: Pick<Change, 'state' | 'probing'> = { state: submission.state, probing: submission.probing }
+  const answered = { ...polled, refusedPolls: 0 }
+  const done = { ...answered, doneMs: Math.round(now.answeredMs) }
+  const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
+  switch (verdict.kind) {
+    case 'completed':
+      return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
+    case 'failed':
+      return step(
+        {
+          ...done,
+          state: 'failed',
+          errorCode: verdict.code,
+          error: verdict.reason,
+          // Of an id that a person gave, the service may have said it of another's.
+          mayHaveArrived: submission.inDoubt || submission.idByPerson,
+        },
+        verdict.reason,
+      )
+    case 'lost':
+      if (submission.probing) return notArrived(submission)
+      // Without doneMs: that the service forgot it says nothing about how long it takes, and it has not ended it.
+      return step(
+        verdict.idByPerson
+          ? { ...polled, state: 'uncertain', transactionId: null, error: verdict.reason }
+          : { ...polled, state: 'failed', error: verdict.reason, mayHaveArrived: true },
+        verdict.reason,
+      )
+    case 'uncertain':
+      return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
+    case 'pending':
+      return step(
+        { ...answered, state: 'accepted', pollInMs: now.nextPollMs, notDoneMs: Math.round(now.askedMs) },
+        submission.probing ? 'the service knows it: it had arrived' : 'pending',
+      )
+    case 'ask-again':
+      if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
+        return notArrived(submission)
+      return step(
+        {
+          ...polled,
+          ...stay,
+          ...(verdict.refusedPolls !== undefined && { refusedPolls: verdict.refusedPolls }),
+          pollInMs: verdict.afterMs,
+          unknown: verdict.unknown,
+          fruitless: submission.fruitless + 1,
+        },
+        verdict.reason,
+      )
+    case 'resubmit':
+      return step(
+        {
+          ...answered,
+          state: 'queued',
+          dueInMs: verdict.afterMs,
+          resubmissions: submission.resubmissions + 1,
+          transactionId: null,
+          errorCode: verdict.code,
+          error: verdict.reason,
+          notDoneMs: null,
+          // The service has processed the transaction to its end: under its key it could only fail again.
+          idempotencyKey: now.freshKey,
+          inDoubt: false,
+        },
+        verdict.reason,
+      )
+    case 'new-token':
+      return step(
+        {
+          ...stay,
+          pollInMs: 0,
+          ...(!verdict.ofAge && { repeatedAfter401: true }),
+          unknown: submission.unknownForMs !== null,
+        },
+        verdict.reason,
+      )
+    case 'pause':
+      return {
+        change: {
+          ...stay,
+          pollInMs: 0,
+          repeatedAfter401: false,
+          unknown: submission.unknownForMs !== null,
+          refusedPolls: verdict.refusedPolls,
+        },
+        cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
+        pause: verdict.pause,
+      }
+    default:
+      return verdict satisfies never
+  }
+}
+
+/** The probe's answer: the service does not know the id, so the request never arrived and may be sent again. */
+function notArrived(submission: Submission): Step {
+  return {
+    change: { state: 'queued', dueInMs: 0, transactionId: null, polls: submission.polls + 1 },
+    cause: 'the service does not know it: it had not arrived',
+    pause: null,
+  }
+}
+
+/** The same step, of a transaction that is long past its time: its next poll is one of those that get few slots. */
+export function rarely(step: Step): Step {
+  return step.change.pollInMs === undefined ? step : { ...step, change: { ...step.change, pollRarely: true } }
+}
+
+/** The step of a poll that never left this process, since the right to send had run out. */
+export function neverAsked(submission: Submission, why: string): Step {
+  return {
+    change: {
+      state: submission.state,
+      probing: submission.probing,
+      pollInMs: 0,
+      pollRarely: submission.polledRarely,
+      unknown: submission.unknownForMs !== null,
+    },
+    cause: `never asked: ${why}`,
+    pause: null,
+  }
+}

@@ -1,0 +1,158 @@
+import type { Answer, Breach, PauseCall, TrackHistory, TrackVerdict } from '../../model.ts'
+
+/** What an answer to a GET says, as src/service/reading.ts reads it. */
+export interface TrackReading {
+  transaction: TransactionStatus | null
+  pause: PauseCall | null
+  summary: string
+}
+
+interface TransactionStatus {
+  /** Null where the answer does not name it. */
+  transactionId: string | null
+  /** In lower case. */
+  status: string
+  /** JSON text. */
+  result: string | null
+  errorCode: string | null
+}
+
+/** What else matters for judging an answer to a GET. */
+export interface TrackCircumstances {
+  /** The transactionId or orderId that was asked for. */
+  transactionId: string
+  /** How long ago it was accepted, milliseconds. */
+  ageMs: number
+  history: TrackHistory
+  /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
+  tokenOutlived: boolean
+  limits: TrackLimits
+}
+
+/** Durations in milliseconds; tests and benchmarks compress them. */
+export interface TrackLimits {
+  /** How long the service may not know a transaction that it accepted. */
+  unknownMaxMs: number
+  /** The wait before a transaction that failed with E003 is submitted again. */
+  unavailableMs: number
+  /** The first wait after a question that went wrong, doubling from there. */
+  backoffMinMs: number
+  /** The longest wait, for a transaction whose age is less than four times that. */
+  backoffMaxMs: number
+  /** The longest wait for an old one, and the shortest for one that is stuck. */
+  backoffOldMaxMs: number
+  /** The age from which a transaction is stuck; null: it never is. */
+  stuckAfterMs: number | null
+}
+
+/** interface.md, 7.2 and design.md, section 6. */
+export const trackLimits: TrackLimits = {
+  unknownMaxMs: 600_000,
+  unavailableMs: 300_000,
+  backoffMinMs: 1_000,
+  backoffMaxMs: 60_000,
+  backoffOldMaxMs: 3_600_000,
+  stuckAfterMs: 86_400_000,
+}
+
+const resubmissionsMax = 3
+/** So often the polls of one transaction may call for a pause while others get through; then it backs off alone. */
+const refusedPollsMax = 2
+
+/**
+ * What an answer to a GET means for its transaction: the GET part of design.md, section 6. Never throws.
+ *
+ * However often a question goes wrong, the transaction does not fail by it: the service alone can say that it failed,
+ * or, for ten minutes on end, that it does not know it.
+ *
+ * @see interface.md, 2.4, 3 and 7
+ */
+export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
+  const { transaction, pause, summary } = reading
+  if (transaction !== null) return decideStatus(transaction, now)
+  const status = answer.kind === 'response' ? answer.status : null
+  if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
+    return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
+  if (pause !== null)
+    return answer.kind === 'no-answer'
+      ? { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
+      : refused(summary, pause, now)
+  if (status === 404) return unknown(summary, now)
+  const success = status !== null && status >= 200 && status < 300
+  return askAgain(summary, success ? 'unreadable_answer' : null, now)
+}
+
+/**
+ * A pause stops everybody, and a transaction that is never answered would bring it back for ever. Its polls have been
+ * refused while others got through: from then on it waits alone, until it is answered.
+ */
+function refused(summary: string, pause: PauseCall, now: TrackCircumstances): TrackVerdict {
+  const { times, othersThrough } = now.history.refusedPolls
+  const refusedPolls = times === 0 || othersThrough || times >= refusedPollsMax ? times + 1 : times
+  if (refusedPolls < refusedPollsMax) return { kind: 'pause', pause, refusedPolls }
+  const reason = `${summary}; refused again while others got through, so it is this transaction`
+  const alone = askAgain(reason, null, now)
+  return { ...alone, afterMs: Math.max(alone.afterMs, pause.askedMs ?? 0), refusedPolls }
+}
+
+/** What the service says of the transaction. */
+function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVerdict {
+  if (read.transactionId !== null && read.transactionId !== now.transactionId)
+    return askAgain('the service answered about another transaction', 'other_transaction', now)
+  switch (read.status) {
+    case 'completed':
+      return { kind: 'completed', result: read.result }
+    case 'failed':
+      return decideFailed(read.errorCode, now)
+    // Whether the submit answer's `accepted` is a state of the status resource too is not shown (interface.md, 3.1).
+    case 'accepted':
+    case 'pending':
+      return { kind: 'pending' }
+    default:
+      return askAgain(
+        `the service answered with an unknown status: ${read.status.slice(0, 100)}`,
+        'unknown_status',
+        now,
+      )
+  }
+}
+
+/**
+ * The transaction failed. Both codes that say "again" get a new idempotency key: the old one belongs to the
+ * transaction that failed, and a service that honours it would answer with that one for ever. But a duplicate of our own
+ * earlier attempt must not be sent under a new key: it would be there twice. Nor is anything sent again because of a
+ * transaction that a person named: it may be another record's.
+ */
+function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdict {
+  const { history, limits } = now
+  const reason = `the service processed it: failed ${code === null ? 'without a code' : `with ${code}`}`
+  if (code === 'E002' && history.earlierInDoubt)
+    return { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived` }
+  if (history.idByPerson)
+    return { kind: 'failed', code, reason: `${reason}; that ${now.transactionId} is its transaction, a person said` }
+  if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
+  if (history.resubmissions >= resubmissionsMax)
+    return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
+  return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }
+}
+
+/** An id that a person gave may be a slip of theirs; one that the service gave was accepted by it, and may yet be there. */
+function unknown(summary: string, now: TrackCircumstances): TrackVerdict {
+  const { unknownForMs, idByPerson } = now.history
+  if (unknownForMs === null || unknownForMs < now.limits.unknownMaxMs)
+    return { ...askAgain(summary, null, now), unknown: true }
+  const reason = idByPerson
+    ? `the service does not know ${now.transactionId}, the transaction that a person gave: ${summary}`
+    : `the service accepted it and does not know it any more: ${summary}`
+  return { kind: 'lost', idByPerson, reason }
+}
+
+/**
+ * The longer a transaction has gone without a usable answer, the less another minute matters: a quarter of its age is the
+ * longest wait, so that a thousand of them do not take the slots that new records need.
+ */
+function askAgain(reason: string, breach: Breach | null, { history, limits, ageMs }: TrackCircumstances) {
+  const longestMs = Math.min(Math.max(limits.backoffMaxMs, ageMs / 4), limits.backoffOldMaxMs)
+  const afterMs = Math.min(limits.backoffMinMs * 2 ** history.fruitless, longestMs)
+  return { kind: 'ask-again', afterMs, unknown: false, reason, breach } as const
+}

@@ -1,0 +1,144 @@
+import type pg from 'pg'
+import type { KnownTypes, SkippedRow } from '../model.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { type CapturedRecord, insertCaptured } from './insertCaptured.ts'
+import { silentMs } from './instances.ts'
+import { blockingStates, type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
+import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
+import { conflictRetryMs } from './sameRow.ts'
+import { type CaptureAgenda, type FailedRow, forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
+
+/** How the ledger stands, read under the turn. */
+export interface CaptureSession {
+  /** Submissions that are queued. */
+  queued: number
+  /** Records of one key that wait for their turn; `waitsForPerson`: behind one that is held for a person. */
+  lines: { key: string; length: number; waitsForPerson: boolean }[]
+  /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
+  skipped: SkippedRow[]
+  /** The types that live instances know; null: one of them does not say. */
+  typesKnown: KnownTypes['elsewhere']
+  /** Says that rows of exactly these types wait and are left to other instances. */
+  leave(types: readonly string[]): Promise<void>
+  /**
+   * Writes records into the ledger; committed when the turn's work resolves.
+   *
+   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
+   */
+  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
+}
+
+export interface CaptureLock {
+  /**
+   * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
+   * by key stands on. The ledger's transaction commits before this resolves.
+   *
+   * @returns null where another instance has the turn
+   */
+  withLock<T>(work: (turn: CaptureSession) => Promise<T>): Promise<T | null>
+  readAgenda(): Promise<CaptureAgenda>
+  /** Puts rows off that fail each for itself. */
+  skip(rows: readonly FailedRow[]): Promise<void>
+  /** A row that was put off is through, or gone. */
+  forget(outboxId: string): Promise<void>
+}
+
+export function createCaptureLock(deps: { pool: pg.Pool; who: string; keyOnFailure: KeyOnFailure }): CaptureLock {
+  const { pool, keyOnFailure } = deps
+  return {
+    withLock: (work) =>
+      inTransaction(pool, async (client) => {
+        const { rows } = await client.query<{ turn: boolean }>('select pg_try_advisory_xact_lock(7161) as turn')
+        if (!rows[0]?.turn) return null
+        const standing = await readStanding(client, keyOnFailure)
+        return work({
+          ...standing,
+          leave: (types) => leave(client, standing, types),
+          insert: (records) => insert(deps, client, records),
+        })
+      }),
+    readAgenda: () => readAgenda(pool),
+    skip: (rows) =>
+      inTransaction(pool, async (client) => {
+        for (const row of rows) await skipRow(client, row)
+      }),
+    forget: (outboxId) => inTransaction(pool, (client) => forgetSkipped(client, outboxId)),
+  }
+}
+
+async function insert(
+  deps: { who: string; keyOnFailure: KeyOnFailure },
+  client: Database,
+  records: readonly CapturedRecord[],
+): Promise<ReadonlySet<string>> {
+  const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
+  if (keys.length > 0) await lockKeys(client, keys)
+  const conflicts = await insertCaptured(client, records, deps.who)
+  if (keys.length > 0) await releaseNext(client, keys, deps.keyOnFailure)
+  const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const retryInMs = conflictRetryMs
+  const raised = conflicts.map(({ outboxId, detail }) => ({
+    kind: 'row_conflict' as const,
+    subject: outboxId,
+    detail,
+    retryInMs,
+  }))
+  await raiseProblems(client, raised)
+  const good = records.flatMap(({ outboxId }) => (inConflict.has(outboxId) ? [] : [outboxId]))
+  await clearProblems(client, 'row_conflict', good)
+  return inConflict
+}
+
+interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
+  instances: { name: string; types: string[] | null }[]
+}
+
+async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
+  const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
+    `with line as (
+       select held.key, held.length, (
+         select s.state not in ('queued', 'sending') from outboxd.submission s
+         where s.key = held.key and s.state in (${blockingStates[keyOnFailure]}) order by s.seq limit 1
+       ) as stuck
+       from (
+         select key, count(*) as length from outboxd.submission where state = 'queued' and held group by key
+       ) held
+     )
+     select (select count(*)::int from outboxd.submission where state = 'queued') as queued,
+       (select coalesce(json_agg(json_build_object('key', key, 'length', length, 'waitsForPerson', coalesce(stuck, false))), '[]')
+        from line) as lines,
+       (select coalesce(json_agg(json_build_object('outboxId', id, 'isCaptured', captured)), '[]') from (
+          select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
+          union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
+        ) off) as skipped,
+       (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
+        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances`,
+    [silentMs],
+  )
+  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [] }
+  return { ...standing, typesKnown: typesOf(standing.instances) }
+}
+
+function typesOf(instances: Standing['instances']): string[] | null {
+  const types = instances.map((instance) => instance.types)
+  return types.every((each) => each !== null) ? [...new Set(types.flat())] : null
+}
+
+async function leave(client: Database, { instances }: Standing, types: readonly string[]): Promise<void> {
+  const problems = types.map((type) => ({ subject: type, detail: whoKnows(type, instances), retryInMs: null }))
+  await replaceProblems(client, 'unknown_type', problems)
+}
+
+function whoKnows(type: string, instances: Standing['instances']): string {
+  const names = (those: Standing['instances']) => those.map(({ name }) => name).join(', ')
+  const knowing = instances.filter(({ types }) => types?.includes(type))
+  const silent = instances.filter(({ types }) => types === null)
+  const others = instances.filter(({ types }) => types !== null && !types.includes(type))
+  return [
+    knowing.length > 0 && `known by ${names(knowing)}`,
+    silent.length > 0 && `${names(silent)} of an older version may know it`,
+    others.length > 0 && `no mapping file on ${names(others)}`,
+  ]
+    .filter((part) => part !== false)
+    .join('; ')
+}

@@ -1,0 +1,151 @@
+import type pg from 'pg'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import { silentMs } from './instances.ts'
+import { moveTimes } from './moveTimes.ts'
+import { clearProblems, raiseProblems } from './problems.ts'
+
+/** The database's clock, as it was looked at. Milliseconds. */
+export interface ClockLook {
+  /** By how much it had jumped since it was last looked at, 0 where it had not. */
+  jumpMs: number
+  /** What this host's clock is ahead of it. */
+  hostAheadMs: number
+}
+
+export interface ClockWatch {
+  /** Looks at the database's clock; where it has jumped, what the ledger has in time jumps with it. */
+  look(): Promise<ClockLook>
+}
+
+export interface ClockWatchDeps {
+  pool: pg.Pool
+  host: string
+  nowMs(): number
+  /** Time that has gone by whatever anybody's clock says: since the machine was started, sleep included. */
+  uptimeMs(): number
+}
+
+/** A clock that is slewed, and the way to the database, stay far below. */
+const toleranceMs = 2_000
+/** A host whose clock differs by more is said to. */
+const hostToleranceMs = 5_000
+/** What a jump is told of, beside the names of hosts. */
+const database = 'the database'
+/** For so long a jump is told. */
+const toldMs = 3_600_000
+
+/** A reading of the database's clock beside the time that has gone by. */
+interface Reading {
+  dbMs: number
+  uptimeMs: number
+  /** By so much the one may have been read before or after the other. */
+  doubtMs: number
+}
+
+/** What an instance remembers of its last look. */
+interface Remembered extends Reading {
+  jumps: number
+}
+
+export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
+  let last: Remembered | null = null
+  return {
+    async look() {
+      const { look, remembered } = await inTransaction(deps.pool, async (db) => {
+        const seen = await lockClock(db)
+        const beforeMs = deps.uptimeMs()
+        const dbMs = await readClock(db)
+        const doubtMs = (deps.uptimeMs() - beforeMs) / 2
+        const now = { dbMs, uptimeMs: beforeMs + doubtMs, doubtMs }
+        const hostAheadMs = deps.nowMs() - dbMs
+        const jumpMs = jumpOf(now, seen, last)
+        if (jumpMs !== 0) await moveTimes(db, jumpMs)
+        await noteClock(db, jumpMs)
+        await tellClock(db, deps.host, hostAheadMs)
+        const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
+        return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
+      })
+      last = remembered
+      return look
+    },
+  }
+}
+
+/**
+ * By how much the clock has jumped, as this instance measures it between two looks, less what others have noticed of it.
+ * An instance that has not looked before, or not at this ledger, can still tell that the clock is earlier than somebody
+ * has seen it: it jumped back by at least so much. Pure.
+ */
+export function jumpOf(
+  now: Reading,
+  seen: { seenMs: number; jumps: number; jumpMs: number },
+  last: Remembered | null,
+): number {
+  const backMs = now.dbMs - seen.seenMs
+  const measuredMs = measuredJump(now, seen, last)
+  return backMs < -toleranceMs ? Math.min(backMs, measuredMs) : measuredMs
+}
+
+function measuredJump(now: Reading, seen: { jumps: number; jumpMs: number }, last: Remembered | null): number {
+  // Of several that others have noticed only the last is known: they were there for each.
+  if (last === null || seen.jumps > last.jumps + 1) return 0
+  const notedMs = seen.jumps === last.jumps ? 0 : seen.jumpMs
+  const doubtMs = now.doubtMs + last.doubtMs
+  const isJump = (ms: number) => Math.abs(ms) > toleranceMs + doubtMs
+  const wholeMs = now.dbMs - last.dbMs - (now.uptimeMs - last.uptimeMs)
+  const restMs = wholeMs - notedMs
+  // Rather later than earlier: a slot must not be free too soon.
+  return isJump(wholeMs) && isJump(restMs) && wholeMs > 0 === restMs > 0 ? restMs + doubtMs : 0
+}
+
+async function lockClock(db: Database): Promise<{ seenMs: number; jumps: number; jumpMs: number }> {
+  await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
+  const { rows } = await db.query<{ seenMs: number; jumps: number; jumpMs: number }>(
+    `select extract(epoch from seen_at)::float8 * 1000 as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs"
+     from outboxd.clock for update`,
+  )
+  return rows[0] as (typeof rows)[0]
+}
+
+async function readClock(db: Database): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
+  return rows[0]?.ms ?? 0
+}
+
+async function noteClock(db: Database, jumpMs: number): Promise<void> {
+  await db.query(
+    `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + case when $1::float8 = 0 then 0 else 1 end,
+       jump_ms = case when $1 = 0 then jump_ms else $1 end,
+       jumped_at = case when $1 = 0 then jumped_at else clock_timestamp() end`,
+    [jumpMs],
+  )
+}
+
+/** A jump is told for an hour, a host's clock that differs for as long as it does and an instance runs there. */
+async function tellClock(db: Database, host: string, hostAheadMs: number): Promise<void> {
+  const { rows } = await db.query<{ jumpMs: number; at: string }>(
+    `select jump_ms as "jumpMs", to_char(jumped_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as at
+     from outboxd.clock where jumped_at > clock_timestamp() - $1 * interval '1 ms'`,
+    [toldMs],
+  )
+  await db.query(
+    `delete from outboxd.problem where kind = 'clock_off' and subject <> $1 and subject not in (
+       select host from outboxd.instance where beat_at > clock_timestamp() - $2 * interval '1 ms')`,
+    [database, silentMs],
+  )
+  await clockProblems(db, database, rows.map(({ jumpMs, at }) => jumpMessage(jumpMs, at))[0] ?? null)
+  await clockProblems(db, host, Math.abs(hostAheadMs) > hostToleranceMs ? hostMessage(hostAheadMs) : null)
+}
+
+async function clockProblems(db: Database, subject: string, detail: string | null): Promise<void> {
+  if (detail === null) await clearProblems(db, 'clock_off', [subject])
+  else await raiseProblems(db, [{ kind: 'clock_off', subject, detail, retryInMs: null }])
+}
+
+const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
+
+const jumpMessage = (jumpMs: number, at: string) =>
+  `the database’s clock jumped ${jumpMs < 0 ? 'back' : 'forward'} by ${seconds(jumpMs)}, noticed ${at}; what waits for its time was moved with it`
+
+const hostMessage = (aheadMs: number) =>
+  `the clock of this host is ${seconds(aheadMs)} ${aheadMs > 0 ? 'ahead of' : 'behind'} the database’s`

@@ -1,0 +1,39 @@
+import { createPool } from '../postgres/database.ts'
+import { readBlockers } from './blockers.ts'
+import { writeHeartbeat } from './instances.ts'
+import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
+
+/** What an instance says of itself, on connections of its own. */
+export interface HeartbeatStore {
+  /** Says that it lives. */
+  beat(): Promise<void>
+  /** Says what is wrong in it: exactly these stand. */
+  tell(problems: readonly InstanceProblem[]): Promise<void>
+  /** The server's processes of others that this ledger's daemons wait for, as far as we may see them. */
+  readBlockers(): Promise<number[]>
+  close(): Promise<void>
+}
+
+/** How long a beat may take: the time between two leaves room for one that is lost (src/daemon/heartbeat.ts). */
+const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
+
+/**
+ * Opens the connections on which an instance says that it lives: no other work may make it wait, and neither a standby
+ * nor a disk that is away. Nothing is lost with a sign of life that a crash takes back.
+ */
+export function openHeartbeatStore(
+  url: string,
+  instance: { id: string; version: string; host: string },
+  onIdleError: (error: Error) => void,
+): HeartbeatStore {
+  const settings = { synchronous_commit: 'off' }
+  const pool = createPool({ url, name: 'outboxd heartbeat', connections: 2, onIdleError, settings, limits })
+  return {
+    async beat() {
+      await writeHeartbeat(pool, instance)
+    },
+    tell: (problems) => tellProblems(pool, instance.id, problems),
+    readBlockers: () => readBlockers(pool),
+    close: () => pool.end(),
+  }
+}

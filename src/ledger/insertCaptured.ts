@@ -1,0 +1,101 @@
+import type { Resource } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { storableText } from '../postgres/storableText.ts'
+import {
+  anotherRow,
+  differsInContent,
+  findRepeated,
+  isSameRow,
+  type RowConflict,
+  rowsAreEdited,
+  twiceInBatch,
+  wasUnread,
+} from './sameRow.ts'
+
+/** A captured record, mapped or refused: what the ledger keeps of it from the start. */
+export interface CapturedRecord {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  resource: Resource | null
+  payload: string | null
+  /** The frozen request; null where the record was rejected. */
+  body: string | null
+  tracked: boolean
+  sendsOwnId: boolean
+  idempotencyKey: string
+  /** ISO 8601 text; null counts as now. */
+  createdAt: string | null
+  /** Tells the row from another of the same id; null where nothing does. */
+  stamp: string | null
+  /** Why it was rejected; null where it is queued. */
+  error: string | null
+  /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
+  doubt?: string | null
+}
+
+/**
+ * Copies captured records into the ledger, in their order. A record that is there already stays as it is, but its
+ * outbox row will be told its state again, since the crash that brought it here twice lost that. Where the row is another
+ * than the one that the ledger knows by its id, or has its id twice here, nothing is written of it.
+ *
+ * Keyed records start held: `releaseHeads` frees those whose turn it is, in the same transaction.
+ *
+ * @param how `recovered`: their rows say more than the ledger knew, and are told what it says now
+ * @returns the rows that are in conflict
+ */
+export async function insertCaptured(
+  db: Database,
+  records: readonly CapturedRecord[],
+  who: string,
+  how: 'captured' | 'recovered' = 'captured',
+): Promise<RowConflict[]> {
+  const repeated = findRepeated(records.map(({ outboxId }) => outboxId))
+  const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
+  const { rows } = await db.query<{ outboxId: string; state: string; recorded: string }>(
+    `with record as (
+       select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
+         payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
+         stamp text, error text, doubt text)
+     ), kept as (
+       insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
+         idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due)
+       select id, "outboxId", type, key, resource, payload, body, tracked, "sendsOwnId", "idempotencyKey",
+         coalesce("createdAt", clock_timestamp()), stamp,
+         case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
+         key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
+         coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
+         error is null and doubt is not null, $3 = 'recovered'
+       from record order by ord
+       on conflict (outbox_id, outbox) do nothing
+       returning s.id, s.state
+     ), known as (
+       select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
+         (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited})
+         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.payload is not distinct from r.payload) as same
+       from record r join outboxd.submission s
+         on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
+     ), seen as (
+       update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
+       where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       select id, null, state, 0, case when $3 = 'recovered' then 'recovered as ' || state
+         when state = 'queued' then 'captured' else 'did not map' end, $2 from kept
+     )
+     select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
+     from known where not same`,
+    [JSON.stringify(single.map(stored)), who, how],
+  )
+  return [
+    ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),
+    ...[...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch })),
+  ]
+}
+
+const stored = (record: CapturedRecord, ord: number) => ({
+  ord,
+  ...record,
+  error: record.error === null ? null : storableText(record.error),
+})

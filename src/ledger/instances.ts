@@ -1,0 +1,75 @@
+import type { Submission } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { parseSubmissions, submissionColumns } from './submissionRow.ts'
+
+/** How long an instance may be silent before it counts as dead, and its work is taken over (src/daemon/heartbeat.ts). */
+export const silentMs = 12_000
+
+/** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */
+export async function writeHeartbeat(
+  db: Database,
+  instance: { id: string; version: string; host: string },
+): Promise<number> {
+  const { rows } = await db.query<{ steadyMs: number }>(
+    `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
+     on conflict (id) do update set beat_at = clock_timestamp(),
+       started_at = case when i.beat_at < clock_timestamp() - $4 * interval '1 ms' then clock_timestamp() else i.started_at end
+     returning extract(epoch from beat_at - started_at)::float8 * 1000 as "steadyMs"`,
+    [instance.id, instance.version, instance.host, silentMs],
+  )
+  return rows[0]?.steadyMs ?? 0
+}
+
+/**
+ * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living one has
+ * on the wire is left to it, however old: only it can know.
+ *
+ * After an outage of the database every sign of life is old, and answers have waited to be written. So only an instance
+ * that has itself been heard without a gap for as long, and until now, may judge: by then the others have been heard
+ * again, too, and what they had in hand is written.
+ */
+export async function readOrphaned(db: Database, instanceId: string): Promise<Submission[]> {
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s
+     where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
+       select from outboxd.instance me
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
+         and me.beat_at > clock_timestamp() - $2 * interval '1 ms'
+     ) and not exists (
+       select from outboxd.instance i
+       where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
+     ) limit 1000`,
+    [instanceId, silentMs],
+  )
+  return parseSubmissions(rows)
+}
+
+/** The submissions that the ledger says this instance is sending, for longer than any request lasts. */
+export async function readOverdue(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s
+     where s.state = 'sending' and not s.probing and s.instance_id = $1
+       and s.sent_at < clock_timestamp() - $2 * interval '1 ms' limit 1000`,
+    [instanceId, overdueMs],
+  )
+  return parseSubmissions(rows)
+}
+
+/** Forgets instances that have been silent for a day. */
+export async function deleteStaleInstances(db: Database): Promise<void> {
+  await db.query(`delete from outboxd.instance where beat_at < clock_timestamp() - interval '1 day'`)
+}
+
+/** Gives a live submission whose job was lost a new one to be asked about at once. @returns id and job of each */
+export async function recreateMissingJobs(
+  db: Database,
+  queueSchema: string,
+): Promise<{ submissionId: string; jobId: string; rarely: boolean }[]> {
+  const { rows } = await db.query<{ submissionId: string; jobId: string; rarely: boolean }>(
+    `update outboxd.submission s set job_id = gen_random_uuid(), revision = revision + 1
+     where s.job_id is not null and s.poll_at < clock_timestamp() and not exists (
+       select from ${queueSchema}.job j where j.id = s.job_id and j.state in ('created', 'retry', 'active')
+     ) returning s.id as "submissionId", s.job_id as "jobId", s.polled_rarely as rarely`,
+  )
+  return rows
+}

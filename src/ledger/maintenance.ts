@@ -1,0 +1,74 @@
+import type pg from 'pg'
+import type { Submission, Transition } from '../model.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
+import type { WrittenStep } from './dispatchStore.ts'
+import { deleteStaleInstances, readOrphaned, readOverdue, recreateMissingJobs } from './instances.ts'
+import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
+import type { RaisedProblem } from './problems.ts'
+import { type Queue, queueSchema } from './queue.ts'
+import { findStuck } from './stuck.ts'
+import { forgetProblems } from './tellInstanceProblems.ts'
+
+/** Keeps the ledger, the queue and the instances in step with each other. */
+export interface Maintenance {
+  /** What dead instances were sending. */
+  readOrphaned(): Promise<Submission[]>
+  /** What the ledger says this instance is sending, for longer than any request lasts. */
+  readOverdue(): Promise<Submission[]>
+  writeSteps(transitions: readonly Transition[]): Promise<WrittenStep[]>
+  /** Gives tracked submissions without a live job a new one. @returns how many */
+  recreateMissingJobs(): Promise<number>
+  /**
+   * Lets records go that wait though nothing before them blocks any more: KEY_ON_FAILURE may have changed since.
+   *
+   * @returns how many
+   */
+  releaseWaitingKeys(): Promise<number>
+  /** Forgets instances that have long been silent, and the problems of those that are. */
+  deleteStaleInstances(): Promise<void>
+  /** What there is to say of transactions that the service does not end. */
+  findStuck(stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]>
+}
+
+export interface MaintenanceDeps {
+  pool: pg.Pool
+  queue: Queue
+  instance: { id: string }
+  /** Longer than any request can be in hand. */
+  overdueMs: number
+  keyOnFailure: KeyOnFailure
+  writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenStep[]>
+}
+
+const linesMost = 1_000
+
+export function createMaintenance(deps: MaintenanceDeps): Maintenance {
+  const { pool, queue, instance, overdueMs, keyOnFailure, writeSteps } = deps
+  return {
+    readOrphaned: () => readOrphaned(pool, instance.id),
+    readOverdue: () => readOverdue(pool, instance.id, overdueMs),
+    writeSteps: (transitions) => inTransaction(pool, (db) => writeSteps(db, transitions)),
+    recreateMissingJobs: () =>
+      inTransaction(pool, async (db) => {
+        const recreated = await recreateMissingJobs(db, queueSchema)
+        if (recreated.length > 0)
+          await queue.insert(
+            db,
+            recreated.map((each) => ({ ...each, inMs: 0 })),
+          )
+        return recreated.length
+      }),
+    releaseWaitingKeys: () =>
+      inTransaction(pool, async (db) => {
+        const keys = await readWaitingKeys(db, linesMost)
+        if (keys.length === 0) return 0
+        await lockKeys(db, keys)
+        return releaseNext(db, keys, keyOnFailure)
+      }),
+    async deleteStaleInstances() {
+      await deleteStaleInstances(pool)
+      await forgetProblems(pool)
+    },
+    findStuck: (stuckAfterMs) => findStuck(pool, stuckAfterMs),
+  }
+}

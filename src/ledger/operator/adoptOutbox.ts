@@ -1,0 +1,75 @@
+import type { Database } from '../../postgres/database.ts'
+import { wholeTable } from '../sameRow.ts'
+import { type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
+
+/** What an operator says of the outbox table that is configured. */
+export interface Adoption {
+  identity: OutboxIdentity
+  /** `same`: its rows are those that the ledger knows. `new`: they are others, and an id that is known says nothing. */
+  rows: 'same' | 'new'
+  /** Where it begins to be ours; null leaves that as it is. */
+  start: StartPosition | null
+}
+
+/** What is under way for rows of the outbox that the ledger serves. */
+export interface UnderWay {
+  submissions: number
+  /** Outcomes that its rows have yet to be told, and will not be told once another outbox is served. */
+  reports: number
+  /** Records that were sent already: each is sent again if its row counts as another and waits. */
+  sent: number
+}
+
+export async function readUnderWay(db: Database): Promise<UnderWay> {
+  const { rows } = await db.query<UnderWay>(
+    `select (select count(*)::int from outboxd.submission
+        where state in ('queued', 'sending', 'accepted') and outbox = outboxd.current_outbox()) as submissions,
+       (select count(*)::int from outboxd.submission
+        where report_due and outbox = outboxd.current_outbox()) as reports,
+       (select count(*)::int from outboxd.submission
+        where attempt > 0 and outbox = outboxd.current_outbox()) as sent`,
+  )
+  return rows[0] as UnderWay
+}
+
+/**
+ * Says which outbox the ledger belongs to from now on. Waits for whoever captures: all instances see it before they take
+ * another row. In a transaction.
+ */
+export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, who: string): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(7161)')
+  const former = (await readServedOutbox(db)).start
+  if (rows === 'same') await sayRowsAreSame(db)
+  else {
+    await db.query(
+      'update outboxd.submission set report_due = false where report_due and outbox = outboxd.current_outbox()',
+    )
+    await db.query('update outboxd.outbox set is_current = false where is_current')
+    await db.query('insert into outboxd.outbox default values')
+  }
+  const { id, at } = start ?? (rows === 'new' ? { id: null, at: null } : former)
+  await db.query(
+    `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, start_id = $4, start_at = $5,
+       said_by = $6, compared_at = null where is_current`,
+    [identity.database, identity.table, identity.idColumn, id, at, who],
+  )
+  await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
+  // What was said of rows was said of the former outbox; what still holds is seen again.
+  await db.query(
+    `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind',
+    'row_skipped', 'report_refused', 'report_locked', 'mark_ineffective'))`,
+    [rows === 'new'],
+  )
+}
+
+/** Rows up to the position are not compared again; and where others have been seen to differ in their contents, they were edited. */
+async function sayRowsAreSame(db: Database): Promise<void> {
+  await db.query(
+    'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
+  )
+  await db.query(
+    `update outboxd.outbox set rows_edited = true where is_current
+       and exists (select from outboxd.problem where kind = 'row_conflict' and subject = $1)`,
+    [wholeTable],
+  )
+}

@@ -1,0 +1,33 @@
+import type { Database } from '../../postgres/database.ts'
+
+/**
+ * Gives up submissions that wait for a person, and accepted ones, which then are no longer asked about. What went wrong
+ * stays with them, and so does the id of the transaction.
+ *
+ * @param seen as they were read: those that took a step since are left alone
+ * @returns those that were discarded, each with the poll that is not to come any more
+ */
+export async function discardSubmissions(
+  db: Database,
+  seen: readonly { id: string; revision: number }[],
+  { reason, who }: { reason: string; who: string },
+): Promise<{ id: string; formerJobId: string | null }[]> {
+  const { rows } = await db.query<{ id: string; formerJobId: string | null }>(
+    `with former as (
+       select s.* from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
+       where s.state in ('failed', 'rejected', 'uncertain', 'accepted') and s.revision = r.revision
+       order by s.id for update of s
+     ), written as (
+       update outboxd.submission s set state = 'discarded', revision = s.revision + 1, ended_at = clock_timestamp(),
+         job_id = null, poll_at = null, polled_rarely = false, report_due = true
+       from former f where s.id = f.id returning s.id
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select f.id, f.state, 'discarded', f.attempt, 'discarded: ' || $3, $4, jsonb_build_object('reason', $3::text)
+       from former f join written using (id) order by f.seq
+     )
+     select f.id, f.job_id as "formerJobId" from former f join written using (id)`,
+    [seen.map((each) => each.id), seen.map((each) => each.revision), reason, who],
+  )
+  return rows
+}

@@ -1,0 +1,50 @@
+import type { Database } from '../../postgres/database.ts'
+import { silentMs } from '../instances.ts'
+import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
+
+/** What moves now. Times in epoch milliseconds. */
+export interface Activity {
+  /** Instances that have given a sign of life within the last 12 s. */
+  instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
+  /** When the last one did that is silent now; null where none is. */
+  lastSilentMs: number | null
+  /** When the next slot is free; null where one is free now, or none is taken. */
+  nextSlotMs: number | null
+  /** Polls that the records completed last took on average; null where none has completed. */
+  pollsPerRecord: number | null
+  /** Captured records that are held behind one of their key that waits for a person. */
+  heldForPerson: number
+  /** When the last of the records that may go is due: one that is to be tried again later; null where none may. */
+  lastDueMs: number | null
+  nowMs: number
+}
+
+const lastCompleted = 200
+
+export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
+  const { rows } = await db.query<Activity>(
+    `select
+       (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
+          'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
+          order by started_at), '[]')
+        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances,
+       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance
+        where beat_at <= clock_timestamp() - $1 * interval '1 ms') as "lastSilentMs",
+       (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
+        having min(free_at) > clock_timestamp()) as "nextSlotMs",
+       (select avg(polls)::float8 from (select polls from outboxd.submission
+          where ended_at is not null and done_ms is not null order by ended_at desc limit $2) last) as "pollsPerRecord",
+       (select coalesce(sum(n), 0)::int from (
+          select key, min(seq) as seq from outboxd.submission
+          where key is not null and state in (${stoppingStates[onFailure]}) group by key
+        ) stop, lateral (
+          select count(*) as n from outboxd.submission s
+          where s.key = stop.key and s.seq > stop.seq and s.state = 'queued' and s.held
+        ) behind) as "heldForPerson",
+       (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
+          where state = 'queued' and not held) as "lastDueMs",
+       extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
+    [silentMs, lastCompleted],
+  )
+  return rows[0] as Activity
+}

@@ -1,0 +1,132 @@
+import type { PauseReason, Resource, State } from '../../model.ts'
+import type { Database } from '../../postgres/database.ts'
+import { activePause } from '../activePause.ts'
+import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
+import { unfinishedSince } from './selectSubmissions.ts'
+
+/** A step of a submission's journey, as the event log has it. */
+export interface LoggedEvent {
+  atMs: number
+  from: State | null
+  to: State
+  attempt: number
+  cause: string
+  who: string
+  detail: Record<string, unknown> | null
+}
+
+/** A record of the same key that stands in front. */
+export interface Blocker {
+  id: string
+  outboxId: string
+  state: State
+}
+
+export interface ActivePause {
+  reason: PauseReason
+  sinceMs: number
+  /** Null: until an operator resumes. */
+  untilMs: number | null
+  detail: string
+}
+
+/** Everything that is known of one submission. Times in epoch milliseconds, null where there is none. */
+export interface SubmissionDetail {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  resource: Resource | null
+  state: State
+  sinceMs: number
+  recordedMs: number
+  capturedMs: number
+  endedMs: number | null
+  code: string | null
+  error: string | null
+  /** JSON text, as the ERP wrote it. */
+  payload: string | null
+  /** JSON text, as it is or would be sent. */
+  body: string | null
+  result: string | null
+  transactionId: string | null
+  idempotencyKey: string
+  attempt: number
+  tracked: boolean
+  probing: boolean
+  inDoubt: boolean
+  /** It failed or was rejected, and yet the service may have it. */
+  mayHaveArrived: boolean
+  /** The transaction id is an operator's word, not the service's. */
+  idByPerson: boolean
+  /** Whether the service has ever said of the transaction that it works on it. */
+  answered: boolean
+  /** It is long past its time, and its polls get few slots. */
+  polledRarely: boolean
+  held: boolean
+  /** Whether it holds back the later records of its key, by its state. */
+  blocks: boolean
+  dueMs: number | null
+  sentMs: number | null
+  acceptedMs: number | null
+  pollMs: number | null
+  polls: number
+  fruitless: number
+  /** How often in a row its polls were refused while others got through. */
+  refusedPolls: number
+  /** The service answers since then that it does not know the transaction. */
+  unknownSinceMs: number | null
+  reportDue: boolean
+  /** Why the outbox row cannot be told, and when that is tried again. */
+  reportTrouble: string | null
+  reportAgainMs: number | null
+  /** What the problem says where its outbox row is another now; null where it is not. */
+  conflict: string | null
+  /** What is in front of it in the line of its key; null where nothing is. */
+  blocker: Blocker | null
+  pauses: ActivePause[]
+  /** Requests that free slots allow now. */
+  permitsFree: number
+  /** The database's clock when all this was read. */
+  nowMs: number
+  events: LoggedEvent[]
+}
+
+const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
+
+/** Reads all that there is about a submission; null where there is none of that id. */
+export async function readSubmissionDetail(
+  db: Database,
+  id: string,
+  onFailure: KeyOnFailure,
+): Promise<SubmissionDetail | null> {
+  const { rows } = await db.query<SubmissionDetail>(
+    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.state, s.error_code as code, s.error, s.payload,
+       s.body, s.result, s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey", s.attempt, s.tracked,
+       s.probing, s.in_doubt as "inDoubt", s.may_have_arrived as "mayHaveArrived", s.id_by_person as "idByPerson",
+       s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
+       s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
+       (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
+          and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
+       (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
+          and s.outbox = outboxd.current_outbox()) as conflict,
+       ${ms('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
+       ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
+       ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",
+       ${ms('s.due_at')} as "dueMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
+       ${ms('s.poll_at')} as "pollMs", ${ms('s.unknown_since')} as "unknownSinceMs", ${ms('clock_timestamp()')} as "nowMs",
+       (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
+          where b.key = s.key and b.seq < s.seq and b.state in (${blockingStates[onFailure]})
+          order by b.seq limit 1) as blocker,
+       (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
+          'sinceMs', ${ms('p.since')}, 'untilMs', ${ms('p.until')})), '[]') from outboxd.pause p where ${activePause}) as pauses,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
+       (select json_agg(json_build_object('atMs', ${ms('e.at')}, 'from', e.from_state, 'to', e.to_state,
+          'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
+        from outboxd.submission_event e where e.submission_id = s.id) as events
+     from outboxd.submission s where s.id = $1`,
+    [id],
+  )
+  const detail = rows[0]
+  return detail ? { ...detail, events: detail.events ?? [] } : null
+}

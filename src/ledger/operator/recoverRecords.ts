@@ -1,0 +1,19 @@
+import type { Database } from '../../postgres/database.ts'
+import { type CapturedRecord, insertCaptured } from '../insertCaptured.ts'
+import { type KeyOnFailure, lockKeys, releaseNext } from '../keyOrder.ts'
+
+/**
+ * Takes records into the ledger whose rows say that they were taken and that it does not know. Waits for whoever captures.
+ * In a transaction. Safe to do twice: what the ledger knows by then stays as it is.
+ */
+export async function recoverRecords(
+  db: Database,
+  records: readonly CapturedRecord[],
+  { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
+): Promise<void> {
+  await db.query('select pg_advisory_xact_lock(7161)')
+  const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
+  if (keys.length > 0) await lockKeys(db, keys)
+  await insertCaptured(db, records, who, 'recovered')
+  if (keys.length > 0) await releaseNext(db, keys, keyOnFailure)
+}

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto'
+import type { Resource, State } from '../../model.ts'
+import type { Database } from '../../postgres/database.ts'
+
+/** What a replay maps anew. */
+export interface ReplayableSubmission {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  /** JSON text as the ERP wrote it; null where it could not be read when it was captured. */
+  payload: string | null
+  state: State
+  revision: number
+  /** Tells its outbox row from another that has the id now; null: captured before stamps were kept. */
+  stamp: string | null
+  /** Its row is in the outbox that the ledger serves now. */
+  isServed: boolean
+}
+
+/** A submission to send again, with the request that it becomes. */
+export interface Replay {
+  id: string
+  /** As it was read: where a step was taken since, nothing happens. */
+  revision: number
+  /** As the ledger has it, or as it was read anew where it could not be read before; so is the key. */
+  type: string
+  key: string | null
+  resource: Resource
+  payload: string
+  body: string
+  tracked: boolean
+  sendsOwnId: boolean
+  /** Of the row, where it was read anew; null keeps the former. */
+  stamp: string | null
+}
+
+/** Reads what a replay needs of those submissions that may be replayed and are as they were seen. */
+export async function readReplayable(
+  db: Database,
+  seen: readonly { id: string; revision: number }[],
+): Promise<ReplayableSubmission[]> {
+  const { rows } = await db.query<ReplayableSubmission>(
+    `select s.id, s.outbox_id as "outboxId", s.type, s.key, s.payload, s.state, s.revision,
+       s.row_stamp as stamp, s.outbox = outboxd.current_outbox() as "isServed"
+     from outboxd.submission s join unnest($1::uuid[], $2::int[]) r(id, revision) using (id)
+     where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.seq`,
+    [seen.map((each) => each.id), seen.map((each) => each.revision)],
+  )
+  return rows
+}
+
+/**
+ * Queues failed and rejected submissions again, as new as when they were captured but for their place in line, the
+ * number of attempts, and the log, which keeps what was sent and answered before.
+ *
+ * The idempotency key is a new one: under the former the service has given its answer. But of what may have arrived
+ * without an answer it is kept, for a service that recognises it then has the record once; unless `newKeys` says
+ * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in doubt:
+ * an E002 then says that it arrived, and is not renewed.
+ *
+ * Keyed ones come back held, for `releaseHeads` to let go.
+ *
+ * @returns the ids of those that were queued; the others took a step in between
+ */
+export async function writeReplays(
+  db: Database,
+  replays: readonly Replay[],
+  { newKeys, who }: { newKeys: boolean; who: string },
+): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `with replay as (
+       select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
+         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text)
+     ), former as (
+       -- Locked in one order, so that two operators never wait for each other in a circle.
+       select s.* from outboxd.submission s join replay r using (id)
+       where s.state in ('failed', 'rejected') and s.revision = r.revision order by s.id for update of s
+     ), written as (
+       update outboxd.submission s set
+         state = 'queued', revision = s.revision + 1, type = r.type, key = r.key, held = r.key is not null, due_at = clock_timestamp(),
+         resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
+         row_stamp = coalesce(r.stamp, s.row_stamp),
+         idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
+         in_doubt = f.may_have_arrived or f.id_by_person, may_have_arrived = false, id_by_person = false, polled_rarely = false,
+         server_errors = 0, renewed_keys = 0, resubmissions = 0,
+         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
+         unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,
+         ended_at = null, report_due = true
+       from former f join replay r using (id) where s.id = f.id
+       returning s.id
+     )
+     , event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select f.id, f.state, 'queued', f.attempt, 'replay', $2, jsonb_build_object('former', jsonb_strip_nulls(
+         jsonb_build_object('code', f.error_code, 'error', f.error, 'transactionId', f.transaction_id,
+           'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
+           'payload', case when f.payload <> r.payload then f.payload end)))
+       from former f join replay r using (id) join written using (id) order by f.seq
+     )
+     select id from written`,
+    [JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))), who, newKeys],
+  )
+  return rows.map((row) => row.id)
+}
+
+/**
+ * Of a submission that is sent again by an operator: whether the service may have its record under its idempotency key,
+ * and has not processed it to its end. What it processed under an id that a person gave may be another's.
+ */
+export const keepsKey = (table: string): string =>
+  `((${table}.may_have_arrived or ${table}.state in ('uncertain', 'accepted', 'completed')) and (${table}.done_ms is null or ${table}.id_by_person))`

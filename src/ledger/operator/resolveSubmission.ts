@@ -1,0 +1,130 @@
+import type { Database } from '../../postgres/database.ts'
+import { keepsKey } from './replaySubmissions.ts'
+
+/** A submission that a person settles, as it was read. */
+export interface SeenSubmission {
+  id: string
+  revision: number
+}
+
+/**
+ * What a person may settle: uncertain ones; failed and rejected ones that may have arrived; and accepted ones whose id
+ * is a person's own word, or of which the service has never said anything that could be used. What the service said of an
+ * id that a person gave may be another's: so even those that ended by it.
+ */
+const settleable = `(
+  s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected'))
+  or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
+)`
+
+/** What came of settling: the poll that it replaces, where there was one. */
+export interface Settled {
+  tracked: boolean
+  formerJobId: string | null
+}
+
+const former = `former as (
+  select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and ${settleable} for update
+)`
+
+const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
+  'transactionId', f.transaction_id, 'idempotencyKey', case when f.idempotency_key <> w.idempotency_key then f.idempotency_key end))`
+
+/**
+ * An operator knows that it arrived: it is tracked from here on, or complete where its mapping does not track.
+ * Its age counts from when it was sent, so that a late poll does not teach that processing is quick.
+ *
+ * @param jobId the poll to come
+ * @returns null where there is nothing to settle, or it took a step since it was read
+ */
+export async function resolveArrived(
+  db: Database,
+  { id, revision }: SeenSubmission,
+  { transactionId, jobId, who }: { transactionId: string; jobId: string; who: string },
+): Promise<Settled | null> {
+  const { rows } = await db.query<Settled>(
+    `with ${former}, written as (
+       update outboxd.submission s set
+         state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
+         transaction_id = $3, id_by_person = true, in_doubt = true, result = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+         job_id = case when s.tracked then $4::uuid end, poll_at = case when s.tracked then clock_timestamp() end,
+         polled_rarely = false, ended_at = case when not s.tracked then clock_timestamp() end, repeated_after_401 = false,
+         polls = 0, fruitless = 0, refused_polls = 0, unknown_since = null, not_done_ms = null, done_ms = null, error_code = null,
+         error = null, may_have_arrived = false, report_due = true
+       from former f where s.id = f.id returning s.*
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select w.id, f.state, w.state, w.attempt, 'resolved: arrived as ' || $3, $5,
+         jsonb_build_object('transactionId', $3::text, ${formerDetail})
+       from written w join former f using (id)
+     )
+     select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
+    [id, revision, transactionId, jobId, who],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * An operator knows that it never arrived: it is queued again, and held where it has a key, for `releaseHeads` to let go.
+ * Persons err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
+ *
+ * @param idempotencyKey the one for when it is not kept
+ * @returns null where there is nothing to settle, or it took a step since it was read
+ */
+export async function resolveNotArrived(
+  db: Database,
+  { id, revision }: SeenSubmission,
+  { idempotencyKey, newKey, who }: { idempotencyKey: string; newKey: boolean; who: string },
+): Promise<(Settled & { keptKey: boolean }) | null> {
+  const { rows } = await db.query<Settled & { keptKey: boolean }>(
+    `with ${former}, written as (
+       update outboxd.submission s set
+         state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
+         idempotency_key = case when ${keepsKey('f')} and not $4::boolean then s.idempotency_key else $3 end,
+         in_doubt = true, server_errors = 0, renewed_keys = 0, resubmissions = 0,
+         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, id_by_person = false,
+         accepted_at = null, job_id = null, poll_at = null, polled_rarely = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null,
+         done_ms = null, error_code = null, error = null, result = null, may_have_arrived = false, ended_at = null,
+         report_due = true
+       from former f where s.id = f.id returning s.*
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select w.id, f.state, 'queued', w.attempt, 'resolved: not arrived', $5, jsonb_build_object(${formerDetail})
+       from written w join former f using (id)
+     )
+     select w.tracked, f.job_id as "formerJobId", w.idempotency_key = f.idempotency_key as "keptKey"
+     from written w join former f using (id)`,
+    [id, revision, idempotencyKey, newKey, who],
+  )
+  return rows[0] ?? null
+}
+
+/**
+ * An operator takes back the id that a person gave, and knows no other: it is uncertain again, and the id free for the
+ * record that it belongs to.
+ *
+ * @returns null where its id is no person's, or it took a step since it was read
+ */
+export async function takeBack(db: Database, { id, revision }: SeenSubmission, who: string): Promise<Settled | null> {
+  const { rows } = await db.query<Settled>(
+    `with former as (
+       select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and s.id_by_person for update
+     ), written as (
+       update outboxd.submission s set
+         state = 'uncertain', revision = s.revision + 1, in_doubt = true, transaction_id = null, id_by_person = false,
+         accepted_at = null, job_id = null, poll_at = null, polled_rarely = false, ended_at = clock_timestamp(),
+         repeated_after_401 = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null, done_ms = null,
+         error_code = null, error = 'the transaction id that a person had given was taken back: it may or may not have arrived',
+         result = null, may_have_arrived = false, report_due = true
+       from former f where s.id = f.id returning s.*
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select w.id, f.state, 'uncertain', w.attempt, 'resolved: taken back that it is ' || f.transaction_id, $3,
+         jsonb_build_object(${formerDetail})
+       from written w join former f using (id)
+     )
+     select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
+    [id, revision, who],
+  )
+  return rows[0] ?? null
+}

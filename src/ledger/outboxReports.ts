@@ -1,0 +1,47 @@
+import type pg from 'pg'
+import { inTransaction } from '../postgres/database.ts'
+import { clearProblems, raiseProblems } from './problems.ts'
+import {
+  type DueReport,
+  type Report,
+  readDueReports,
+  readReports,
+  renewReports,
+  type ToldReport,
+  writeTold,
+} from './reports.ts'
+
+/** Where the states that the outbox has yet to be told are kept. */
+export interface OutboxReports {
+  readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
+  /** What these have to be told now; to be asked while no other instance tells any. */
+  read(due: readonly DueReport[]): Promise<Report[]>
+  /** Makes reports due of rows that do not say what they were meant to. */
+  renew(outboxIds: readonly string[]): Promise<void>
+  /** Writes what came of it, and the problems that stand, or stand no longer. */
+  write(told: readonly ToldReport[]): Promise<void>
+}
+
+/** The kinds that a row which is told again may have had. */
+const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_conflict'] as const
+
+export function createOutboxReports(pool: pg.Pool): OutboxReports {
+  return {
+    readDue: (limits) => readDueReports(pool, limits),
+    read: (due) => readReports(pool, due),
+    renew: (outboxIds) => renewReports(pool, outboxIds),
+    write: (told) =>
+      inTransaction(pool, async (db) => {
+        const written = await writeTold(db, told)
+        const before = written.filter(({ report }) => report.failures > 0)
+        for (const kind of kinds) {
+          const cleared = before.filter(({ problem }) => problem?.kind !== kind).map(({ report }) => report.outboxId)
+          if (cleared.length > 0) await clearProblems(db, kind, cleared)
+        }
+        await raiseProblems(
+          db,
+          written.flatMap(({ problem }) => problem ?? []),
+        )
+      }),
+  }
+}

@@ -1,0 +1,78 @@
+import type { Problem, ProblemKind } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { storableText } from '../postgres/storableText.ts'
+
+/** A problem as the one who sees it tells it. */
+export interface RaisedProblem {
+  kind: ProblemKind
+  /** What it is about: a row's id, a type, a loop; empty for the whole. */
+  subject: string
+  /** For the operator: what was seen, without the client's data. */
+  detail: string
+  /** When it is tried again by itself, in milliseconds from now; null where it is not. */
+  retryInMs: number | null
+}
+
+/** Says that these stand. One that stood before keeps the time since when it has, and is counted. */
+export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
+  if (problems.length === 0) return
+  await db.query(
+    `insert into outboxd.problem as p (kind, subject, detail, retry_at)
+     select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
+     from json_to_recordset($1) as r(kind text, subject text, detail text, "retryInMs" float8)
+     order by kind, subject
+     on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
+       times = p.times + 1, retry_at = excluded.retry_at`,
+    [JSON.stringify(problems.map(stored))],
+  )
+}
+
+/** Says that these no longer stand. @param subjects null: all of the kind */
+export async function clearProblems(
+  db: Database,
+  kind: ProblemKind,
+  subjects: readonly string[] | null,
+): Promise<void> {
+  await db.query('delete from outboxd.problem where kind = $1 and ($2::text[] is null or subject = any($2))', [
+    kind,
+    subjects?.map(subjectOf) ?? null,
+  ])
+}
+
+/** Says that exactly these of a kind stand. */
+export async function replaceProblems(
+  db: Database,
+  kind: ProblemKind,
+  problems: readonly Omit<RaisedProblem, 'kind'>[],
+): Promise<void> {
+  await db.query('delete from outboxd.problem where kind = $1 and subject <> all($2)', [
+    kind,
+    problems.map(({ subject }) => subjectOf(subject)),
+  ])
+  await raiseProblems(
+    db,
+    problems.map((problem) => ({ kind, ...problem })),
+  )
+}
+
+/** What stands, the oldest first. */
+export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
+  const { rows } = await db.query<Problem>(
+    `select kind, subject, detail, extract(epoch from since)::float8 * 1000 as "sinceMs",
+       extract(epoch from seen_at)::float8 * 1000 as "seenMs", times::float8 as times,
+       extract(epoch from retry_at)::float8 * 1000 as "retryMs"
+     from outboxd.problem order by since, kind, subject limit $1`,
+    [limit],
+  )
+  return rows
+}
+
+const stored = (problem: RaisedProblem): RaisedProblem => ({
+  ...problem,
+  subject: subjectOf(problem.subject),
+  detail: storableText(problem.detail),
+})
+
+/** A subject is part of a key, whose index holds at most 2,704 bytes. */
+const subjectMaxChars = 500
+const subjectOf = (subject: string): string => storableText(subject.slice(0, subjectMaxChars))

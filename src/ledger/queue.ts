@@ -1,0 +1,156 @@
+import { PgBoss } from 'pg-boss'
+import type { PollJob } from '../model.ts'
+import { createPool, type Database } from '../postgres/database.ts'
+
+/** A poll to come. */
+export interface PollPlan {
+  jobId: string
+  submissionId: string
+  inMs: number
+  /** Of a transaction that is long past its time: fetched apart from the others. */
+  rarely: boolean
+}
+
+/** A poll that is due, taken from the queue. */
+export interface DuePoll {
+  job: PollJob
+  submissionId: string
+}
+
+/** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (design.md, section 3). */
+export interface Queue {
+  /** Takes up to `limit` due jobs, those that are polled rarely or the others, within the caller's transaction. */
+  fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>
+  /** Completes jobs within the caller's transaction. @returns the ids of those that were still ours */
+  complete(db: Database, jobs: readonly PollJob[]): Promise<Set<string>>
+  insert(db: Database, plans: readonly PollPlan[]): Promise<void>
+  /** Makes a job due at another time, within the caller's transaction; one that is being worked on stays as it is. */
+  move(db: Database, jobId: string, inMs: number): Promise<void>
+  /** Takes polls away that are not to come any more, within the caller's transaction; also one that is in hand. */
+  remove(db: Database, jobIds: readonly string[]): Promise<void>
+  /** Says that the jobs in hand are still being worked on. */
+  touch(jobs: readonly PollJob[]): Promise<void>
+  /** Brings jobs back whose holder has been silent for 10 s, and clears away what is long done; more often than every 5 s does nothing. */
+  supervise(): Promise<void>
+  close(): Promise<void>
+}
+
+const queueName = 'outboxd_poll'
+export const queueSchema = 'pgboss'
+const rarePriority = -1
+
+/** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction's journey ends. */
+const queueOptions = {
+  policy: 'standard',
+  retryLimit: 1_000_000,
+  retryDelay: 0,
+  expireInSeconds: 3_600,
+  heartbeatSeconds: 10,
+  retentionSeconds: 10 * 365 * 86_400,
+  deleteAfterSeconds: 3_600,
+} as const
+
+/** Creates or upgrades pg-boss's schema and our queue in it. */
+export async function installQueue(url: string): Promise<void> {
+  // A statement that upgrades may take as long as it needs, but does not wait long for others.
+  const pool = createPool({
+    url,
+    name: 'outboxd migrate',
+    connections: 2,
+    onIdleError: () => {},
+    settings: { lock_timeout: '10000' },
+    limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
+  })
+  const boss = new PgBoss({ db: within(pool), schema: queueSchema, supervise: false, schedule: false })
+  boss.on('error', () => {}) // start() rejects with the same error
+  try {
+    await boss.start()
+    if (await boss.getQueue(queueName)) await boss.updateQueue(queueName, updatable(queueOptions))
+    else await boss.createQueue(queueName, queueOptions)
+  } finally {
+    await boss.stop({ graceful: false })
+    await pool.end()
+  }
+}
+
+function updatable({ policy: _, ...options }: typeof queueOptions) {
+  return options
+}
+
+/** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
+export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+  // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
+  const pool = createPool({
+    url,
+    name: 'outboxd queue',
+    connections: 2,
+    onIdleError: onError,
+    settings: { lock_timeout: '3000' },
+  })
+  const boss = new PgBoss({
+    db: within(pool),
+    schema: queueSchema,
+    migrate: false,
+    createSchema: false,
+    schedule: false,
+    supervise: false, // our reconciler calls it when there is reason to; by itself it asks five times a second
+    monitorIntervalSeconds: 5,
+    maintenanceIntervalSeconds: 60,
+  })
+  boss.on('error', onError)
+  try {
+    await boss.start()
+  } catch (error) {
+    await pool.end()
+    throw error
+  }
+  return {
+    async fetch(db, limit, rarely) {
+      const jobs = await boss.fetch<Pick<PollPlan, 'submissionId'>>(queueName, {
+        batchSize: limit,
+        ...(rarely ? { maxPriority: rarePriority } : { minPriority: rarePriority + 1 }),
+        includeMetadata: true,
+        db: within(db),
+      })
+      return jobs.map(({ id, retryCount, data }) => ({ job: { id, retryCount }, submissionId: data.submissionId }))
+    },
+    async complete(db, jobs) {
+      // pg-boss 12.35 returns the ids that it settled; its declaration of the response is empty.
+      const response = await boss.complete(queueName, [...jobs], undefined, { db: within(db) })
+      return new Set((response as { settled: string[] }).settled)
+    },
+    async insert(db, plans) {
+      await boss.insert(
+        queueName,
+        plans.map(({ jobId, submissionId, inMs, rarely }) => ({
+          id: jobId,
+          priority: rarely ? rarePriority : 0,
+          data: { submissionId },
+          startAfter: interval(inMs),
+        })),
+        { db: within(db) },
+      )
+    },
+    async move(db, jobId, inMs) {
+      await boss.update(queueName, undefined, { id: jobId, startAfter: interval(inMs), db: within(db) })
+    },
+    async remove(db, jobIds) {
+      await boss.deleteJob(queueName, [...jobIds], { db: within(db) })
+    },
+    async touch(jobs) {
+      await boss.touch(queueName, [...jobs])
+    },
+    supervise: () => boss.supervise(queueName),
+    async close() {
+      await boss.stop({ graceful: false })
+      await pool.end()
+    },
+  }
+}
+
+/** A Postgres interval in seconds, which must not come as 1e-7. */
+const interval = (ms: number) => (ms / 1000).toFixed(6)
+
+function within(db: Database) {
+  return { executeSql: (text: string, values?: unknown[]) => db.query(text, values) }
+}

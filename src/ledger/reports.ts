@@ -1,0 +1,92 @@
+import type { RowStatus } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import type { RaisedProblem } from './problems.ts'
+
+/** A report that is due. What it says is read when the row is told, since it may have become something else by then. */
+export interface DueReport {
+  submissionId: string
+  /** How often in a row the row could not be told. */
+  failures: number
+}
+
+/** What an outbox row has yet to be told. */
+export interface Report extends DueReport, RowStatus {
+  /** Fences the acknowledgement: a state that came later has its own report. */
+  revision: number
+}
+
+/** What came of telling a row: it knows, or it is told again later. */
+export interface ToldReport {
+  report: Report
+  /** Null where the row knows; otherwise when to tell it again, in milliseconds. */
+  againInMs: number | null
+  /** What to say of it to an operator, null where there is nothing yet. */
+  problem: RaisedProblem | null
+}
+
+/** The reports that are due to rows of the outbox that is served now, those put off after all others: first those never tried, the oldest first. */
+export async function readDueReports(
+  db: Database,
+  { freshMax, againMax }: { freshMax: number; againMax: number },
+): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
+  const { rows } = await db.query<DueReport & { again: boolean }>(
+    `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
+      where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
+     union all
+     (select id, report_failures, true from outboxd.submission
+      where report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
+      order by report_not_before limit $2)`,
+    [freshMax, againMax],
+  )
+  const due = Map.groupBy(rows, ({ again }) => again)
+  return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
+}
+
+/** What these rows have to be told now. Locks nothing: a step of a submission never waits for the outbox's database. */
+export async function readReports(db: Database, due: readonly DueReport[]): Promise<Report[]> {
+  const { rows } = await db.query<Report>(
+    `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",
+       error_code as "errorCode", error, report_failures as failures
+     from outboxd.submission
+     where report_due and id = any($1::uuid[]) and outbox = outboxd.current_outbox() order by seq`,
+    [due.map(({ submissionId }) => submissionId)],
+  )
+  return rows
+}
+
+/**
+ * Writes what came of telling rows, each unless its submission has taken a step since: that has its own report.
+ *
+ * @returns those that were written
+ */
+export async function writeTold(db: Database, told: readonly ToldReport[]): Promise<ToldReport[]> {
+  const { rows } = await db.query<{ id: string }>(
+    `update outboxd.submission s set report_due = r."againInMs" is not null,
+       report_put_off = case when r."againInMs" is not null then s.revision end,
+       report_not_before = clock_timestamp() + r."againInMs" * interval '1 ms',
+       report_failures = case when r."againInMs" is null then 0 else r.failures + 1 end
+     from json_to_recordset($1) as r(id uuid, revision int, failures int, "againInMs" float8)
+     where s.id = r.id and s.revision = r.revision and s.report_due
+     returning s.id`,
+    [
+      JSON.stringify(
+        told.map(({ againInMs, report: { submissionId, revision, failures } }) => ({
+          id: submissionId,
+          revision,
+          failures,
+          againInMs,
+        })),
+      ),
+    ],
+  )
+  const written = new Set(rows.map(({ id }) => id))
+  return told.filter(({ report }) => written.has(report.submissionId))
+}
+
+/** Makes reports due of rows that were not told what they were meant to be. */
+export async function renewReports(db: Database, outboxIds: readonly string[]): Promise<void> {
+  await db.query(
+    'update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox() and not report_due',
+    [outboxIds],
+  )
+}

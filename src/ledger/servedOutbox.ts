@@ -1,0 +1,96 @@
+import type { Database } from '../postgres/database.ts'
+
+/** Which table it is, as its database has it: the search path resolved. */
+export interface OutboxIdentity {
+  database: string
+  /** schema.table */
+  table: string
+  idColumn: string
+}
+
+/** Where an outbox begins to be ours. */
+export interface StartPosition {
+  /** Rows with a lower id are none of ours. */
+  id: string | null
+  /** ISO 8601 text; rows recorded before are none of ours. */
+  at: string | null
+}
+
+/** The outbox table that the ledger serves now. An id names a row within it, and within it alone. */
+export interface ServedOutbox {
+  epoch: number
+  /** Null: a ledger whose table nobody has opened yet. */
+  identity: OutboxIdentity | null
+  start: StartPosition
+  sinceMs: number
+  /** An operator has said that the ERP edits rows after they were taken. */
+  rowsEdited: boolean
+}
+
+/** The outbox of the configuration is not the one that the ledger belongs to, or has begun anew. */
+export class ForeignOutbox extends Error {
+  override name = 'ForeignOutbox'
+  /** Which outbox it is, for the problem that is told of it. */
+  readonly subject: string
+  constructor(subject: string, why: string) {
+    super(
+      `${why}: nothing is captured or reported. If the rows are those that the ledger knows, renamed or moved: outboxd adopt --same. If they are others, or their ids began anew: outboxd adopt --new`,
+    )
+    this.subject = subject
+  }
+}
+
+interface Row {
+  epoch: number
+  database: string | null
+  table: string | null
+  idColumn: string | null
+  startId: string | null
+  startAt: string | null
+  sinceMs: number
+  rowsEdited: boolean
+}
+
+const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
+  start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
+  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited"`
+
+export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
+  const { rows } = await db.query<Row>(`select ${columns} from outboxd.outbox where is_current`)
+  return toServed(rows[0] as Row)
+}
+
+/** A ledger that does not know its table yet belongs to this one from now on. Of two at once one wins. */
+export async function claimOutbox(
+  db: Database,
+  { database, table, idColumn }: OutboxIdentity,
+  who: string,
+): Promise<void> {
+  await db.query(
+    `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, said_by = $4
+     where is_current and database_name is null`,
+    [database, table, idColumn, who],
+  )
+}
+
+const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited }: Row): ServedOutbox => ({
+  epoch,
+  identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
+  start: { id: startId, at: startAt },
+  sinceMs,
+  rowsEdited,
+})
+
+export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>
+  `${table} of the database ${database}, by its column ${idColumn}`
+
+/** @throws ForeignOutbox where the ledger belongs to another table than this one */
+export function assertServed(served: ServedOutbox, identity: OutboxIdentity): void {
+  const { identity: its } = served
+  if (its === null || nameOutbox(its) === nameOutbox(identity)) return
+  const named = nameOutbox(identity)
+  throw new ForeignOutbox(
+    named,
+    `the ledger belongs to the outbox ${nameOutbox(its)}, and the configuration names ${named}`,
+  )
+}

@@ -1,0 +1,80 @@
+import type { PauseReason, ProblemKind, State } from '../model.ts'
+import { states } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { activePause } from './activePause.ts'
+
+/** What the ledger's database says now. Times in epoch milliseconds. */
+export interface LedgerSnapshot {
+  submissions: Record<State, number>
+  /** Creation of the oldest outbox row that was captured and not yet accepted, also in backoff or behind a pause. */
+  oldestUnsentMs: number | null
+  oldestAcceptedMs: number | null
+  pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
+  /** How many problems of each kind stand. */
+  problems: Partial<Record<ProblemKind, number>>
+  rateCapacity: number
+  rateAvailable: number
+}
+
+export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
+  const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
+    `select
+       (select coalesce(json_object_agg(state, n), '{}') from
+          (select state, sum(delta) as n from outboxd.state_delta group by state) counted) as counts,
+       (select extract(epoch from min(recorded_at))::float8 * 1000 from outboxd.submission
+          where state in ('queued', 'sending')) as "oldestUnsentMs",
+       (select extract(epoch from min(accepted_at))::float8 * 1000 from outboxd.submission
+          where job_id is not null) as "oldestAcceptedMs",
+       (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
+          'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
+        from outboxd.pause where ${activePause}) as pauses,
+       (select coalesce(json_object_agg(kind, n), '{}') from
+          (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable"`,
+  )
+  const { counts, ...rest } = rows[0] as (typeof rows)[0]
+  const submissions = Object.fromEntries(states.map((state) => [state, Number(counts[state] ?? 0)])) as Record<
+    State,
+    number
+  >
+  return { ...rest, submissions }
+}
+
+const deltasMost = 500
+
+/** Adds the small differences up again when there are many. */
+export async function compactCounts(db: Database): Promise<void> {
+  await db.query(
+    `with many as (select count(*) > $1 as yes from outboxd.state_delta),
+     gone as (delete from outboxd.state_delta where (select yes from many) returning state, delta)
+     insert into outboxd.state_delta select state, sum(delta) from gone group by state`,
+    [deltasMost],
+  )
+}
+
+/** What operators have ordered. */
+export interface OperatorActions {
+  replays: number
+  discards: number
+}
+
+/** Counts what operators ordered after event `afterId`. @returns also the last event's id, to go on from */
+export async function countOperatorActions(
+  db: Database,
+  afterId: string,
+): Promise<OperatorActions & { lastId: string }> {
+  const { rows } = await db.query<OperatorActions & { lastId: string }>(
+    `select count(*) filter (where cause = 'replay')::int as replays,
+       count(*) filter (where to_state = 'discarded')::int as discards, coalesce(max(id), $1::bigint) as "lastId"
+     from outboxd.submission_event where id > $1`,
+    [afterId],
+  )
+  return rows[0] as OperatorActions & { lastId: string }
+}
+
+/** The id of the newest event. */
+export async function readLastEventId(db: Database): Promise<string> {
+  const { rows } = await db.query<{ id: string }>('select coalesce(max(id), 0) as id from outboxd.submission_event')
+  return rows[0]?.id ?? '0'
+}

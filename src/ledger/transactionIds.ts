@@ -1,0 +1,74 @@
+import type { Resource, Transition } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** A transaction (or order), as the service knows it. */
+export interface TransactionRef {
+  resource: Resource
+  transactionId: string
+}
+
+/** The submission that the ledger has under a transaction's id. */
+export interface Holder extends TransactionRef {
+  submissionId: string
+  outboxId: string
+  /** That it has this id is a person's word, not the service's. */
+  idByPerson: boolean
+}
+
+/**
+ * Makes everyone who writes one of these ids take turns until the transaction ends: two instances that are given the
+ * same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a circle; and
+ * taken before the locks of key lines, by whoever needs both.
+ */
+export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
+  await db.query(
+    `select pg_advisory_xact_lock(7163, id) from (
+       select distinct hashtext(id) as id from unnest($1::text[]) id order by id
+     ) ids`,
+    [ids.map(({ resource, transactionId }) => `${resource} ${transactionId}`)],
+  )
+}
+
+/** The submissions that have one of these ids. A transaction and an order may be called the same: they are not compared. */
+export async function readHolders(db: Database, ids: readonly TransactionRef[]): Promise<Holder[]> {
+  const { rows } = await db.query<Holder>(
+    `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
+       s.id_by_person as "idByPerson"
+     from unnest($1::text[], $2::text[]) wanted(resource, id)
+     join outboxd.submission s on s.transaction_id = wanted.id and s.resource = wanted.resource order by s.seq`,
+    [ids.map(({ resource }) => resource), ids.map(({ transactionId }) => transactionId)],
+  )
+  return rows
+}
+
+/** The id that the service has just given for a transition's record; null where the step is another. */
+export function givenId({ submission, change }: Transition): TransactionRef | null {
+  const isGiven = submission.state === 'sending' && !submission.probing && change.state !== 'sending'
+  return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
+}
+
+/**
+ * Makes uncertain what was accepted under an id that is another's already, in the ledger or earlier in the batch: one
+ * of the two answers was not the service's own (a proxy that caches gives the same to many), and who follows the id
+ * would say `completed` of a record that may never have arrived. The one who had it first keeps it. Pure.
+ */
+export function withoutDuplicates<T extends Transition>(transitions: readonly T[], holders: readonly Holder[]): T[] {
+  const owners = new Map<string, Pick<Holder, 'submissionId' | 'outboxId'>>()
+  for (const holder of holders) if (!owners.has(nameOf(holder))) owners.set(nameOf(holder), holder)
+  return transitions.map((transition) => {
+    const given = givenId(transition)
+    if (given === null) return transition
+    const { id, outboxId } = transition.submission
+    const owner = owners.get(nameOf(given))
+    if (owner === undefined) owners.set(nameOf(given), { submissionId: id, outboxId })
+    return owner === undefined || owner.submissionId === id ? transition : duplicate(transition, owner.outboxId)
+  })
+}
+
+function duplicate<T extends Transition>(transition: T, ownersOutboxId: string): T {
+  const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} has already; it may or may not have arrived`
+  const change = { state: 'uncertain', repeatedAfter401: false, errorCode: null, error: cause } as const
+  return { ...transition, change, cause }
+}
+
+const nameOf = ({ resource, transactionId }: TransactionRef) => `${resource} ${transactionId}`

@@ -1,0 +1,125 @@
+import type { State, Transition } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { storableText } from '../postgres/storableText.ts'
+import { lastEvent, passagesOf } from './passages.ts'
+
+/** A transition with what the store adds to it: the next poll's job, where there is one. */
+export interface WritableTransition extends Transition {
+  nextJobId: string | null
+}
+
+/** What was written, for the metrics: nobody else had taken a step in between. */
+export interface WrittenTransition {
+  submissionId: string
+  state: State
+  /** From the outbox row's created_at until now, milliseconds. */
+  lifetimeMs: number
+  polls: number
+}
+
+/**
+ * Writes steps of submissions and their events, each under its fence: a step after a POST only while that attempt of
+ * that claim is still the one that is sending, a step after a poll only while its job is still the submission's.
+ * A worker that was thought dead and wakes up therefore changes nothing.
+ */
+export async function writeTransitions(
+  db: Database,
+  transitions: readonly WritableTransition[],
+  who: string,
+): Promise<WrittenTransition[]> {
+  const { rows } = await db.query<WrittenTransition>(
+    `with step as (
+       select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
+         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
+         "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "metPause" text, "metTimes" int, "transactionId" text,
+         probing boolean, polls int, fruitless int, "refusedPolls" int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
+         "errorCode" text, error text, result text, "mayHaveArrived" boolean,
+         "pollRarely" boolean,         ended boolean, cause text, report boolean)
+     ), written as (
+       update outboxd.submission s set
+         state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
+         due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
+         poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
+         idempotency_key = t."idempotencyKey", in_doubt = t."inDoubt", server_errors = t."serverErrors",
+         renewed_keys = t."renewedKeys", resubmissions = t.resubmissions,
+         repeated_after_401 = t."repeatedAfter401",
+         -- A pause just met is counted from here; what was met before stays.
+         met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
+         met_passages = case when t."metPause" is null then s.met_passages else ${passagesOf('s')} end,
+         transaction_id = t."transactionId", probing = t.probing,
+         accepted_at = case when t.state = 'queued' then null
+                            when t.state in ('accepted', 'completed')
+                              -- A probe found out late: the service has had it since it was sent.
+                              then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
+                            else s.accepted_at end,
+         polls = t.polls, fruitless = t.fruitless,
+         refused_polls = coalesce(t."refusedPolls", s.refused_polls),
+         refused_event = case when t."refusedPolls" > 0 then ${lastEvent} else s.refused_event end,
+         unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
+         not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
+         result = t.result, may_have_arrived = coalesce(t."mayHaveArrived", false),
+         polled_rarely = coalesce(t."pollRarely", false),
+         id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id, ended_at = case when t.ended then clock_timestamp() end,
+         report_due = s.report_due or t.report
+       from step t
+       where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
+         and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
+       returning s.id, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
+         t."claimId",
+         extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
+     ), event as (
+       -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
+       -- it, and the log stays readable. That it is this transaction alone, with the second refusal, is news.
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, "fromState", state, attempt, cause, $2,
+         nullif(jsonb_strip_nulls(jsonb_build_object('transactionId', "transactionId", 'code', "errorCode", 'error', error,
+           -- Its owner may come back and know that nothing of this claim was ever sent.
+           'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
+       from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
+     )
+     select id as "submissionId", state, lifetime_ms as "lifetimeMs", polls from written`,
+    [JSON.stringify(transitions.map(toStep)), who],
+  )
+  return rows
+}
+
+const endStates: ReadonlySet<State> = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
+
+function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
+  const { state } = change
+  return {
+    // What a change leaves out stays as it was read; the fence makes sure that it still is so.
+    idempotencyKey: submission.idempotencyKey,
+    inDoubt: submission.inDoubt,
+    serverErrors: submission.serverErrors,
+    renewedKeys: submission.renewedKeys,
+    resubmissions: submission.resubmissions,
+    repeatedAfter401: submission.repeatedAfter401,
+    transactionId: submission.transactionId,
+    polls: submission.polls,
+    fruitless: submission.fruitless,
+    notDoneMs: submission.notDoneMs,
+    probing: false,
+    unknown: false,
+    ...storable({ ...change, cause }),
+    metPause: change.met?.reason ?? null,
+    metTimes: change.met?.times ?? null,
+    id: submission.id,
+    fromState: submission.state,
+    attempt: submission.attempt,
+    claimId: submission.claimId,
+    jobId: submission.jobId,
+    nextJobId,
+    ended: endStates.has(state),
+    report: state !== submission.state,
+  }
+}
+
+/** The service's words may bring what Postgres cannot hold. */
+function storable<T extends object>(step: T): T {
+  const entries = Object.entries(step).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? storableText(value) : value,
+  ])
+  return Object.fromEntries(entries)
+}

@@ -1,0 +1,124 @@
+import { isObject, type PayloadValue, writeJson } from '../yaml/exactJson.ts'
+import { nearestWord } from '../yaml/nearestWord.ts'
+import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
+import type { Field, Render } from './mapping.ts'
+
+export interface CompiledBody {
+  readonly render: Render
+  /** Fields that the body refers to, by name. */
+  readonly used: ReadonlySet<string>
+  readonly sendsSubmissionId: boolean
+}
+
+/**
+ * Compiles `body:` once, into functions that only join pieces of JSON text.
+ *
+ * @param names  every name under `fields:`, in order; a name's index is its value's index
+ * @param fields the compiled field per name; null where it has problems of its own
+ */
+export function compileBody(
+  body: PayloadValue,
+  names: readonly string[],
+  fields: readonly (Field | null)[],
+  document: YamlDocument,
+): CompiledBody {
+  const compiler: Compiler = { names, fields, document, used: new Set(), sendsSubmissionId: false }
+  const render = compileValue(body, ['body'], compiler)
+  return { render, used: compiler.used, sendsSubmissionId: compiler.sendsSubmissionId }
+}
+
+interface Compiler {
+  readonly names: readonly string[]
+  readonly fields: readonly (Field | null)[]
+  readonly document: YamlDocument
+  readonly used: Set<string>
+  sendsSubmissionId: boolean
+}
+
+/** A stretch of text, the index of a field, or the submission's id. */
+type Piece = { kind: 'text'; text: string } | { kind: 'field'; index: number } | { kind: 'submission' }
+
+function compileValue(value: PayloadValue, path: YamlPath, compiler: Compiler): Render {
+  if (typeof value === 'string') return compileText(value, path, compiler)
+  if (Array.isArray(value)) return compileArray(value, path, compiler)
+  if (isObject(value)) return compileObject(Object.entries(value), path, compiler)
+  const text = writeJson(value)
+  return () => text
+}
+
+function compileArray(items: readonly PayloadValue[], path: YamlPath, compiler: Compiler): Render {
+  const renders = items.map((item, i) => compileValue(item, [...path, i], compiler))
+  return (values, id) => `[${renders.map((render) => render(values, id)).filter((text) => text !== null)}]`
+}
+
+function compileObject(entries: readonly [string, PayloadValue][], path: YamlPath, compiler: Compiler): Render {
+  const members = entries.map(([key, value]) => {
+    const at = [...path, key]
+    if (key.includes('${')) compiler.document.reportKey(at, 'a key cannot contain ${…}')
+    return { prefix: `${JSON.stringify(key)}:`, render: compileValue(value, at, compiler) }
+  })
+  return (values, id) => {
+    let text = ''
+    for (const { prefix, render } of members) {
+      const part = render(values, id)
+      if (part !== null) text += (text === '' ? '' : ',') + prefix + part
+    }
+    return `{${text}}`
+  }
+}
+
+function compileText(text: string, path: YamlPath, compiler: Compiler): Render {
+  const pieces = splitText(text, path, compiler)
+  const [only] = pieces
+  if (pieces.length === 1 && only?.kind === 'field') {
+    const { index } = only
+    return (values) => values[index] ?? null
+  }
+  if (pieces.every((piece) => piece.kind === 'text')) {
+    const json = JSON.stringify(text)
+    return () => json
+  }
+  for (const piece of pieces) if (piece.kind === 'field') checkInsideText(piece.index, path, compiler)
+  return (values, id) => JSON.stringify(pieces.map((piece) => readPiece(piece, values, id)).join(''))
+}
+
+function splitText(text: string, path: YamlPath, compiler: Compiler): Piece[] {
+  // Odd parts are what stood between ${ and }.
+  return text.split(/\$\{([^{}]*)\}/).flatMap((part, i) => {
+    if (i % 2 === 1) return compileReference(part.trim(), path, compiler)
+    if (part.includes('${')) compiler.document.report(path, '"${" without a name and "}" after it')
+    return part === '' ? [] : { kind: 'text', text: part }
+  })
+}
+
+function compileReference(name: string, path: YamlPath, compiler: Compiler): Piece {
+  if (name === 'submission.id') {
+    compiler.sendsSubmissionId = true
+    return { kind: 'submission' }
+  }
+  const index = compiler.names.indexOf(name)
+  if (index < 0) {
+    const meant = nearestWord(name, [...compiler.names, 'submission.id'])
+    const hint = meant === null ? '' : `; did you mean "${meant}"?`
+    compiler.document.report(path, `\${${name}} is not defined under fields${hint}`)
+    if (meant !== null) compiler.used.add(meant) // one slip, one problem
+  } else compiler.used.add(name)
+  return { kind: 'field', index }
+}
+
+function checkInsideText(index: number, path: YamlPath, compiler: Compiler): void {
+  const field = compiler.fields[index]
+  if (field === null || field === undefined) return
+  const inside = `\${${field.name}} stands inside a longer text`
+  if (field.isArray) compiler.document.report(path, `${inside}, but it is an array`)
+  else if (!field.required && field.fallback === null) {
+    compiler.document.report(path, `${inside} and can be missing: make it required or give it a default`)
+  }
+}
+
+function readPiece(piece: Piece, values: readonly (string | null)[], id: string): string {
+  if (piece.kind === 'text') return piece.text
+  if (piece.kind === 'submission') return id
+  const json = values[piece.index] ?? ''
+  return json.startsWith('"') ? JSON.parse(json) : json
+}

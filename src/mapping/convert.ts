@@ -1,0 +1,169 @@
+import { isDigits, nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import { type Invalid, invalid } from '../yaml/invalid.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
+import { toUtc } from './datetime.ts'
+import type { Decimal, Rounding } from './decimal.ts'
+import {
+  countDecimals,
+  countWholeDigits,
+  numberCharactersMax,
+  parseJsonNumber,
+  parsePlainNumber,
+  roundDecimal,
+  writeDecimal,
+} from './decimal.ts'
+import type { Convert, Converted } from './mapping.ts'
+import type { FieldSpec } from './mappingSchema.ts'
+import { typeName } from './mappingSchema.ts'
+
+/** Picks what a field's type and options do to a value that is there. The spec has passed its schema. */
+export function converterOf(spec: FieldSpec): Convert {
+  const name = typeName(spec.type)
+  switch (name) {
+    case 'string':
+      return stringConverter(spec.maxLength ?? Number.POSITIVE_INFINITY)
+    case 'enum':
+      return enumConverter(spec.values ?? [])
+    case 'uuid':
+      return convertUuid
+    case 'boolean':
+      return convertBoolean
+    case 'integer':
+      return integerConverter(spec.as === 'string')
+    case 'decimal':
+      return decimalConverter(spec)
+    case 'datetime':
+      return datetimeConverter(spec.timezone ?? null)
+    case 'array':
+      return (value, source) => (Array.isArray(value) ? json(source) : notA('an array', value))
+    case null:
+      throw new TypeError(`${spec.type} has not passed its schema`)
+    default:
+      return name satisfies never
+  }
+}
+
+/** Total digits and decimals of `decimal(p,s)`; null for another text. */
+export function parseDecimalType(type: string): { precision: number; scale: number } | null {
+  const match = /^decimal\(\s*(\d+)\s*,\s*(\d+)\s*\)$/.exec(type)
+  return match === null ? null : { precision: Number(match[1]), scale: Number(match[2]) }
+}
+
+const wholeNumber = /^-?\d+$/
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const int64 = { least: -(2n ** 63n), most: 2n ** 63n - 1n }
+
+function json(text: string): Converted {
+  return { kind: 'value', json: text }
+}
+
+function notA(expected: string, value: PayloadValue): Invalid {
+  return invalid(`is ${nameKind(value)}, not ${expected}`)
+}
+
+/** A customer number that the ERP keeps as a number is text too, as long as it is written in digits alone. */
+function readText(value: PayloadValue): string | null {
+  if (typeof value === 'string') return value
+  return isDigits(value) && wholeNumber.test(value.rawJSON) ? value.rawJSON : null
+}
+
+/** Characters are code points, as in JSON Schema: "Müller" has 6, and a surrogate pair is one. */
+function stringConverter(lengthMax: number): Convert {
+  return (value, source) => {
+    const text = readText(value)
+    if (text === null) return notA('text', value)
+    const length = text.length > lengthMax ? countCharacters(text) : text.length
+    if (length > lengthMax) return invalid(`has ${length} characters, at most ${lengthMax} are allowed: ${quote(text)}`)
+    return json(typeof value === 'string' ? source : JSON.stringify(text))
+  }
+}
+
+function countCharacters(text: string): number {
+  let characters = 0
+  for (const _ of text) characters++
+  return characters
+}
+
+function enumConverter(values: readonly string[]): Convert {
+  const allowed = new Set(values)
+  const listed = values.length > 8 ? `${values.slice(0, 8).join(', ')}, …` : values.join(', ')
+  return (value) => {
+    const text = readText(value)
+    if (text === null) return notA(`one of ${listed}`, value)
+    if (!allowed.has(text)) return invalid(`is not one of ${listed}: ${quote(text)}${didYouMean(text, values)}`)
+    return json(JSON.stringify(text))
+  }
+}
+
+function convertUuid(value: PayloadValue): Converted {
+  if (typeof value !== 'string') return notA('a uuid', value)
+  if (!uuid.test(value)) return invalid(`is not a uuid like 123e4567-e89b-12d3-a456-426614174000: ${quote(value)}`)
+  return json(`"${value.toLowerCase()}"`) // RFC 9562, 4: written in lower case, whatever was read
+}
+
+function convertBoolean(value: PayloadValue): Converted {
+  if (typeof value === 'boolean') return json(String(value))
+  if (value === 'true' || value === 'false') return json(value)
+  if (typeof value === 'string') return invalid(`is neither true nor false: ${quote(value)}; a lookup can translate it`)
+  return notA('true or false', value)
+}
+
+function integerConverter(asText: boolean): Convert {
+  return (value) => {
+    const number = readNumber(value)
+    if ('kind' in number) return number
+    if (countDecimals(number) > 0) return invalid(`is not a whole number: ${quoteNumber(value)}`)
+    const tooLarge = countWholeDigits(number) > 19
+    const digits = tooLarge ? '' : writeDecimal(number, 0)
+    if (tooLarge || BigInt(digits) < int64.least || BigInt(digits) > int64.most) {
+      return invalid(`is beyond 64 bits: ${quoteNumber(value)}`)
+    }
+    return json(asText ? `"${digits}"` : digits)
+  }
+}
+
+function decimalConverter(spec: FieldSpec): Convert {
+  const { precision, scale } = parseDecimalType(spec.type) ?? { precision: 0, scale: 0 }
+  const rounding: Rounding | null = spec.round ?? null
+  const type = `decimal(${precision},${scale})`
+  return (value) => {
+    const exact = readNumber(value)
+    if ('kind' in exact) return exact
+    const decimals = countDecimals(exact)
+    if (decimals > scale && rounding === null) {
+      return invalid(`has ${count(decimals, 'decimal')}, ${type} takes ${scale}: ${quoteNumber(value)}`)
+    }
+    const number = rounding === null ? exact : roundDecimal(exact, scale, rounding)
+    const whole = countWholeDigits(number)
+    if (whole > precision - scale) {
+      const held = `${type} takes ${precision - scale}: ${quoteNumber(value)}`
+      return invalid(`has ${count(whole, 'digit')} before the point, ${held}`)
+    }
+    const written = writeDecimal(number, scale)
+    return json(spec.as === 'string' ? `"${written}"` : written)
+  }
+}
+
+function datetimeConverter(zone: string | null): Convert {
+  return (value) => (typeof value === 'string' ? toUtc(value, zone) : notA('an ISO 8601 date-time in text', value))
+}
+
+function readNumber(value: PayloadValue): Decimal | Invalid {
+  if (isDigits(value))
+    return parseJsonNumber(value.rawJSON) ?? invalid(`is longer than ${numberCharactersMax} characters`)
+  if (typeof value !== 'string') return notA('a number', value)
+  if (value === '') return invalid('is empty, not a number')
+  const number = parsePlainNumber(value)
+  if (number !== null) return number
+  if (value.length > numberCharactersMax) return invalid(`is longer than ${numberCharactersMax} characters`)
+  const hint = value.includes(',') ? '; write a point for the decimals and nothing between thousands' : ''
+  return invalid(`is not a plain number like 1234.50: ${quote(value)}${hint}`)
+}
+
+function quoteNumber(value: PayloadValue): string {
+  return quote(isDigits(value) ? value.rawJSON : String(value))
+}
+
+function count(number: number, noun: string): string {
+  return `${Number.isFinite(number) ? number : 'too many to count'} ${noun}${number === 1 ? '' : 's'}`
+}

@@ -1,0 +1,115 @@
+import { quote } from '../yaml/exactJson.ts'
+import { invalid } from '../yaml/invalid.ts'
+import type { Converted } from './mapping.ts'
+
+const date = String.raw`(\d{4})-(\d{2})-(\d{2})`
+const offset = String.raw`(Z|[+-]\d{2}(?::?\d{2})?)`
+const extended = new RegExp(
+  String.raw`^${date}(?:[T ](\d{2})(?::(\d{2})(?::(\d{2})(?:[.,](\d+))?)?)?${offset}?)?$`,
+  'i',
+)
+const basic = new RegExp(
+  String.raw`^(\d{4})(\d{2})(\d{2})(?:T(\d{2})(?:(\d{2})(?:(\d{2})(?:[.,](\d+))?)?)?${offset}?)?$`,
+  'i',
+)
+const charactersMax = 100
+
+/** A date-time's parts, each as the client wrote it. */
+interface Written {
+  readonly date: string
+  /** `hh:mm`, or null for a date alone. */
+  readonly minute: string | null
+  readonly second: string
+  /** With its point; empty where none was given. */
+  readonly fraction: string
+  /** `Z` or ±hh:mm; null for a naive local time. */
+  readonly offset: string | null
+  /** 24:00, the end of the day. */
+  readonly endOfDay: boolean
+}
+
+/**
+ * Turns an ISO 8601 date-time into UTC, `2026-11-20T23:54:00Z`: the same instant, with every digit of its fraction.
+ *
+ * @param zone where naive times and dates without a time are at home; null: they are errors
+ */
+export function toUtc(text: string, zone: string | null): Converted {
+  const written = parse(text)
+  if (written === null) return invalid(`is not an ISO 8601 date-time like 2026-11-20T23:54:00+01:00: ${quote(text)}`)
+  if (written.offset === null && zone === null) return invalid(nameMissingZone(text, written))
+  try {
+    return written.offset === null
+      ? fromLocal(written, zone as string, text)
+      : writeUtc(fromOffset(written, written.offset), written, text)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    return invalid(`is not a date of the calendar or a time of the day: ${quote(text)}`)
+  }
+}
+
+/** True for an IANA zone that this Node knows, or a fixed offset. */
+export function isTimeZone(name: string): boolean {
+  try {
+    new Temporal.ZonedDateTime(0n, name)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function parse(text: string): Written | null {
+  if (text.length > charactersMax) return null
+  const match = extended.exec(text) ?? basic.exec(text)
+  if (match === null) return null
+  const [, year, month, day, hour, minute = '00', second = '00', fraction = '', zone = null] = match
+  const endOfDay = hour === '24' && minute === '00' && second === '00' && /^0*$/.test(fraction)
+  if (second > '59') return null // Temporal would take 60 for 59
+  return {
+    date: `${year}-${month}-${day}`,
+    minute: hour === undefined ? null : `${endOfDay ? '00' : hour}:${minute}`,
+    second,
+    fraction: fraction === '' ? '' : `.${fraction}`,
+    offset: zone?.toUpperCase() ?? null,
+    endOfDay,
+  }
+}
+
+function nameMissingZone(text: string, written: Written): string {
+  const what = written.minute === null ? 'is a date without a time' : 'has no offset from UTC'
+  return `${what}: ${quote(text)}; say in the mapping where it is at home, for example timezone: Europe/Berlin`
+}
+
+function fromOffset(written: Written, utcOffset: string): Temporal.Instant {
+  const instant = Temporal.Instant.from(`${written.date}T${written.minute}${utcOffset}`)
+  return written.endOfDay ? instant.add({ hours: 24 }) : instant
+}
+
+/** A date alone is the first instant of that day there, which is not 00:00 where clocks change at midnight. */
+function fromLocal(written: Written, zone: string, text: string): Converted {
+  if (written.minute === null) {
+    const dayStart = Temporal.PlainDate.from(written.date).toZonedDateTime(zone)
+    return writeUtc(dayStart.toInstant(), { second: '00', fraction: '' }, text)
+  }
+  const onClock = Temporal.PlainDateTime.from(`${written.date}T${written.minute}:${written.second}`)
+  const local = written.endOfDay ? onClock.add({ days: 1 }) : onClock
+  const earlier = local.toZonedDateTime(zone, { disambiguation: 'earlier' })
+  const later = local.toZonedDateTime(zone, { disambiguation: 'later' })
+  if (earlier.epochNanoseconds !== later.epochNanoseconds) {
+    const repeated = earlier.toPlainDateTime().equals(local)
+    return invalid(
+      repeated
+        ? `happens twice in ${zone}: ${quote(text)} is ${earlier.toInstant()} or ${later.toInstant()}; send the offset`
+        : `does not exist in ${zone}: ${quote(text)} falls where the clocks go forward`,
+    )
+  }
+  // A zone's offset may hold seconds (before 1972), so these come from the instant; the fraction stays as it is.
+  const utc = earlier.toInstant()
+  return writeUtc(utc, { second: utc.toString().slice(-3, -1), fraction: written.fraction }, text)
+}
+
+function writeUtc(instant: Temporal.Instant, tail: { second: string; fraction: string }, text: string): Converted {
+  const minute = instant.toString({ smallestUnit: 'minute' })
+  if (minute.length !== 'yyyy-mm-ddThh:mmZ'.length)
+    return invalid(`is outside the years 0000 to 9999 in UTC: ${quote(text)}`)
+  return { kind: 'value', json: `"${minute.slice(0, -1)}:${tail.second}${tail.fraction}Z"` }
+}

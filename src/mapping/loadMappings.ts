@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import path from 'node:path'
+import { type FileProblem, FilesInvalid } from '../yaml/fileProblem.ts'
+import type { Mapping } from './mapping.ts'
+import { readMapping } from './readMapping.ts'
+
+/** The mapping for each record type. */
+export type Mappings = ReadonlyMap<string, Mapping>
+
+/** The half of the service that is used, where both are the data half: what a client without mappings may ask for. */
+export function usedResource(mappings: Mappings): 'data' | 'orders' {
+  const used = [...mappings.values()].map(({ endpoint }) => endpoint)
+  return used.length > 0 && !used.includes('data') ? 'orders' : 'data'
+}
+
+/**
+ * Reads every mapping file of a folder: `*.yaml` and `*.yml`, but not `outbox.yaml`, hidden files and subfolders.
+ *
+ * @throws FilesInvalid with every problem; also where the folder or a file cannot be read, or no file is there
+ */
+export function loadMappings(dir: string): Mappings {
+  const problems: FileProblem[] = []
+  const mappings = new Map<string, Mapping>()
+  const fileByType = new Map<string, string>()
+  for (const file of listFiles(dir)) {
+    const read = readMapping(file, readText(file, problems) ?? '')
+    if (problems.at(-1)?.file === file) continue
+    problems.push(...read.problems)
+    if (read.type === null) continue
+    const takenBy = fileByType.get(read.type)
+    if (takenBy !== undefined) problems.push(read.typeTaken(takenBy))
+    else fileByType.set(read.type, file)
+    if (read.mapping !== null) mappings.set(read.type, read.mapping)
+  }
+  if (problems.length > 0) throw new FilesInvalid(problems)
+  return mappings
+}
+
+function listFiles(dir: string): string[] {
+  let names: string[]
+  try {
+    const entries = readdirSync(dir, { withFileTypes: true })
+    names = entries.filter((entry) => !entry.isDirectory() && isMappingFile(entry.name)).map((entry) => entry.name)
+  } catch (error) {
+    throw new FilesInvalid([problemOf(dir, `the folder cannot be read: ${(error as Error).message}`)])
+  }
+  if (names.length === 0) {
+    throw new FilesInvalid([problemOf(dir, 'there is no mapping file (*.yaml) in this folder: nothing could be sent')])
+  }
+  return names.sort().map((name) => path.join(dir, name))
+}
+
+function isMappingFile(name: string): boolean {
+  return /^[^.].*\.ya?ml$/.test(name) && !/^outbox\.ya?ml$/.test(name)
+}
+
+/** The file's text, or null and a problem. */
+function readText(file: string, problems: FileProblem[]): string | null {
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
+  } catch (error) {
+    const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
+    problems.push(problemOf(file, `the file cannot be read: ${reason}`))
+    return null
+  }
+}
+
+function problemOf(file: string, message: string): FileProblem {
+  return { file, line: 1, column: 1, message }
+}

@@ -1,0 +1,117 @@
+import type { z } from 'zod'
+import { isDigits, isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
+import type { FileProblem } from '../yaml/fileProblem.ts'
+import { explainIssue } from '../yaml/schemaProblem.ts'
+import { YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
+import { compileBody } from './compileBody.ts'
+import { compileField } from './compileField.ts'
+import { explainType } from './explainType.ts'
+import type { Field, Mapping } from './mapping.ts'
+import type { FieldSpec } from './mappingSchema.ts'
+import { fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
+
+/** What a mapping file's text says. */
+export interface MappingRead {
+  /** Null where there are problems. */
+  readonly mapping: Mapping | null
+  /** The `type` that it claims, even where the rest has problems: two files must not claim one. */
+  readonly type: string | null
+  readonly problems: readonly FileProblem[]
+  /** The problem to add where another file claims the same type. */
+  readonly typeTaken: (by: string) => FileProblem
+}
+
+/**
+ * Checks and compiles the text of one mapping file. Pure.
+ *
+ * @param file how its problems name it
+ */
+export function readMapping(file: string, text: string): MappingRead {
+  const document = new YamlDocument(file, text)
+  const { content } = document
+  const mapping = content === undefined ? null : compileMapping(content, document)
+  const type = content !== undefined && isObject(content) && typeof content.type === 'string' ? content.type : null
+  return {
+    mapping: document.problems.length === 0 ? mapping : null,
+    type,
+    problems: [...document.problems].sort((a, b) => a.line - b.line || a.column - b.column),
+    typeTaken: (by) => document.problemAt(['type'], `"${type}" is already the type of ${by}: one file per type`),
+  }
+}
+
+function compileMapping(content: PayloadValue, document: YamlDocument): Mapping | null {
+  const checked = fileSchema.safeParse(plainOf(content))
+  if (!checked.success) report(checked.error, [], content, Object.keys(fileSchema.shape), document)
+  if (!isObject(content)) return null
+
+  const specs = Object.entries(objectOr(content.fields))
+  const fields = specs.map(([name, spec]) => readField(name, spec, document))
+  const names = specs.map(([name]) => name)
+  const body = compileBody(objectOr(content.body), names, fields, document)
+  for (const name of names) {
+    if (isObject(content.body ?? null) && fieldName.test(name) && !body.used.has(name)) {
+      document.reportKey(
+        ['fields', name],
+        `the body never uses "${name}": put \${${name}} into it, or remove the field`,
+      )
+    }
+  }
+  if (!checked.success) return null
+  return {
+    type: checked.data.type,
+    endpoint: checked.data.endpoint,
+    track: checked.data.track ?? true,
+    sendsSubmissionId: body.sendsSubmissionId,
+    fields: fields.filter((field) => field !== null),
+    body: body.render,
+  }
+}
+
+function readField(name: string, exact: PayloadValue, document: YamlDocument): Field | null {
+  const path = ['fields', name]
+  if (!isObject(exact)) {
+    document.report(path, `"${name}" must say where it comes from and what it is: { from: …, type: … }`)
+    return null
+  }
+  const type = typeof exact.type === 'string' ? typeName(exact.type) : null
+  if (type === null) {
+    document.report([...path, 'type'], explainType(exact.type))
+    return null
+  }
+  const schema = fieldSchemas[type]
+  const checked: z.ZodSafeParseResult<FieldSpec> = schema.safeParse(plainOf(exact))
+  if (checked.success) return compileField(name, checked.data, exact, document)
+  report(checked.error, path, exact, Object.keys(schema.shape), document)
+  return null
+}
+
+const fieldOptions = new Set(Object.values(fieldSchemas).flatMap((schema) => Object.keys(schema.shape)))
+
+/** @param value what was checked; `path` leads to it */
+function report(
+  error: z.ZodError,
+  path: YamlPath,
+  value: PayloadValue,
+  keys: readonly string[],
+  document: YamlDocument,
+): void {
+  const optionsElsewhere = keys.includes('from') ? fieldOptions : new Set<string>()
+  for (const issue of error.issues) {
+    for (const { key, path: within, message } of explainIssue(issue, value, keys, optionsElsewhere)) {
+      if (key) document.reportKey([...path, ...within], message)
+      else document.report([...path, ...within], message)
+    }
+  }
+}
+
+function objectOr(value: PayloadValue | undefined): PayloadObject {
+  return value !== undefined && isObject(value) ? value : {}
+}
+
+/** The value with its numbers as doubles: good enough to check its shape. */
+function plainOf(value: PayloadValue): unknown {
+  if (isDigits(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) return value.map(plainOf)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
+}

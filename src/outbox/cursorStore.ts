@@ -1,0 +1,85 @@
+import { anotherRow, differsInContent, isSameRow, type RowConflict, rowsAreEdited } from '../ledger/sameRow.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** The sort values of a row, as text. */
+export type Position = readonly string[]
+
+/** A row as it is known again. */
+export interface SeenRow {
+  outboxId: string
+  stamp: string
+  createdAt: string | null
+}
+
+/** What the ledger remembers of an outbox table whose rows do not say that they are taken. */
+export interface CursorStore {
+  /** Which of these rows are in the ledger, and under whose ids it has others. */
+  findKnown(rows: readonly SeenRow[]): Promise<KnownRows>
+  /** Null: nowhere yet. @param outbox oids of database and table */
+  readCursor(outbox: string): Promise<Cursor | null>
+  advanceCursor(outbox: string, cursor: Omit<Cursor, 'sameUpto'>): Promise<void>
+}
+
+export interface KnownRows {
+  /** Those whose ids the ledger has, the others below among them. */
+  known: ReadonlySet<string>
+  /** Rows that are others than those that were taken. */
+  conflicts: RowConflict[]
+  /** Rows that were edited since they were taken, or are others of the same type and key. */
+  edited: string[]
+}
+
+export interface Cursor {
+  /** Up to where all rows are known and none can come any more. */
+  position: Position
+  /** The file of the sequence as the position was reached; null where there is none, or nobody looked. */
+  sequenceFile: string | null
+  /** An operator has said that rows up to here are those that the ledger knows. */
+  sameUpto: Position | null
+}
+
+/** @param epoch which of the outboxes that the ledger has served: ids and positions count within it alone */
+export function openCursorStore(ledger: Database, epoch: number): CursorStore {
+  return {
+    async findKnown(seen) {
+      const { rows } = await ledger.query<{
+        id: string
+        same: boolean
+        edited: boolean
+        meant: boolean
+        state: string
+        recorded: string
+      }>(
+        `select s.outbox_id as id, ${isSameRow} as same, ${differsInContent('s.row_stamp', 'r.stamp')} as edited,
+           ${rowsAreEdited} as meant, s.state,
+           to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
+         from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
+           join outboxd.submission s on s.outbox_id = r."outboxId" and s.outbox = $2`,
+        [JSON.stringify(seen), epoch],
+      )
+      const others = rows.filter(({ same, edited }) => !same && edited !== true)
+      const edited = rows.filter((row) => !row.same && row.edited && !row.meant)
+      return {
+        known: new Set(rows.map(({ id }) => id)),
+        conflicts: others.map(({ id, state, recorded }) => ({ outboxId: id, detail: anotherRow(state, recorded) })),
+        edited: edited.map(({ id }) => id),
+      }
+    },
+    async readCursor(outbox) {
+      const { rows } = await ledger.query<Cursor>(
+        `select position, sequence_file as "sequenceFile", same_upto as "sameUpto"
+         from outboxd.outbox_cursor where epoch = $1 and outbox = $2`,
+        [epoch, outbox],
+      )
+      return rows[0] ?? null
+    },
+    async advanceCursor(outbox, { position, sequenceFile }) {
+      await ledger.query(
+        `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file) values ($1, $2, $3, $4)
+         on conflict (epoch, outbox) do update set position = excluded.position, sequence_file = excluded.sequence_file,
+           advanced_at = clock_timestamp()`,
+        [epoch, outbox, position, sequenceFile],
+      )
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import type { Database } from '../postgres/database.ts'
+import { column, literal } from './columns.ts'
+import type { Cursor } from './cursorStore.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { OutboxTable } from './outboxTable.ts'
+
+/**
+ * How far an outbox table is settled: no transaction that is still running, or begins later, can commit a row there.
+ * To be asked before the rows are read, so that they are seen as they were then or later.
+ */
+export interface Horizon {
+  read(): Promise<SafePosition>
+  /** Whether the numbers began anew since a position was reached. */
+  isBehind(cursor: Pick<Cursor, 'position' | 'sequenceFile'>): Promise<boolean>
+}
+
+export interface SafePosition {
+  /** Oids of database and table: a table created anew begins anew. */
+  outbox: string
+  /** Rows whose first sort value is at most this are settled; null where none is known to be. */
+  upTo: string | null
+  /** The number that the sequence has drawn last; null where that is unknown, or there is none. */
+  drawn: string | null
+  /** The sequence's file on disk, which changes where it is begun anew; null where there is none. */
+  sequenceFile: string | null
+}
+
+export function openHorizon(db: Database, table: OutboxTable, shape: TableShape): Horizon {
+  return table.sequence === null ? byTransaction(db, shape) : bySequence(db, shape, table.sequence)
+}
+
+const outboxKey = (qualified: string) =>
+  `(select oid::text from pg_database where datname = current_database()) || '.' || ${literal(qualified)}::regclass::oid::text`
+
+/**
+ * Rows in the order of their transactions' numbers: every transaction below the oldest that runs has ended, and those
+ * that committed are visible. Whatever commits later has a higher number, wherever its ids came from.
+ */
+function byTransaction(db: Database, shape: TableShape): Horizon {
+  const sql = `select ${outboxKey(shape.qualified)} || '.transaction' as outbox,
+    (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
+  return {
+    async read() {
+      const { rows } = await db.query<SafePosition>(sql)
+      return rows[0] as SafePosition
+    },
+    isBehind: async () => false, // no transaction is given its number twice
+  }
+}
+
+/**
+ * Rows in the order of a sequence. Who inserts holds a lock on the table from before the number is drawn until the
+ * transaction ends. So once a number has been seen, whoever drew a lower one holds that lock, or has ended. When all who
+ * held it then have ended, every row up to that number is visible that ever will be. A row that was given a number beyond
+ * what the sequence has drawn settles nothing: the numbers between are still to come.
+ *
+ * The lock, not the oldest transaction's number: a transaction has none yet between drawing its row's number and
+ * writing the row, and one that began long ago and has not touched this table need not be waited for.
+ */
+function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
+  // pg_locks is read after the statement's snapshot was taken: that order is what the argument needs. A standby does
+  // not know the primary's locks.
+  const own = `pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass`
+  const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
+      pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
+      (select case when pg_sequence_last_value(${own}) is not null
+        then least(max(${column(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
+      array(select virtualtransaction from pg_locks
+        where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
+          and (relation = ${literal(shape.qualified)}::regclass
+            or relation in (select relid from pg_partition_tree(${literal(shape.qualified)}::regclass)))
+          and mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
+      ) as writers`
+  let upTo: string | null = null
+  let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
+  let outboxBefore: string | null = null
+  return {
+    async read() {
+      const { rows } = await db.query<{
+        outbox: string
+        standby: boolean
+        drawn: string | null
+        sequenceFile: string | null
+        highest: string | null
+        writers: string[]
+      }>(sql)
+      const { outbox, standby, drawn, sequenceFile, highest, writers } = rows[0] as (typeof rows)[0]
+      if (outbox !== outboxBefore) [upTo, waiting, outboxBefore] = [null, null, outbox]
+      if (standby) return { outbox, upTo: null, drawn, sequenceFile }
+      if (waiting !== null && !writers.some((writer) => waiting?.writers.has(writer))) {
+        upTo = waiting.highest
+        waiting = null
+      }
+      if (highest !== null && writers.length === 0) {
+        upTo = highest
+        waiting = null
+      } else if (highest !== null && waiting === null) waiting = { highest, writers: new Set(writers), outbox }
+      return { outbox, upTo, drawn, sequenceFile }
+    },
+    async isBehind({ position, sequenceFile }) {
+      const { rowCount } = await db.query(
+        `select where pg_sequence_last_value(${own})::text::numeric < $1::numeric or pg_relation_filenode(${own})::text <> $2`,
+        [position[0], sequenceFile],
+      )
+      return (rowCount ?? 0) > 0
+    },
+  }
+}

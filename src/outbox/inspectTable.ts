@@ -1,0 +1,142 @@
+import type pg from 'pg'
+import type { Database } from '../postgres/database.ts'
+import { quoteIdentifier } from '../postgres/database.ts'
+import { findFilterProblems } from './findFilterProblems.ts'
+import { findIdProblems } from './findIdProblems.ts'
+import { findPolicyProblems } from './findPolicyProblems.ts'
+import { type OutboxTable, saysTaken } from './outboxTable.ts'
+
+/** What the catalog says of a column. */
+export interface Column {
+  /** To compare with: the type below all domains, of any length. A cast to it changes no value: bigint, bpchar, "bit". */
+  readonly type: string
+  /** To write: with length and precision, such as character varying(200). Casting text to it cuts what is too long. */
+  readonly exactType: string
+  /** To judge by: the type below all domains by its SQL name, such as character. Casting to that would cut to one. */
+  readonly baseType: string
+  readonly notNull: boolean
+}
+
+export interface TableShape {
+  /** Quoted, with its schema where the description names one. */
+  readonly qualified: string
+  readonly columns: ReadonlyMap<string, Column>
+  /** A table, so that its rows have xmin and xmax; a view or a foreign table need not. */
+  readonly hasSystemColumns: boolean
+}
+
+/** The outbox table is not as it was described. Says everything that does not fit. */
+export class OutboxTableUnusable extends Error {
+  override name = 'OutboxTableUnusable'
+}
+
+/** The table's name, quoted, with its schema where one was named. */
+export function qualifiedName({ schema, table }: OutboxTable): string {
+  return [...(schema === null ? [] : [schema]), table].map(quoteIdentifier).join('.')
+}
+
+/** Looks the table up in the catalog. @throws OutboxTableUnusable where it cannot be read as described */
+export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<TableShape> {
+  const qualified = qualifiedName(table)
+  const { rows } = await db.query<Column & { name: string; kind: string }>(
+    `select a.attname as name, c.relkind as kind, format_type(base.type, -1) as type,
+       format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
+       format_type(base.type, null) as "baseType"
+     from pg_attribute a join pg_class c on c.oid = a.attrelid
+       cross join lateral (
+         with recursive below as (
+           select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
+           union all select oid, typbasetype from below join pg_type on oid = base
+         ) select type from below where base = 0
+       ) base
+     where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+    [qualified],
+  )
+  const described = table.file ?? 'OUTBOX_TABLE'
+  if (rows.length === 0) {
+    const hint =
+      table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : ''
+    throw new OutboxTableUnusable(
+      `${described}: there is no table ${qualified} in the outbox's database, or this user must not see it${hint && `; ${hint}`}`,
+    )
+  }
+  const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
+  const problems = findProblems(table, columns)
+  if (table.sequence !== null && problems.length === 0)
+    problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
+  if (problems.length === 0) {
+    problems.push(...(await findIdProblems(db, qualified, table)))
+    problems.push(...(await findFilterProblems(db, qualified, table)))
+    problems.push(...(await findPolicyProblems(db, qualified, table)))
+  }
+  if (problems.length === 0)
+    return { qualified, columns, hasSystemColumns: rows.every(({ kind }) => /^[rp]$/.test(kind)) }
+  throw new OutboxTableUnusable(problems.map((problem) => `${described}: the table ${qualified} ${problem}`).join('\n'))
+}
+
+function findProblems(table: OutboxTable, columns: ReadonlyMap<string, Column>): string[] {
+  const missing = namedColumns(table)
+    .filter(([, name]) => !columns.has(name))
+    .map(([where, name]) => `has no column "${name}" (${where}); it has ${[...columns.keys()].join(', ')}`)
+  if (missing.length > 0) return missing
+  const problems: string[] = []
+  const { payload, createdAt } = table
+  const payloadType = payload.kind === 'column' ? (columns.get(payload.column)?.baseType ?? '') : 'json'
+  if (!payloadTypes.test(payloadType))
+    problems.push(`keeps the payload as ${payloadType}: it must be jsonb, json, text or bytea`)
+  const timeType = createdAt === null ? null : (columns.get(createdAt.column)?.baseType ?? '')
+  if (timeType !== null && numberTypes.test(timeType) && createdAt?.unit === null)
+    problems.push(`keeps created_at as a number: say its unit, { column: …, unit: milliseconds }`)
+  else if (timeType !== null && !numberTypes.test(timeType) && !timeTypes.test(timeType))
+    problems.push(`keeps created_at as ${timeType}: it must be a time, a date or a number`)
+  if (!saysTaken(table)) {
+    for (const name of [table.sequence, table.order, table.id]) {
+      if (name !== null && columns.get(name)?.notNull === false)
+        problems.push(`allows NULL in "${name}", by which rows are put in order: make it not null`)
+    }
+  }
+  return problems
+}
+
+const payloadTypes = /^(jsonb?|text|character varying|character|bytea)$/
+const numberTypes = /^(bigint|integer|numeric|double precision)$/
+const timeTypes = /^(timestamp with(out)? time zone|date)$/
+
+/** Every column that the description names, and where it does. */
+function namedColumns(table: OutboxTable): [string, string][] {
+  const { payload, type, createdAt, state } = table
+  const named: [string, string | null | undefined][] = [
+    ['id', table.id],
+    ['order', table.order],
+    ['sequence', table.sequence],
+    ['type', type.kind === 'column' ? type.column : null],
+    ['key', table.key],
+    ['created_at', createdAt?.column],
+    ['payload', payload.kind === 'column' ? payload.column : null],
+    ['state', state?.column],
+    ...table.write.map(({ column }): [string, string] => ['write', column]),
+    ...(payload.kind === 'columns' ? [...(payload.columns?.values() ?? [])] : []).map((column): [string, string] => [
+      'payload',
+      column,
+    ]),
+  ]
+  return named.flatMap(([where, name]) => (name === null || name === undefined ? [] : [[where, name]]))
+}
+
+/** A position in a sequence tells nothing where a session draws numbers ahead of its inserts. */
+async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
+  const { rows } = await db.query<{ cached: number; falls: boolean }>(
+    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass',
+    [qualified, column],
+  )
+  const instead = 'leave "sequence" out, and rows are read in the order of their transactions'
+  if (rows[0] === undefined)
+    return [`draws "${column}" from no sequence of its own (identity, serial, or a sequence owned by it): ${instead}`]
+  if (rows[0].falls)
+    return [
+      `draws "${column}" from a sequence that counts down, so new rows stand before the old: let it count up, or ${instead}`,
+    ]
+  if (rows[0].cached > 1)
+    return [`draws "${column}" from a sequence with cache ${rows[0].cached}: alter it to cache 1, or ${instead}`]
+  return []
+}

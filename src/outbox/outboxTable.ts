@@ -1,0 +1,101 @@
+import type { State } from '../model.ts'
+
+/**
+ * An outbox table as `mappings/outbox.yaml` describes it, or section 10's: where each part of a record is, which rows
+ * wait, and what is written back. Names are as in the catalog, unquoted.
+ */
+export interface OutboxTable {
+  /** How problems name the description; null for section 10's table. */
+  readonly file: string | null
+  /** Null: wherever the search path finds the table. */
+  readonly schema: string | null
+  readonly table: string
+  readonly id: string
+  /** The description promises that ids are unique: believed only where the catalog cannot say it. */
+  readonly idPromised: boolean
+  /** Rows are taken in this column's order. */
+  readonly order: string | null
+  /** A column that the database draws from a sequence as it inserts the row: lets the ledger remember a position. */
+  readonly sequence: string | null
+  readonly type: TypeSource
+  readonly key: string | null
+  readonly createdAt: CreatedAt | null
+  readonly payload: PayloadSource
+  /** A condition in SQL on the table's columns; rows outside are none of ours. */
+  readonly filter: string | null
+  /** Null: the rows do not say whether they wait. */
+  readonly state: StateColumn | null
+  readonly write: readonly WriteBack[]
+  /** NOTIFY channel that announces new rows. */
+  readonly channel: string | null
+}
+
+export type TypeSource =
+  | { kind: 'constant'; type: string }
+  /** `values` turns the column's text into a type; what it does not name stays as it is. */
+  | { kind: 'column'; column: string; values: ReadonlyMap<string, string> }
+
+export interface CreatedAt {
+  readonly column: string
+  /** Of a number since 1970; null for a column that holds a time. */
+  readonly unit: 'seconds' | 'milliseconds' | 'microseconds' | null
+  /** Where a time without zone is at home. */
+  readonly timezone: string
+}
+
+export type PayloadSource =
+  /** `encoding`: base64, hex, or the character set of a bytea. */
+  | { kind: 'column'; column: string; encoding: string }
+  /** A JSON object built of the row: names in the payload and the columns they come from; null: all columns. */
+  | { kind: 'columns'; columns: ReadonlyMap<string, string> | null }
+
+export type StateColumn =
+  /** Values as text, null for NULL. `values`: what to write in which state; a state that is not there writes nothing. */
+  | { kind: 'value'; column: string; waiting: readonly (string | null)[]; values: ReadonlyMap<State, string> }
+  /** NULL waits; set to the time at these states. */
+  | { kind: 'timestamp'; column: string; set: readonly State[] }
+
+export interface WriteBack {
+  readonly column: string
+  readonly what: 'state' | 'transaction_id' | 'error_code' | 'error' | 'now'
+  /** Written at these states and emptied when the record ends in another; null: written at every state. */
+  readonly on: readonly State[] | null
+}
+
+/** Section 10's table. @param name name, or schema.name, as OUTBOX_TABLE has it */
+export function standardTable(name: string, states: readonly State[], channel: string): OutboxTable {
+  const parts = name.split('.')
+  return {
+    file: null,
+    schema: parts.length > 1 ? (parts[0] ?? null) : null,
+    table: parts.at(-1) ?? name,
+    id: 'id',
+    idPromised: false,
+    order: 'id',
+    sequence: null,
+    type: { kind: 'column', column: 'type', values: new Map() },
+    key: 'key',
+    createdAt: { column: 'created_at', unit: null, timezone: 'UTC' },
+    payload: { kind: 'column', column: 'payload', encoding: 'utf-8' },
+    filter: null,
+    state: {
+      kind: 'value',
+      column: 'status',
+      waiting: ['new'],
+      values: new Map(states.map((state) => [state, state])),
+    },
+    write: [
+      { column: 'transaction_id', what: 'transaction_id', on: null },
+      { column: 'error_code', what: 'error_code', on: null },
+      { column: 'error', what: 'error', on: null },
+      { column: 'updated_at', what: 'now', on: null },
+    ],
+    channel,
+  }
+}
+
+/** Whether a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
+export function saysTaken({ state }: OutboxTable): boolean {
+  if (state === null) return false
+  return state.kind === 'value' ? state.values.has('queued') : state.set.includes('queued')
+}

@@ -1,0 +1,141 @@
+import type pg from 'pg'
+import type { RowStatus, Telling, ToldRow } from '../model.ts'
+import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
+import type { WriteStatements } from './writeBack.ts'
+
+export interface TellDeps {
+  pool: pg.Pool
+  /** Quoted. */
+  table: string
+  writing: WriteStatements
+}
+
+/**
+ * Tells rows their states in one transaction, while no other instance tells any: what they are to be told is asked for
+ * when that is certain, so that nobody, however late, writes an earlier state over a later one. The lock lies in the
+ * outbox's own database and ends with the transaction that writes.
+ *
+ * @throws Error where nothing could be told, whatever the rows: the database is away, a column is gone, the table is locked
+ */
+export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => Promise<R[]>): Promise<Telling<R>> {
+  const attempt = await tryToTell(deps, read)
+  if (attempt.kind !== 'failed') return attempt
+  if (!leavesSession(attempt.error)) throw attempt.error
+  // What fails without any row is no row's fault.
+  const empty = await tryToTell(deps, async () => [])
+  if (empty.kind === 'failed') throw empty.error
+  if (!isPassing(attempt.error) || isLock(attempt.error)) return refusal(attempt)
+  // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
+  const again = await tryToTell(deps, read)
+  if (again.kind !== 'failed') return again
+  if (!leavesSession(again.error)) throw again.error
+  return refusal(again)
+}
+
+function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
+  const message = error.message.slice(0, messageMaxChars)
+  return { kind: 'refused', statuses, code: String(codeOf(error)), message, isLock: isLock(error) }
+}
+
+const codeOf = (error: Error) => (error as { code?: unknown }).code
+const isLock = (error: Error) => waitedForLock.has(String(codeOf(error)))
+
+/** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
+const waitedForLock: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
+const messageMaxChars = 200
+
+interface Failed<R extends RowStatus> {
+  kind: 'failed'
+  statuses: R[]
+  error: Error
+}
+type Attempt<R extends RowStatus> = Exclude<Telling<R>, { kind: 'refused' }> | Failed<R>
+
+async function tryToTell<R extends RowStatus>(
+  { pool, table, writing }: TellDeps,
+  read: () => Promise<R[]>,
+): Promise<Attempt<R>> {
+  await using transaction = await begin(pool)
+  const { db } = transaction
+  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '10s'`)
+  if (!(await withLock(db, table))) return { kind: 'busy' }
+  const statuses = await read()
+  try {
+    const rows = await write(db, writing, statuses)
+    await transaction.commit()
+    return { kind: 'told', rows }
+  } catch (error) {
+    return { kind: 'failed', statuses, error: error as Error }
+  }
+}
+
+async function withLock(db: Database, table: string): Promise<boolean> {
+  const { rows } = await db.query<{ turn: boolean }>(
+    'select pg_try_advisory_xact_lock(7163, $1::regclass::oid::int) as turn',
+    [table],
+  )
+  return rows[0]?.turn ?? false
+}
+
+async function write<R extends RowStatus>(db: Database, writing: WriteStatements, all: R[]): Promise<ToldRow<R>[]> {
+  const statuses = all.filter(({ state }) => writing.states.has(state))
+  const { rows } = await db.query<{ outboxId: string; held: boolean; written: boolean }>(writing.report, [
+    JSON.stringify(statuses),
+  ])
+  const byId = new Map(rows.map((row) => [row.outboxId, row]))
+  const unheld = await findHolders(
+    db,
+    writing,
+    statuses.filter(({ outboxId }) => byId.get(outboxId)?.held === false),
+  )
+  return all.map((status) => {
+    const row = byId.get(status.outboxId)
+    if (row === undefined || row.written) return { status, kind: 'written' }
+    return { status, ...(row.held ? ignored : (unheld.get(status.outboxId) ?? gone)) }
+  })
+}
+
+type Outcome =
+  | { kind: 'written' }
+  | { kind: 'ineffective'; why: string }
+  | { kind: 'locked'; holder: number | null }
+  | { kind: 'another' }
+  | { kind: 'differs' }
+
+const gone: Outcome = { kind: 'written' }
+const ignored: Outcome = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
+const hidden: Outcome = {
+  kind: 'ineffective',
+  why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
+}
+
+/** Why rows could not be held: those that are not there, or are to be told nothing any more, are missing. */
+async function findHolders(
+  db: Database,
+  writing: WriteStatements,
+  statuses: readonly RowStatus[],
+): Promise<Map<string, Outcome>> {
+  if (statuses.length === 0) return new Map()
+  const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
+  return new Map(
+    rows
+      .filter(({ open, same }) => open || !same)
+      .map(({ outboxId, same, differs, secured, holder }) => [
+        outboxId,
+        !same
+          ? { kind: differs ? 'differs' : 'another' }
+          : holder === null && secured
+            ? hidden
+            : { kind: 'locked', holder },
+      ]),
+  )
+}
+
+interface UnheldRow {
+  outboxId: string
+  open: boolean
+  same: boolean
+  differs: boolean
+  secured: boolean
+  holder: number | null
+}

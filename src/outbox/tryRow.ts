@@ -1,0 +1,87 @@
+import type pg from 'pg'
+import type { RowStatus, State } from '../model.ts'
+import { begin, type Database } from '../postgres/database.ts'
+import type { WriteStatements } from './writeBack.ts'
+
+/** What came of telling one row, for a trial, all that a record can become. */
+export type RowTrial =
+  /** Nothing is written to this table. */
+  | { kind: 'never-written' }
+  /** `waits`: there is one, and it could not be locked. */
+  | { kind: 'no-row'; waits: boolean }
+  /** `refusals`: the states that the table does not let us write, and what it said. */
+  | { kind: 'tried'; outboxId: string; refusals: { state: State; why: string }[] }
+
+export interface TrialDeps {
+  pool: pg.Pool
+  writing: WriteStatements
+  /** Locks one row that waits, and gives its `outboxId`. */
+  lock: string
+  /** Whether any waits. */
+  any: string
+}
+
+/** Tells one row that waits, in one transaction, each state that it may come to, and takes all of it back. Waits for no lock for long. */
+export async function tryRow({ pool, writing, lock, any }: TrialDeps): Promise<RowTrial> {
+  await using transaction = await begin(pool) // never committed
+  const { db } = transaction
+  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
+  const { rows } = await db.query<{ outboxId: string }>(lock)
+  const outboxId = rows[0]?.outboxId
+  if (outboxId === undefined) return { kind: 'no-row', waits: ((await db.query(any)).rowCount ?? 0) > 0 }
+  const refusals: { state: State; why: string }[] = []
+  for (const step of steps.filter(({ state }) => writing.states.has(state))) {
+    const why = await tryStep(db, writing, { ...step, outboxId })
+    if (why !== null) refusals.push({ state: step.state, why })
+  }
+  return { kind: 'tried', outboxId, refusals }
+}
+
+interface Step {
+  state: State
+  by: 'mark' | 'report'
+  /** The next step goes on from here; the others begin where this one did. */
+  isOnTheWay: boolean
+}
+
+/** As the daemon would: a row is marked when it is taken, told how it goes, and then one of its ends. */
+const steps: readonly Step[] = [
+  { state: 'rejected', by: 'mark', isOnTheWay: false },
+  { state: 'queued', by: 'mark', isOnTheWay: true },
+  { state: 'sending', by: 'report', isOnTheWay: true },
+  { state: 'accepted', by: 'report', isOnTheWay: true },
+  ...(['completed', 'failed', 'uncertain', 'discarded'] as const).map(
+    (state): Step => ({ state, by: 'report', isOnTheWay: false }),
+  ),
+]
+
+/** @returns what stood against it, null where nothing did */
+async function tryStep(
+  db: Database,
+  writing: WriteStatements,
+  { state, by, isOnTheWay, outboxId }: Step & { outboxId: string },
+): Promise<string | null> {
+  await db.query('savepoint trial')
+  try {
+    const { rows } = await db.query<{ written: boolean }>(writing[by], [JSON.stringify([trialStatus(outboxId, state)])])
+    await db.query('set constraints all immediate')
+    const isWritten = rows[0]?.written ?? false
+    await db.query(isOnTheWay && isWritten ? 'release trial' : 'rollback to trial')
+    return isWritten ? null : 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
+  } catch (error) {
+    await db.query('rollback to trial')
+    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message.slice(0, messageMaxChars)}`
+  }
+}
+
+const messageMaxChars = 200
+const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
+const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])
+
+const trialStatus = (outboxId: string, state: State): RowStatus => ({
+  outboxId,
+  state,
+  transactionId: withId.has(state) ? 'outboxd-check' : null,
+  errorCode: withError.has(state) ? 'E000' : null,
+  error: withError.has(state) ? 'outboxd check tries what it may write' : null,
+})

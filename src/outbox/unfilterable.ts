@@ -1,0 +1,105 @@
+import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
+export interface Unfilterable {
+  /** Those that are known; neither the filter nor the stamp is asked for them. */
+  ids(): readonly string[]
+  /**
+   * Looks for them after a statement has failed; several at once look together.
+   *
+   * @param before those that the statement knew
+   * @returns whether it would know more now
+   */
+  find(statements: FilterStatements, before: readonly string[]): Promise<boolean>
+  /** Where it is time, looks whether they still are. */
+  retest(statements: FilterStatements): Promise<void>
+}
+
+export interface FilterStatements {
+  /** Ids of rows that wait, as far as the filter is not asked, after $1 (null: from the first), $2 of them, in the order of ids. */
+  readonly candidates: string
+  /** Asks the filter, and for the stamp where rows are found by it, about the rows of the ids in $1 alone. */
+  readonly ask: string
+}
+
+/** More of them, and it is the filter that is wrong, not a row. */
+const unfilterableMax = 100
+const pageRows = 2_000
+const searchMaxMs = 5_000
+const retestMs = 60_000
+
+/** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
+export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String((error as { code?: unknown }).code))
+
+export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: Database }): Unfilterable {
+  let known: readonly string[] = []
+  let testedAt = 0
+  /** Where a search that took too long goes on. */
+  let after: string | null = null
+  let learning: Promise<void> | null = null
+
+  /** Those of these rows that this fails for: all at once, then by halves. */
+  async function fails(statements: FilterStatements, ids: readonly string[], most: number): Promise<string[]> {
+    try {
+      await pool.query(statements.ask, [ids])
+      return []
+    } catch (error) {
+      if (!mayBeRowsFault(error)) throw error
+      if (ids.length === 1) return [...ids]
+    }
+    const half = ids.length >> 1
+    const first = await fails(statements, ids.slice(0, half), most)
+    return first.length >= most ? first : [...first, ...(await fails(statements, ids.slice(half), most - first.length))]
+  }
+
+  async function search(statements: FilterStatements): Promise<string[]> {
+    const until = performance.now() + searchMaxMs
+    const found: string[] = []
+    while (found.length <= unfilterableMax && performance.now() < until) {
+      const { rows } = await pool.query<{ id: string }>(statements.candidates, [after, pageRows])
+      const ids = rows.map(({ id }) => id)
+      if (ids.length > 0) found.push(...(await fails(statements, ids, unfilterableMax + 1)))
+      after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
+      if (after === null) break
+    }
+    return found
+  }
+
+  async function tell(): Promise<void> {
+    testedAt = performance.now()
+    await raiseProblems(
+      ledger,
+      known.map((subject) => ({ kind: 'row_skipped', subject, detail, retryInMs: retestMs })),
+    )
+  }
+
+  async function learn(statements: FilterStatements): Promise<void> {
+    const all = new Set([...known, ...(await search(statements))])
+    if (all.size === known.length || all.size > unfilterableMax) return
+    known = [...all]
+    await tell()
+  }
+
+  return {
+    ids: () => known,
+    async find(statements, before) {
+      learning ??= learn(statements).finally(() => {
+        learning = null
+      })
+      await learning
+      return known !== before
+    },
+    async retest(statements) {
+      if (known.length === 0 || performance.now() - testedAt < retestMs) return
+      const standing = await fails(statements, known, unfilterableMax)
+      const over = known.filter((id) => !standing.includes(id))
+      known = standing
+      await tell()
+      await clearProblems(ledger, 'row_skipped', over)
+    },
+  }
+}
+
+const detail =
+  'the filter of the description, or a column of its payload, raises an error for it, so that nobody knows whether it is ours, or new, and rows of its key behind it wait: mend the row, or the filter'

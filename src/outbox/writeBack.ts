@@ -1,0 +1,133 @@
+import { differsInContent } from '../ledger/sameRow.ts'
+import type { State } from '../model.ts'
+import { ended } from '../model.ts'
+import { quoteIdentifier } from '../postgres/database.ts'
+import { column, columnOf, literal, literals } from './columns.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import type { RowExpressions } from './statements.ts'
+
+/** How states are written to rows; null where the description has nothing to write. */
+export interface WriteStatements {
+  /**
+   * Marks rows that were claimed. $1: the statuses as JSON. Gives the ids of those that were changed, so that they no
+   * longer wait.
+   */
+  readonly mark: string
+  /**
+   * Tells rows, but for those that somebody has locked. $1 as above. Gives each id with what became of it: `held`, we
+   * had its lock, and `written`, it was changed.
+   */
+  readonly report: string
+  /**
+   * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
+   * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
+   * the session that has each locked, where that can be seen, and whether row-level security holds for us.
+   */
+  readonly unheld: string
+  /** The states that change something in the table. */
+  readonly states: ReadonlySet<State>
+}
+
+/**
+ * @param rows `stamp` tells a row from another of the same id, to which nothing is written
+ * @param rowsEdited the ERP edits rows after they were taken
+ */
+export function writeStatements(
+  table: OutboxTable,
+  shape: TableShape,
+  states: readonly State[],
+  { waits, stamp }: Pick<RowExpressions, 'waits' | 'stamp'>,
+  rowsEdited: boolean,
+): WriteStatements | null {
+  const { state, write } = table
+  const assignments = [
+    ...(state === null ? [] : [assign(shape, state.column, stateValue(state, shape))]),
+    ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
+  ]
+  if (assignments.length === 0) return null
+  const id = column(table.id)
+  const type = columnOf(shape, table.id).type
+  const set = `update ${shape.qualified} o set ${assignments.join(', ')}`
+  const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
+  const open = notFinal(state)
+  // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
+  const mayBeEdited = rowsEdited ? 'true' : `(${waits}) is not true`
+  const differs = differsInContent('r.stamp', stamp)
+  const same = `(${isOfStamp(stamp)} or ${differs} and ${mayBeEdited})`
+  return {
+    mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
+      returning r."outboxId", (${waits}) is not true as written`,
+    report: `with r as materialized (select * from ${statuses}),
+      held as materialized (
+        select r.* from r join ${shape.qualified} o on ${id} = r."outboxId"::${type} where ${open} and ${same}
+        for no key update of o skip locked
+      ), written as (
+        ${set} from held r where ${id} = r."outboxId"::${type} returning r."outboxId"
+      )
+      select "outboxId", "outboxId" in (select "outboxId" from held) as held,
+        "outboxId" in (select "outboxId" from written) as written from r`,
+    unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literal(shape.qualified)}::regclass) as secured,
+        ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
+      from json_to_recordset($1) as r("outboxId" text, stamp text)
+        join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
+    states: new Set(states.filter((each) => matters(table, each))),
+  }
+}
+
+/** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
+const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+
+/** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
+export const isOfStamp = (stamp: string): string =>
+  `(r.stamp is null or split_part(r.stamp, ' ', 1) <> split_part(${stamp}, ' ', 1) or r.stamp = ${stamp})`
+
+function matters({ state, write }: OutboxTable, at: State): boolean {
+  const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)
+  return moves || write.some(({ on }) => on === null || on.includes(at) || isEnd(at))
+}
+
+const isEnd = (state: State): boolean => ended.some((each) => each === state)
+
+// Cast from text to the exact type: enums and flags need it, and what is too long for a varchar is cut, not refused.
+function assign(shape: TableShape, name: string, value: string): string {
+  const { exactType, baseType } = columnOf(shape, name)
+  return `${quoteIdentifier(name)} = ${/^jsonb?$/.test(baseType) ? `to_jsonb(${value})` : `(${value})`}::${exactType}`
+}
+
+function stateValue(state: StateColumn, shape: TableShape): string {
+  const now = column(state.column)
+  if (state.kind === 'timestamp')
+    return `case when r.state in (${literals(state.set)}) then coalesce(${now}, ${present(shape, state.column)}) else ${now} end`
+  const cases = [...state.values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
+  return `case r.state ${cases.join(' ')} else ${now}::text end`
+}
+
+function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
+  const value = { ...sources, now: present(shape, name) }[what]
+  if (on === null) return value
+  const kept = what === 'now' ? `coalesce(${column(name)}, ${value})` : value
+  const typed = what === 'now' ? column(name) : `${column(name)}::text`
+  return `case when r.state in (${literals(on)}) then ${kept} when r.state in (${literals(ended)}) then null else ${typed} end`
+}
+
+const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
+
+/** The time in the type of the column. */
+function present(shape: TableShape, name: string): string {
+  const { baseType } = columnOf(shape, name)
+  if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
+  if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`
+  return baseType === 'date' ? 'clock_timestamp()::date' : 'clock_timestamp()'
+}
+
+/** What is completed or discarded stays so: a reporter that was stopped and wakes up late cannot take it back. */
+function notFinal(state: StateColumn | null): string {
+  if (state?.kind !== 'value') return 'true'
+  const others = new Set([...state.values].flatMap(([at, value]) => (isFinal(at) ? [] : [value])))
+  const finals = [...state.values].flatMap(([at, value]) => (isFinal(at) && !others.has(value) ? [value] : []))
+  if (finals.length === 0) return 'true'
+  return `(${column(state.column)} is null or ${column(state.column)} not in (${literals(finals)}))`
+}
+
+const isFinal = (state: State): boolean => state === 'completed' || state === 'discarded'

@@ -1,0 +1,95 @@
+import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
+import type pg from 'pg'
+import { nowUs } from './sandboxClock.ts'
+import { readOrCreateState, writeState } from './sandboxState.ts'
+
+/** Who sent a request, going by its Authorization header. */
+export type Caller = { kind: 'client'; id: string } | { kind: 'refused'; detail: string }
+
+const algorithm = 'EdDSA'
+export const issuer = 'urn:outboxd:sandbox'
+export const audience = 'urn:outboxd:sandbox:api'
+
+/** Verifying a signature takes longer than all else in a request; so many tokens are remembered as genuine. */
+const rememberedMax = 1000
+
+interface Claims {
+  clientId: string
+  expiresUs: number
+  generation: number
+}
+
+/** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
+export class Tokens {
+  readonly #pool: pg.Pool
+  readonly #privateKey: CryptoKey
+  readonly #publicKey: CryptoKey
+  #generation: number
+  readonly #genuine = new Map<string, Claims>()
+
+  private constructor(pool: pg.Pool, privateKey: CryptoKey, publicKey: CryptoKey, generation: number) {
+    this.#pool = pool
+    this.#privateKey = privateKey
+    this.#publicKey = publicKey
+    this.#generation = generation
+  }
+
+  static async open(pool: pg.Pool): Promise<Tokens> {
+    const fresh = await generateKeyPair(algorithm, { extractable: true })
+    const jwk = await readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
+    const { d: _private, ...publicJwk } = jwk
+    const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
+    const generation = await readOrCreateState(pool, 'token_generation', 1)
+    return new Tokens(pool, privateKey as CryptoKey, publicKey as CryptoKey, generation)
+  }
+
+  issue(clientId: string, lifetimeSeconds: number): Promise<string> {
+    const nowSeconds = Math.floor(nowUs() / 1_000_000)
+    return new SignJWT({ generation: this.#generation })
+      .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
+      .setSubject(clientId)
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setIssuedAt(nowSeconds)
+      .setExpirationTime(nowSeconds + lifetimeSeconds)
+      .setJti(crypto.randomUUID())
+      .sign(this.#privateKey)
+  }
+
+  /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
+  async identify(authorization: string | undefined): Promise<Caller> {
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) return refused('The Authorization header carries no Bearer token.')
+    const claims = this.#genuine.get(token) ?? (await this.#verify(token))
+    if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
+    if (claims.expiresUs <= nowUs()) return refused('The access token has expired.')
+    if (claims.generation !== this.#generation) return refused('The access token has been revoked.')
+    return { kind: 'client', id: claims.clientId }
+  }
+
+  /** Makes every token issued so far invalid. */
+  async revokeAll(): Promise<void> {
+    this.#generation += 1
+    await writeState(this.#pool, 'token_generation', this.#generation)
+  }
+
+  async #verify(token: string): Promise<Claims | undefined> {
+    const verified = await jwtVerify(token, this.#publicKey, {
+      algorithms: [algorithm],
+      issuer,
+      audience,
+      requiredClaims: ['sub', 'exp', 'generation'],
+      currentDate: new Date(nowUs() / 1000),
+    }).catch(() => undefined) // whatever is wrong with it, the answer is 401
+    if (verified === undefined) return undefined
+    const { sub = '', exp = 0, generation } = verified.payload
+    const claims = { clientId: sub, expiresUs: exp * 1_000_000, generation: Number(generation) }
+    if (this.#genuine.size >= rememberedMax) this.#genuine.clear()
+    this.#genuine.set(token, claims)
+    return claims
+  }
+}
+
+function refused(detail: string): Caller {
+  return { kind: 'refused', detail }
+}

@@ -1,0 +1,151 @@
+import pg from 'pg'
+import { controlRoutes } from './control.ts'
+import { forget } from './controlQueries.ts'
+import type { Parts } from './exchange.ts'
+import { Faults } from './faults.ts'
+import { Tokens } from './issuedTokens.ts'
+import { Journal } from './journal.ts'
+import { KeyedMutex } from './keyedMutex.ts'
+import { OrderEvents } from './orderEvents.ts'
+import { RateWindow } from './rateWindow.ts'
+import { nowUs } from './sandboxClock.ts'
+import { prepareSchema } from './sandboxSchema.ts'
+import {
+  type LiveSettings,
+  liveSettingsSchema,
+  optionsSchema,
+  type SandboxOptions,
+  type SettingsPatch,
+} from './sandboxSettings.ts'
+import { readOrCreateState, writeState } from './sandboxState.ts'
+import { countEffects, countedArrivals, writeEntries } from './sandboxStore.ts'
+import { buildServer } from './server.ts'
+
+export {
+  type EnvironmentRead,
+  environment,
+  optionsSchema,
+  readEnvironment,
+  type SandboxOptions,
+} from './sandboxSettings.ts'
+
+/** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. */
+export interface Sandbox {
+  readonly url: string
+  readonly port: number
+  /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
+  readonly changedSettings: readonly string[]
+  /** Stops listening, writes what is waiting and lets go of the database. */
+  close(): Promise<void>
+}
+
+const connectionsMax = 6
+
+/**
+ * Starts the service of interface.md as a test environment.
+ *
+ * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so one that was killed goes on where it
+ * was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.
+ *
+ * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, EADDRINUSE
+ */
+export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
+  const settings = optionsSchema.parse(options)
+  const pool = new pg.Pool({
+    connectionString: settings.databaseUrl,
+    max: connectionsMax,
+    connectionTimeoutMillis: 10_000,
+    application_name: 'outboxd sandbox',
+    options: `-c synchronous_commit=${settings.synchronousCommit}`,
+  })
+  // Without a listener, a connection that Postgres ends would end this process; the next query takes a new one.
+  pool.on('error', () => {})
+  pool.on('connect', (client) => client.on('error', () => {}))
+  const events = new OrderEvents(pool)
+  const closing = new AbortController()
+  try {
+    await prepareSchema(pool, () => events.open())
+    const { parts, controls } = await assemble(pool, events, settings, closing.signal)
+    const app = buildServer(parts, settings.bodyLimitBytes)
+    await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
+    const url = await app.listen({ host: settings.host, port: settings.port })
+    return {
+      url,
+      port: Number(new URL(url).port),
+      get changedSettings() {
+        return Object.keys(controls.changed())
+      },
+      async close() {
+        closing.abort()
+        await app.close()
+        await parts.journal.idle()
+        await events.close()
+        await pool.end()
+      },
+    }
+  } catch (error) {
+    await events.close()
+    await pool.end()
+    throw error
+  }
+}
+
+async function assemble(
+  pool: pg.Pool,
+  events: OrderEvents,
+  settings: ReturnType<typeof optionsSchema.parse>,
+  closing: AbortSignal,
+) {
+  const asStarted = pickLive(settings)
+  let patch = await readOrCreateState<SettingsPatch>(pool, 'settings', {})
+  let live: LiveSettings = { ...asStarted, ...patch }
+  const windowUs = () => Math.round(live.rateLimitWindowSeconds * 1_000_000)
+  const rate = new RateWindow(live.rateLimitRequests, windowUs())
+  for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs() - windowUs())) rate.restore(key, arrivalsUs)
+  const faults = new Faults(pool, () => live.seed)
+  await faults.load()
+  let drawn = await countEffects(pool)
+  const parts: Parts = {
+    pool,
+    live: () => live,
+    credentials: settings,
+    tokens: await Tokens.open(pool),
+    rate,
+    faults,
+    journal: new Journal((entries) => writeEntries(pool, events, entries)),
+    mutex: new KeyedMutex(),
+    nextDraw: () => drawn++,
+    closing,
+  }
+  const apply = async (next: SettingsPatch) => {
+    await writeState(pool, 'settings', next)
+    patch = next
+    live = { ...asStarted, ...patch }
+    rate.requests = live.rateLimitRequests
+    rate.windowUs = windowUs()
+    return live
+  }
+  const controls = {
+    parts,
+    events,
+    changed: () => patch,
+    change: (more: SettingsPatch) => apply({ ...patch, ...more }),
+    forgetChanges: () => apply({}),
+    async reset(everything: boolean) {
+      await parts.journal.idle()
+      await faults.settle()
+      await forget(pool, everything)
+      rate.clear()
+      if (everything) drawn = 0
+    },
+  }
+  return { parts, controls }
+}
+
+function pickLive(settings: ReturnType<typeof optionsSchema.parse>): LiveSettings {
+  return liveSettingsSchema.parse(
+    Object.fromEntries(
+      Object.keys(liveSettingsSchema.shape).map((key) => [key, settings[key as keyof typeof settings]]),
+    ),
+  )
+}

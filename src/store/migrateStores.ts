@@ -1,0 +1,127 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import pg from 'pg'
+import { installQueue } from '../ledger/queue.ts'
+import { outboxTableName } from '../outbox/outboxTableName.ts'
+import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
+
+const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
+
+/**
+ * Creates or upgrades our schema `outboxd` and pg-boss's, safe to run twice and from two processes at once: the second
+ * waits for the first.
+ *
+ * @returns the names of the migrations that were applied, none when all was up to date
+ */
+export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
+  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, async (dbClient) => {
+    const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
+    const applied = await runner({
+      dbClient,
+      dir: migrationsDir,
+      ignorePattern: `(?!${migrationFile.source}).*`,
+      direction: 'up',
+      migrationsTable: 'migration',
+      migrationsSchema: 'outboxd',
+      createMigrationsSchema: true,
+      advisoryLockMode: 'wait',
+      log: () => {},
+    })
+    await installQueue(stateDatabaseUrl)
+    return applied.map((migration) => migration.name)
+  })
+}
+
+/** Ours are numbered; what else lies in the folder is no migration of the state. */
+const migrationFile = /\d{4}_.*\.sql$/
+
+/** @throws DatabaseUnusable where the schemas are missing or older than this version needs */
+export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
+  const needed = (await readdir(migrationsDir))
+    .filter((file) => migrationFile.test(file))
+    .map((file) => file.slice(0, -4))
+  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
+  const applied = rows[0]?.exists ? (await db.query<{ name: string }>('select name from outboxd.migration')).rows : []
+  const missing = needed.filter((name) => !applied.some((each) => each.name === name))
+  if (missing.length === 0) return
+  const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+}
+
+/** What holds in the ERP's database after `migrate --outbox`. */
+export interface OutboxMigrated {
+  /** Whether inserts wake the daemon. */
+  wakes: boolean
+  /** The server's max_prepared_transactions: above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
+  preparedMax: number
+}
+
+/**
+ * Creates the outbox table of design.md section 10 where it does not exist, with the trigger that wakes the daemon or
+ * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
+ *
+ * @param outboxTable name, or schema.name
+ * @param wake whether the trigger is wanted; null: where no transaction can be prepared
+ */
+export async function migrateOutbox(
+  databaseUrl: string,
+  outboxTable: string,
+  wake: boolean | null = null,
+): Promise<OutboxMigrated> {
+  return impatiently('DATABASE_URL', databaseUrl, async (client) => {
+    const { rows } = await client.query<{ max: number }>(
+      `select current_setting('max_prepared_transactions')::int as max`,
+    )
+    const preparedMax = rows[0]?.max ?? 0
+    const wakes = wake ?? preparedMax === 0
+    // One statement string is one transaction; the lock makes a second process wait instead of collide.
+    await client.query(
+      `begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
+       ${await outboxStatements(outboxTable, wakes)}; commit`,
+    )
+    return { wakes, preparedMax }
+  })
+}
+
+async function outboxStatements(outboxTable: string, wakes: boolean): Promise<string> {
+  const { qualified, trigger, index } = outboxTableName(outboxTable)
+  const files = ['outbox.sql', wakes ? 'outbox_wake.sql' : 'outbox_no_wake.sql']
+  const texts = await Promise.all(files.map((file) => readFile(join(migrationsDir, file), 'utf8')))
+  const names: Record<string, string> = {
+    table: qualified,
+    trigger,
+    index,
+    tableName: pg.escapeLiteral(qualified),
+    indexName: pg.escapeLiteral(index),
+  }
+  return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
+}
+
+/** Everybody who comes after a change of a table that waits for a lock waits behind it. */
+const lockMaxSeconds = 10
+
+/**
+ * Runs `work` on a connection on which a statement may take as long as it needs, but does not wait long for others.
+ *
+ * @throws DatabaseUnusable that says what is in the way
+ */
+function impatiently<T>(variable: string, url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  return withDatabase(variable, url, async () => {
+    const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5_000 })
+    client.on('error', () => {}) // the statement that runs says so
+    try {
+      await client.connect()
+      await client.query(`set lock_timeout = '${lockMaxSeconds}s'`)
+      return await work(client)
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error
+      const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it), and run it again`
+      throw new DatabaseUnusable(variable, url, why, error)
+    } finally {
+      await client.end()
+    }
+  })
+}
+
+/** SQLSTATE of a lock_timeout. */
+const lockNotAvailable = '55P03'

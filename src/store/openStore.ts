@@ -1,0 +1,266 @@
+import { uptime } from 'node:os'
+import { setTimeout } from 'node:timers/promises'
+import type { Config } from '../config.ts'
+import { type Agreed, agreeOnBudget, withdrawSettings } from '../ledger/agreeOnBudget.ts'
+import type { PauseBackoff } from '../ledger/budget.ts'
+import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
+import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
+import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
+import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/dispatchStore.ts'
+import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStore.ts'
+import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
+import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
+import { movePolls, readPlannedPolls } from '../ledger/plannedPolls.ts'
+import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from '../ledger/problems.ts'
+import { publishTypes } from '../ledger/publishTypes.ts'
+import { openQueue, type Queue } from '../ledger/queue.ts'
+import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import {
+  compactCounts,
+  countOperatorActions,
+  type LedgerSnapshot,
+  type OperatorActions,
+  readLastEventId,
+  readSnapshot,
+} from '../ledger/snapshot.ts'
+import type { MovedPoll, PlannedPoll, ProblemKind } from '../model.ts'
+import { type CaptureTrouble, readCaptureTrouble } from '../outbox/captureTrouble.ts'
+import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { type Outbox, type OutboxTable, openOutbox } from '../outbox/outboxStore.ts'
+import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
+import { type Listener, openListener } from '../postgres/listener.ts'
+import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
+import { assertMigrated } from './migrateStores.ts'
+
+/** The databases, as the daemon uses them. */
+export interface Store {
+  outbox: Outbox
+  captureLock: CaptureLock
+  /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
+  publishTypes(types: readonly string[]): Promise<void>
+  dispatch: DispatchStore
+  outboxReports: OutboxReports
+  maintenance: Maintenance
+  pulse: HeartbeatStore
+  problems: Problems
+  queue: Pick<Queue, 'touch' | 'supervise'>
+  /** What the triggers on the ERP's tables could not do. */
+  readCaptureTrouble(): Promise<CaptureTrouble[]>
+  /** Looks for rows that the ledger has lost, where no instance has for so long, and says what it found; `begun`: it goes on the next time */
+  compareLedger(everyMs: number, goOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
+  readDemand(most: number): Promise<Demand>
+  readProcessingTimes(limit: number): Promise<ObservedTime[]>
+  readPlannedPolls(limit: number): Promise<PlannedPoll[]>
+  movePolls(moves: readonly MovedPoll[]): Promise<void>
+  readSnapshot(): Promise<LedgerSnapshot>
+  compactCounts(): Promise<void>
+  /** What operators have ordered since this was last asked. */
+  takeOperatorActs(): Promise<OperatorActions>
+  /** Says again what this instance was given, and finds out what holds among all. */
+  agreeOnSettings(): Promise<Agreed>
+  clock: ClockWatch
+  /** Announces new outbox rows until the store is closed. */
+  listen(onNotice: () => void): void
+  /** Says to those who insert rows whether we sleep, so that they need not announce what we find anyway. */
+  sleepMark: Pick<Listener, 'mark' | 'isMarked' | 'unmark'>
+  close(): Promise<void>
+}
+
+/** What is wrong, kept where `outboxd status` and every instance's metrics find it. */
+export interface Problems {
+  raise(problems: readonly RaisedProblem[]): Promise<void>
+  /** @param subjects null: all of the kind */
+  clear(kind: ProblemKind, subjects: readonly string[] | null): Promise<void>
+  /** Says that exactly these of a kind stand. */
+  replace(kind: ProblemKind, problems: readonly Omit<RaisedProblem, 'kind'>[]): Promise<void>
+}
+
+export interface StoreDeps {
+  config: Config
+  /** As described, or its name. */
+  outboxTable: OutboxTable | string
+  instance: { id: string; who: string; version: string; host: string }
+  /** How long after a slot was taken its last request may arrive. */
+  reachMs: number
+  /** For how long one instance feels the way for all. */
+  leaseMs: number
+  /** Longer than any request can be in hand. */
+  overdueMs: number
+  /** A connection in the background broke; it will be opened again. */
+  onError(error: Error): void
+}
+
+/** A half-open connection never says goodbye: whoever closes the store waits for so long and no longer. */
+const goodbyeMs = 3_000
+
+/** A comparison of the outbox with the ledger leaves the ERP's database room. */
+const betweenSlicesMs = 100
+const gapRowsMax = 10_000
+/** A round of a loop that takes long looks stuck: the next one goes on. */
+const comparisonMaxMs = 20_000
+
+/**
+ * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
+ * ForeignOutbox where the outbox is there and cannot be used as it is, or is not the ledger's
+ */
+export async function openStore({
+  config,
+  outboxTable,
+  instance,
+  reachMs,
+  leaseMs,
+  overdueMs,
+  onError,
+}: StoreDeps): Promise<Store> {
+  const pool = createPool({
+    url: config.stateDatabaseUrl,
+    name: 'outboxd',
+    connections: 8,
+    onIdleError: onError,
+    // One row that somebody has locked holds up the statement that needs it for so long and no longer.
+    settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
+  })
+  const outboxPool = createPool({
+    url: config.databaseUrl,
+    name: 'outboxd outbox',
+    connections: 4,
+    onIdleError: onError,
+    everywhere: asText,
+  })
+  const pulse = openHeartbeatStore(config.stateDatabaseUrl, instance, onError)
+  let listener: Listener | undefined
+  const agreeOnSettings = () =>
+    agreeOnBudget(pool, {
+      instanceId: instance.id,
+      host: instance.host,
+      ...config.rateLimit,
+      requestTimeoutMs: config.service.requestTimeoutMs,
+      keyOnFailure: config.keyOnFailure,
+    })
+  let opened: Queue | undefined
+  try {
+    const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
+      await assertMigrated(pool, config.stateDatabaseUrl)
+      await agreeOnSettings()
+      return openQueue(config.stateDatabaseUrl, onError)
+    })
+    opened = queue
+    const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
+    const asOurs = <T>(dispatch: () => Promise<T>) => tellForeign(pool, dispatch)
+    await asOurs(() => outbox.adopt(instance.who)).catch((error: unknown) => {
+      // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
+      if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
+    })
+    const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    let gap: LedgerGap | null = null
+    let lastEventId = await readLastEventId(pool)
+    const takeOperatorActs = async () => {
+      const { lastId, ...acts } = await countOperatorActions(pool, lastEventId)
+      lastEventId = lastId
+      return acts
+    }
+    return {
+      outbox: {
+        ...outbox,
+        claim: (...asked) => asOurs(() => outbox.claim(...asked)),
+        report: (...told) => asOurs(() => outbox.report(...told)),
+      },
+      queue,
+      pulse,
+      captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
+      publishTypes: (types) => publishTypes(pool, instance.id, types),
+      dispatch: createDispatchStore({ ...shared, leaseMs, reachMs, backoff: pauseBackoff(config) }),
+      outboxReports: createOutboxReports(pool),
+      maintenance: createMaintenance({
+        pool,
+        queue,
+        instance,
+        overdueMs,
+        keyOnFailure: config.keyOnFailure,
+        writeSteps: (db: Database, transitions) => writeSteps(shared, db, transitions),
+      }),
+      problems: {
+        raise: (problems) => raiseProblems(pool, problems),
+        clear: (kind, subjects) => clearProblems(pool, kind, subjects),
+        replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
+      },
+      readCaptureTrouble: () => readCaptureTrouble(outboxPool),
+      async compareLedger(everyMs, mayGoOn) {
+        await forgetForeign(pool)
+        await forgetUnfilterable(pool)
+        await outbox.reviewConflicts()
+        if (gap === null && !(await takeComparison(pool, everyMs))) return 'not-due'
+        const until = performance.now() + comparisonMaxMs
+        const goOn = async () => {
+          await setTimeout(betweenSlicesMs)
+          return mayGoOn() && performance.now() < until
+        }
+        gap = await findGap({ outbox, goOn, rowsMax: gapRowsMax, begun: gap })
+        await tellGap(pool, gap)
+        const isBegun = gap.isCut && gap.rows.length < gapRowsMax
+        if (!isBegun) gap = null
+        return isBegun ? 'begun' : 'done'
+      },
+      readDemand: (most) => readDemand(pool, most),
+      readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
+      readPlannedPolls: (limit) => readPlannedPolls(pool, limit),
+      movePolls: (moves) => inTransaction(pool, (db) => movePolls(db, queue, moves)),
+      readSnapshot: () => readSnapshot(pool),
+      compactCounts: () => compactCounts(pool),
+      takeOperatorActs,
+      listen(onNotice) {
+        const { channel, qualified: table } = outbox
+        if (channel !== null) listener ??= openListener({ url: config.databaseUrl, channel, table, onNotice, onError })
+      },
+      sleepMark: {
+        mark: async () => (await listener?.mark()) ?? 'unavailable',
+        isMarked: () => listener?.isMarked() ?? false,
+        unmark: () => listener?.unmark(),
+      },
+      agreeOnSettings,
+      clock: createClockWatch({ pool, host: instance.host, nowMs: Date.now, uptimeMs: () => uptime() * 1000 }),
+      async close() {
+        await Promise.race([
+          withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent
+          setTimeout(goodbyeMs, undefined, { ref: false }),
+        ])
+        const ends = [listener?.close(), queue.close(), pulse.close(), pool.end(), outboxPool.end()]
+        await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
+      },
+    }
+  } catch (error) {
+    await Promise.allSettled([opened?.close(), pulse.close(), pool.end(), outboxPool.end()])
+    throw error
+  }
+}
+
+/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox. */
+async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Promise<T> {
+  try {
+    return await dispatch()
+  } catch (error) {
+    if (error instanceof ForeignOutbox) {
+      const { subject, message: detail } = error
+      await raiseProblems(ledger, [{ kind: 'foreign_outbox', subject, detail, retryInMs: null }])
+    }
+    throw error
+  }
+}
+
+/**
+ * Every statement of ours reads a few rows in an index's order. Rows pass through these small indexes fast and leave dead
+ * entries; a plain index scan clears them away as it meets them, a bitmap scan reads all of them again each time, and
+ * the whole window with them (a quarter of the server's time in bench:engine).
+ */
+const shortReads = { enable_bitmapscan: 'off', jit: 'off' }
+
+/** design.md, section 6. */
+function pauseBackoff({ unavailablePauseMs, unauthorizedPauseMs }: Config): PauseBackoff {
+  return {
+    throttled: [1_000, 2_000, 4_000, 8_000],
+    unavailable: [unavailablePauseMs],
+    unauthorized: [unauthorizedPauseMs],
+    unreachable: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
+    patient: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 120_000, 300_000, 600_000, 1_200_000, 1_800_000],
+  }
+}

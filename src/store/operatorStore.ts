@@ -1,0 +1,306 @@
+import { randomUUID } from 'node:crypto'
+import type { StoreConfig } from '../config.ts'
+import * as budget from '../ledger/budget.ts'
+import type { CapturedRecord } from '../ledger/insertCaptured.ts'
+import { lockKeys, lockSubmissions, releaseNext } from '../ledger/keyOrder.ts'
+import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
+import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
+import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
+import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
+import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
+import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
+import {
+  type Replay,
+  type ReplayableSubmission,
+  readReplayable,
+  writeReplays,
+} from '../ledger/operator/replaySubmissions.ts'
+import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
+import {
+  type ListedSubmission,
+  type SubmissionFilter,
+  selectSubmissions,
+} from '../ledger/operator/selectSubmissions.ts'
+import { readProblems } from '../ledger/problems.ts'
+import { openQueue, type Queue } from '../ledger/queue.ts'
+import { believeRefusals } from '../ledger/refusals.ts'
+import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
+import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
+import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from '../ledger/transactionIds.ts'
+import type { PauseReason, Problem, State } from '../model.ts'
+import { type Outbox, type OutboxTable, openOutbox } from '../outbox/outboxStore.ts'
+import { asText, createPool, type Database, inTransaction, isReadOnly, withDatabase } from '../postgres/database.ts'
+import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
+import { assertMigrated } from './migrateStores.ts'
+
+/** More at once would only be held in memory; the rest is for the next run. */
+const gapRowsMax = 100_000
+
+type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
+
+/** What came of saying that a submission arrived. */
+export type ArrivalSettled =
+  | { kind: 'settled'; tracked: boolean }
+  /** The ledger has that transaction under another submission. */
+  | { kind: 'taken'; by: Holder }
+  /** It was no longer as it was seen, or there is nothing to settle. */
+  | { kind: 'changed' }
+
+/**
+ * The databases, as an operator's commands use them. Whatever changes a submission is one transaction under the revision
+ * that the operator saw, appends to the log, makes the report to the outbox due, and lets go who waited behind it.
+ */
+export interface OperatorStore extends AsyncDisposable {
+  /** The ERP's database is first asked when one of these is called. */
+  outbox: Pick<
+    Outbox,
+    | 'readRecord'
+    | 'readNew'
+    | 'tryRow'
+    | 'backlog'
+    | 'identify'
+    | 'findNow'
+    | 'tryStart'
+    | 'readHidden'
+    | 'findRemarks'
+    | 'liesBefore'
+    | 'readHistory'
+  >
+  select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
+  find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
+  readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
+  readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
+  /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
+  replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
+  /** The submissions that the ledger has under a transaction's id. */
+  readHolders(transaction: TransactionRef): Promise<Holder[]>
+  resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
+  /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
+  resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
+  /** @returns false where its id is no person's word, or it was no longer as it was seen */
+  takeBack(seen: Seen): Promise<boolean>
+  /** @returns the ids of those that were discarded */
+  discard(seen: readonly (Seen & { state: State })[], reason: string): Promise<string[]>
+  pause(detail: string, forMs: number | null): Promise<void>
+  /** @returns what was said when the pause was raised; null where there was none */
+  resume(): Promise<string | null>
+  shortenPauses(): Promise<PauseReason[]>
+  /** Takes mass refusals at their word for so long. @returns what was said in them */
+  believeRefusals(forMs: number): Promise<string[]>
+  readSnapshot(): Promise<LedgerSnapshot>
+  readActivity(): Promise<Activity>
+  /** The outbox that the ledger belongs to. */
+  readServedOutbox(): Promise<ServedOutbox>
+  readUnderWay(): Promise<UnderWay>
+  adopt(adoption: Adoption): Promise<void>
+  /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
+  findGap(goOn: () => boolean): Promise<LedgerGap>
+  tellGap(gap: LedgerGap): Promise<void>
+  /** Takes records in that the ledger lost. */
+  recover(records: readonly CapturedRecord[]): Promise<void>
+  /** Which databases cannot be written, and why. One that cannot be read at all says so elsewhere. */
+  readReadOnly(): Promise<{ of: 'ledger' | 'outbox'; cause: ReadOnlyCause }[]>
+  /** What stands, the oldest first. */
+  readProblems(limit: number): Promise<Problem[]>
+}
+
+/**
+ * Opens the ledger for a command.
+ *
+ * @param who for the event log
+ * @param outboxTable how to read the outbox, asked when it is first used: a broken description keeps nobody from pausing
+ * @throws DatabaseUnusable when it cannot be reached or has not been migrated
+ */
+export async function openOperatorStore(
+  config: StoreConfig,
+  who: string,
+  outboxTable: () => OutboxTable | string,
+): Promise<OperatorStore> {
+  const onIdleError = () => {} // the next statement says so
+  const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
+  const pool = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError })
+  const outboxPool = createPool({
+    url: databaseUrl,
+    name: 'outboxd command outbox',
+    connections: 2,
+    onIdleError,
+    everywhere: asText,
+  })
+  const close = async () => void (await Promise.allSettled([pool.end(), outboxPool.end()]))
+  let outbox: Outbox | undefined
+  const onOutbox = <T>(work: (outbox: Outbox) => Promise<T>) =>
+    withDatabase('DATABASE_URL', databaseUrl, async () => {
+      outbox ??= openOutbox(outboxPool, outboxTable(), config.payloadMaxBytes, pool)
+      return work(outbox)
+    })
+
+  /**
+   * Runs `work` with these records and their lines locked, and lets the lines' heads go after it. The rows first, as the
+   * daemon does when it writes a step: otherwise each could wait for what the other holds.
+   */
+  const inLine = <T>(seen: readonly { id: string; key: string | null }[], work: (db: Database) => Promise<T>) =>
+    inTransaction(pool, (db) => workInLine(db, seen, work))
+
+  async function workInLine<T>(
+    db: Database,
+    seen: readonly { id: string; key: string | null }[],
+    work: (db: Database) => Promise<T>,
+  ): Promise<T> {
+    await lockSubmissions(db, seen)
+    const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
+    if (keys.length > 0) await lockKeys(db, keys)
+    const result = await work(db)
+    if (keys.length > 0) await releaseNext(db, [...new Set(keys)], keyOnFailure)
+    return result
+  }
+
+  async function withQueue<T>(work: (queue: Queue) => Promise<T>): Promise<T> {
+    const queue = await openQueue(stateDatabaseUrl, onIdleError)
+    try {
+      return await work(queue)
+    } finally {
+      await queue.close()
+    }
+  }
+
+  try {
+    await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(pool, stateDatabaseUrl))
+  } catch (error) {
+    await close()
+    throw error
+  }
+  return {
+    outbox: {
+      readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
+      readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
+      findRemarks: () => onOutbox((erp) => erp.findRemarks()),
+      liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
+      readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
+      tryRow: () => onOutbox((erp) => erp.tryRow()),
+      backlog: () => onOutbox((erp) => erp.backlog()),
+      readHistory: () => onOutbox((erp) => erp.readHistory()),
+      identify: () => onOutbox((erp) => erp.identify()),
+      findNow: () => onOutbox((erp) => erp.findNow()),
+      tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),
+    },
+    select: (filter, limit) => selectSubmissions(pool, filter, limit),
+    find: (reference, limit) => findSubmissions(pool, reference, limit),
+    readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
+    readReplayable: (seen) => readReplayable(pool, seen),
+    replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
+    readHolders: (transaction) => readHolders(pool, [transaction]),
+    resolveArrived: (seen, transaction) =>
+      withQueue((queue) =>
+        inTransaction(pool, async (db): Promise<ArrivalSettled> => {
+          await lockTransactionIds(db, [transaction])
+          const by = (await readHolders(db, [transaction])).find(({ submissionId }) => submissionId !== seen.id)
+          if (by) return { kind: 'taken', by }
+          const jobId = randomUUID()
+          const { transactionId } = transaction
+          const settled = await workInLine(db, [seen], () => resolveArrived(db, seen, { transactionId, jobId, who }))
+          if (settled === null) return { kind: 'changed' }
+          if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
+          if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
+          return { kind: 'settled', tracked: settled.tracked }
+        }),
+      ),
+    resolveNotArrived: (seen, newKey) =>
+      withQueue((queue) =>
+        inLine([seen], async (db) => {
+          const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, who })
+          if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
+          return settled
+        }),
+      ),
+    takeBack: (seen) =>
+      withQueue((queue) =>
+        inLine([seen], async (db) => {
+          const taken = await takeBack(db, seen, who)
+          if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
+          return taken !== null
+        }),
+      ),
+    async discard(seen, reason) {
+      const discardWith = (queue: Queue | null) =>
+        inLine(seen, async (db) => {
+          const discarded = await discardSubmissions(db, seen, { reason, who })
+          const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
+          if (jobs.length > 0) await queue?.remove(db, jobs)
+          return discarded.map(({ id }) => id)
+        })
+      return seen.some(({ state }) => state === 'accepted') ? withQueue(discardWith) : discardWith(null)
+    },
+    pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
+    resume: () => endOperatorPause(pool),
+    shortenPauses: () => shortenPauses(pool),
+    believeRefusals: (forMs) => believeRefusals(pool, forMs),
+    readSnapshot: () => readSnapshot(pool),
+    readActivity: () => readActivity(pool, keyOnFailure),
+    readServedOutbox: () => readServedOutbox(pool),
+    readUnderWay: () => readUnderWay(pool),
+    findGap: (goOn) =>
+      onOutbox((erp) => findGap({ outbox: erp, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })),
+    tellGap: (gap) => tellGap(pool, gap),
+    recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
+    adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
+    async readReadOnly() {
+      const [ledger, outbox] = await Promise.all([readReadOnly(pool), readReadOnly(outboxPool).catch(() => null)])
+      return [
+        ...(ledger === null ? [] : [{ of: 'ledger' as const, cause: ledger }]),
+        ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
+      ]
+    },
+    readProblems: (limit) => readProblems(pool, limit),
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
+export interface Inspection<T> {
+  variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
+  url: string
+  look(db: Database): Promise<T>
+}
+
+/** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached */
+export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
+  const pool = createPool({ url, name: 'outboxd check', connections: 1, onIdleError: () => {} })
+  try {
+    return await withDatabase(variable, url, () => look(pool))
+  } finally {
+    await pool.end()
+  }
+}
+
+/** What came of asking the budget for a few requests. */
+export type SlotLoan =
+  | { kind: 'loan' /** After the answers: used slots are free again one window later. */; giveBack(): Promise<void> }
+  | { kind: 'none-free' }
+  /** There is a ledger's database and no budget in it: no daemon has set it up yet, so nobody else spends from it. */
+  | { kind: 'no-budget' }
+  /** Nobody can say what a daemon has spent: the ledger cannot be read, or not be written. */
+  | { kind: 'unknown'; readOnly: boolean }
+
+/** Takes slots for requests that are no submission's. */
+export async function borrowSlots(
+  url: string,
+  { permits, reachMs }: { permits: number; reachMs: number },
+): Promise<SlotLoan> {
+  const onBudget = <T>(look: (db: Database) => Promise<T>) =>
+    inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
+  try {
+    return await onBudget(async (db) => {
+      if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
+      const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
+      const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
+      if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
+        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true))) }
+      await budget.giveBack(db, spent(false))
+      return { kind: 'none-free' }
+    })
+  } catch (error) {
+    return { kind: 'unknown', readOnly: isReadOnly(error) } // check's finding about the ledger says why
+  }
+}

@@ -1,0 +1,139 @@
+import { type Invalid, invalid } from './invalid.ts'
+
+/** A JSON number as its own digits; `JSON.stringify` writes them back unchanged. */
+export interface Digits {
+  readonly rawJSON: string
+}
+
+/** A JSON value in which no number ever was a double. */
+export type PayloadValue = string | boolean | null | Digits | readonly PayloadValue[] | PayloadObject
+export interface PayloadObject {
+  readonly [key: string]: PayloadValue
+}
+
+declare global {
+  // TypeScript 7.0 does not know the JSON.parse source text access proposal (in Node since 21).
+  interface JSON {
+    rawJSON(text: string): Digits
+    isRawJSON(value: unknown): value is Digits
+    parse(text: string, reviver: (key: string, value: unknown, context: { source?: string }) => unknown): unknown
+  }
+}
+
+const depthMax = 100
+const payloadCharactersMax = 10_000_000
+const quotedCharactersMax = 60
+
+/**
+ * Reads a record's payload, every number as its own digits.
+ *
+ * Refuses what JSON.parse would settle in silence: a key given twice in one object (which amount is meant?) and
+ * `__proto__`. Refuses nesting deeper than 100, before anything recurses over it.
+ */
+export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
+  if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
+  const flaw = findFlaw(text)
+  if (flaw?.kind === 'depth') return invalid(flaw.message)
+  let value: PayloadValue
+  try {
+    value = JSON.parse(text, keepDigits) as PayloadValue
+  } catch (error) {
+    // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
+    return invalid(`is not JSON: ${cut((error as Error).message.toWellFormed(), 200)}`)
+  }
+  if (flaw !== null) return invalid(flaw.message)
+  if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)
+  return { kind: 'payload', payload: value }
+}
+
+export function isDigits(value: unknown): value is Digits {
+  return JSON.isRawJSON(value)
+}
+
+export function isObject(value: PayloadValue): value is PayloadObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isDigits(value)
+}
+
+/** JSON text of a value, numbers with their own digits. */
+export function writeJson(value: PayloadValue): string {
+  return typeof value === 'object' && isDigits(value) ? value.rawJSON : JSON.stringify(value)
+}
+
+/** The value in quotes for an error message, cut at 60 characters. */
+export function quote(text: string): string {
+  return JSON.stringify(cut(text, quotedCharactersMax))
+}
+
+/** What kind of value this is, in a sentence. */
+export function nameKind(value: PayloadValue): string {
+  if (typeof value === 'string') return 'text'
+  if (value === null || typeof value === 'boolean') return String(value)
+  if (isDigits(value)) return 'a number'
+  return Array.isArray(value) ? 'an array' : 'an object'
+}
+
+function cut(text: string, charactersMax: number): string {
+  return text.length > charactersMax ? `${text.slice(0, charactersMax - 1).toWellFormed()}…` : text
+}
+
+function keepDigits(_key: string, value: unknown, context: { source?: string }): unknown {
+  return typeof value === 'number' && context.source !== undefined ? JSON.rawJSON(context.source) : value
+}
+
+type Flaw = { kind: 'depth' | 'key'; message: string }
+
+/**
+ * Finds what JSON.parse does not tell: nesting too deep for recursion, a key given twice, a `__proto__` key.
+ * Looks only at strings and brackets, so it makes sense of any JSON text and ends on any other text too.
+ */
+function findFlaw(text: string): Flaw | null {
+  const keysSeen: Set<string>[] = [] // one per open bracket; an array's stays empty
+  let flaw: Flaw | null = null
+  for (let at = 0; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === 0x7b || character === 0x5b) {
+      if (keysSeen.push(new Set()) > depthMax) {
+        return { kind: 'depth', message: `is nested deeper than ${depthMax} levels` }
+      }
+    } else if (character === 0x7d || character === 0x5d) keysSeen.pop()
+    else if (character === 0x22) {
+      const end = endOfString(text, at)
+      if (nextIsColon(text, end)) flaw ??= noteKey(keysSeen.at(-1), text.slice(at, end))
+      at = end - 1
+    }
+  }
+  return flaw
+}
+
+/** Index after the closing quote of the string that opens at `start`, or the text's end. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const character = text.charCodeAt(at)
+    if (character === 0x5c) at++
+    else if (character === 0x22) return at + 1
+  }
+  return text.length
+}
+
+function nextIsColon(text: string, start: number): boolean {
+  let at = start
+  while (text.charCodeAt(at) <= 0x20) at++
+  return text.charCodeAt(at) === 0x3a
+}
+
+function noteKey(keys: Set<string> | undefined, quoted: string): Flaw | null {
+  const key = quoted.includes('\\') ? unescapeKey(quoted) : quoted.slice(1, -1)
+  if (key === '__proto__') return { kind: 'key', message: 'contains the key "__proto__", which is not a field name' }
+  if (keys?.has(key))
+    return { kind: 'key', message: `has the key ${quote(key)} twice in one object: which one is meant?` }
+  keys?.add(key)
+  return null
+}
+
+function unescapeKey(quoted: string): string {
+  try {
+    return JSON.parse(quoted)
+  } catch {
+    return quoted // not JSON: JSON.parse of the whole says so
+  }
+}

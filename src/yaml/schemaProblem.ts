@@ -1,0 +1,96 @@
+import type { z } from 'zod'
+import { isDigits, isObject, nameKind, type PayloadValue, quote } from './exactJson.ts'
+import { didYouMean } from './nearestWord.ts'
+import type { YamlPath } from './yamlDocument.ts'
+
+/** A schema's complaint in our words, about the value at `path` or about its key. */
+export interface SchemaProblem {
+  readonly path: YamlPath
+  readonly key: boolean
+  readonly message: string
+}
+
+type Issue = z.core.$ZodIssue
+
+/**
+ * @param value what was checked
+ * @param keys  the keys that are allowed at its top
+ * @param optionsElsewhere keys that go with other types than the one that was written
+ */
+export function explainIssue(
+  issue: Issue,
+  value: PayloadValue,
+  keys: readonly string[],
+  optionsElsewhere: ReadonlySet<string> = new Set(),
+): SchemaProblem[] {
+  const path = issue.path.map((step) => (typeof step === 'number' ? step : String(step)))
+  const name = path.at(-1) ?? ''
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((key) => ({
+      path: [...path, key],
+      key: true,
+      message: explainKey(key, keys, optionsElsewhere),
+    }))
+  }
+  if (issue.code === 'invalid_key') {
+    const message = `"${name}" cannot be a field's name: letters, digits, _ and -, not beginning with a digit`
+    return [{ path, key: true, message }]
+  }
+  const found = valueAt(value, path)
+  const subject = path.length === 0 ? 'the file' : typeof name === 'number' ? `item ${name + 1}` : `"${name}"`
+  if (found === undefined) return [{ path, key: false, message: `${subject} is missing${expectation(issue, ': ')}` }]
+  return [{ path, key: false, message: `${subject} ${explainValue(issue, found)}` }]
+}
+
+function explainKey(key: string, keys: readonly string[], optionsElsewhere: ReadonlySet<string>): string {
+  if (key === 'path' && keys.includes('from')) return 'unknown key "path"; did you mean "from"?'
+  if (optionsElsewhere.has(key)) return `"${key}" does not go with this type`
+  return `unknown key ${quote(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
+}
+
+function explainValue(issue: Issue, found: PayloadValue): string {
+  if (issue.code === 'invalid_type') {
+    const kind = isDigits(found) && issue.expected === 'int' ? found.rawJSON : nameKind(found)
+    return `must be ${kindWord(issue.expected)}, and is ${kind}`
+  }
+  if (issue.code === 'invalid_value' && typeof found === 'string') {
+    const values = issue.values.map(String)
+    return `must be ${values.join(' or ')}, and is ${quote(found)}${didYouMean(found, values)}`
+  }
+  if (issue.code === 'invalid_value')
+    return `must be ${issue.values.map(String).join(' or ')}, and is ${nameKind(found)}`
+  if (issue.code === 'invalid_format') return 'must be written decimal(digits, decimals), for example decimal(10,2)'
+  if (issue.code === 'too_small')
+    return issue.origin === 'number' || issue.origin === 'int' ? 'must be at least 1' : 'is empty'
+  if (issue.code === 'too_big') return `is too large: at most ${issue.maximum}`
+  return issue.message
+}
+
+function expectation(issue: Issue, before: string): string {
+  if (issue.code === 'invalid_value') return `${before}${issue.values.map(String).join(' or ')}`
+  return issue.code === 'invalid_type' ? `${before}${kindWord(issue.expected)}` : ''
+}
+
+const kindMessage: Record<string, string> = {
+  string: 'text (quote it if it looks like a number)',
+  boolean: 'true or false',
+  array: 'a list',
+  record: 'keys with values',
+  object: 'keys with values',
+  int: 'a whole number',
+  number: 'a whole number',
+}
+
+function kindWord(expected: string): string {
+  return kindMessage[expected] ?? expected
+}
+
+function valueAt(value: PayloadValue, path: YamlPath): PayloadValue | undefined {
+  let at: PayloadValue | undefined = value
+  for (const step of path) {
+    if (Array.isArray(at) && typeof step === 'number') at = at[step]
+    else if (at !== undefined && isObject(at) && Object.hasOwn(at, step)) at = at[String(step)]
+    else return undefined
+  }
+  return at
+}

@@ -1,0 +1,141 @@
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type Scalar } from 'yaml'
+import type { PayloadValue } from './exactJson.ts'
+import type { FileProblem } from './fileProblem.ts'
+
+const fileCharactersMax = 1_000_000
+const depthMax = 100
+const yamlErrorsMax = 10
+
+export type YamlPath = readonly (string | number)[]
+
+/**
+ * A mapping file's YAML: its values, where each stands, and the problems found so far.
+ * Numbers keep their own digits; what YAML has beyond JSON's values (anchors, tags, .nan) is a problem.
+ */
+export class YamlDocument {
+  readonly problems: FileProblem[] = []
+  /** Undefined where it is not YAML at all. What could not be read within it is null, and a problem. */
+  readonly content: PayloadValue | undefined
+  readonly #file: string
+  readonly #lines = new LineCounter()
+  /** Where something was refused; that it is null there is no second problem. */
+  readonly #refused = new Set<number>()
+  /** Offsets by path: of the value, and of its key where it has one. */
+  readonly #offsets = new Map<string, { value: number; key: number }>()
+
+  constructor(file: string, text: string) {
+    this.#file = file
+    this.content = this.#read(text)
+  }
+
+  /** Notes what is wrong with the value at `path`, or with the nearest thing around it where there is none. */
+  report(path: YamlPath, message: string): void {
+    const offset = this.#offsetOf(path, 'value')
+    if (!this.#refused.has(offset)) this.#reportAt(offset, message)
+  }
+
+  /** Notes what is wrong with the key that `path` ends in. */
+  reportKey(path: YamlPath, message: string): void {
+    this.#reportAt(this.#offsetOf(path, 'key'), message)
+  }
+
+  /** A problem with the value at `path`, not noted. */
+  problemAt(path: YamlPath, message: string): FileProblem {
+    return this.#problem(this.#offsetOf(path, 'value'), message)
+  }
+
+  #offsetOf(path: YamlPath, of: 'key' | 'value'): number {
+    const exact = this.#offsets.get(JSON.stringify(path))
+    if (exact !== undefined) return exact[of]
+    return path.length === 0 ? 0 : this.#offsetOf(path.slice(0, -1), 'key')
+  }
+
+  #reportAt(offset: number, message: string): void {
+    this.problems.push(this.#problem(offset, message))
+  }
+
+  #problem(offset: number, message: string): FileProblem {
+    const { line, col } = this.#lines.linePos(offset)
+    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), message }
+  }
+
+  #read(text: string): PayloadValue | undefined {
+    if (text.length > fileCharactersMax) {
+      this.#reportAt(0, `the file is longer than ${fileCharactersMax} characters`)
+      return undefined
+    }
+    const document = parseDocument(text, { lineCounter: this.#lines, prettyErrors: false })
+    // The first few tell what is wrong; where brackets are out of balance, hundreds would follow.
+    for (const flaw of [...document.errors, ...document.warnings].slice(0, yamlErrorsMax)) {
+      this.#reportAt(flaw.pos[0], explainYaml(flaw))
+    }
+    if (document.contents === null && this.problems.length === 0) this.#reportAt(0, 'the file is empty')
+    return this.problems.length > 0 ? undefined : this.#value(document.contents, [])
+  }
+
+  #value(node: Node | null, path: YamlPath): PayloadValue {
+    if (node === null) return null
+    const start = node.range?.[0] ?? 0
+    this.#offsets.set(JSON.stringify(path), { key: start, ...this.#offsets.get(JSON.stringify(path)), value: start })
+    if (path.length > depthMax) return this.#refuse(start, `nested deeper than ${depthMax} levels`)
+    if (isAlias(node) || node.anchor !== undefined) {
+      return this.#refuse(
+        start,
+        'anchors and aliases (&name, *name) are not read here: write the value out, or quote it',
+      )
+    }
+    if (node.tag !== undefined)
+      return this.#refuse(start, `the tag ${node.tag} is not read here: leave it out, or quote it`)
+    if (isSeq(node)) return node.items.map((item, i) => this.#value(item as Node | null, [...path, i]))
+    if (isMap(node)) return this.#object(node.items as Pair<Node, Node | null>[], path)
+    return isScalar(node) ? this.#scalar(node, start) : null
+  }
+
+  #object(pairs: readonly Pair<Node, Node | null>[], path: YamlPath): PayloadValue {
+    const object: Record<string, PayloadValue> = {}
+    for (const { key, value } of pairs) {
+      const start = key?.range?.[0] ?? 0
+      const name = keyText(key)
+      if (name === null) this.#refuse(start, 'a key must be plain text')
+      else if (name === '__proto__') this.#refuse(start, '"__proto__" cannot be a key')
+      else if (Object.hasOwn(object, name)) this.#refuse(start, `"${name}" is given twice`)
+      else {
+        const at = [...path, name]
+        this.#offsets.set(JSON.stringify(at), { key: start, value: start })
+        object[name] = this.#value(value, at)
+      }
+    }
+    return object
+  }
+
+  #scalar(node: Scalar, start: number): PayloadValue {
+    const { value, source = '' } = node
+    if (typeof value === 'number') {
+      if (/^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(source)) return JSON.rawJSON(source)
+      return this.#refuse(
+        start,
+        `${source} is not a number as JSON writes it: write digits, or quote it to make it text`,
+      )
+    }
+    return typeof value === 'boolean' || value === null ? value : String(value)
+  }
+
+  #refuse(offset: number, message: string): null {
+    this.#refused.add(offset)
+    this.#reportAt(offset, message)
+    return null
+  }
+}
+
+/** A key's text as it stands in the file, so that 1.0 and 1 stay two keys; null for an alias, a tag, an array, an object. */
+function keyText(key: Node | null): string | null {
+  if (!isScalar(key) || key.anchor !== undefined || key.tag !== undefined) return null
+  return typeof key.value === 'string' ? key.value : (key.source ?? '')
+}
+
+function explainYaml(flaw: { code: string; message: string }): string {
+  if (flaw.code === 'DUPLICATE_KEY') return 'this key is given twice'
+  if (flaw.code === 'MULTIPLE_DOCS') return 'one mapping per file: there is a second document after ---'
+  if (flaw.code === 'RESOURCE_EXHAUSTION') return 'nested too deeply to read'
+  return `not readable as YAML: ${flaw.message.split('\n', 1)[0]}`
+}

@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { diagnose, type SystemStatus } from '../../src/cli/diagnose.ts'
+import { estimateBacklog } from '../../src/commands/status.ts'
+import { type Problem, type ProblemKind, problemKinds, type State } from '../../src/model.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+const none: Record<State, number> = {
+  queued: 0,
+  sending: 0,
+  accepted: 0,
+  completed: 0,
+  failed: 0,
+  rejected: 0,
+  uncertain: 0,
+  discarded: 0,
+}
+const calm: SystemStatus = {
+  submissions: none,
+  outboxWaiting: 0,
+  instances: 1,
+  readOnly: [],
+  pauses: [],
+  problems: [],
+  oldestUnsentMs: null,
+  oldestAcceptedMs: null,
+  nowMs,
+}
+
+const first = (status: Partial<SystemStatus>) => diagnose({ ...calm, ...status })[0]
+
+test('nothing wrong and nothing to do: all is well', () => {
+  expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent and nothing waits.' })
+})
+
+test('work in progress is well, too', () => {
+  const { isWell, message } = first({ submissions: { ...none, queued: 2, accepted: 3 }, outboxWaiting: 10 })
+  expect(isWell).toBe(true)
+  expect(message).toBe('All is well: 12 records to send, 3 being processed by the service.')
+})
+
+test.each([
+  [{ instances: 0 }, 'outboxd run'],
+  [{ instances: 0, readOnly: [{ of: 'ledger', cause: 'standby' }] }, 'the primary'],
+  [{ outboxWaiting: null }, 'outboxd check'],
+  [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
+  [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],
+  [{ submissions: { ...none, uncertain: 1, failed: 2 } }, 'outboxd list'],
+  [{ oldestUnsentMs: nowMs - 7_200_000 }, 'outboxd list --state queued'],
+  [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state accepted'],
+] as const satisfies [Partial<SystemStatus>, string][])('%j names the command that explains: %s', (status, command) => {
+  expect(first(status).isWell).toBe(false)
+  expect(first(status).message).toContain(command)
+})
+
+test('the most urgent comes first, the others follow', () => {
+  const submissions = { ...none, rejected: 1 }
+  const all = diagnose({
+    ...calm,
+    instances: 0,
+    submissions,
+    pauses: [{ reason: 'throttled', sinceMs: 0, detail: '' }],
+  })
+  expect(all).toHaveLength(3)
+  expect(all[0].message).toContain('No daemon')
+  expect(all[2]?.message).toBe('1 record waits for a person (1 rejected): outboxd list shows them.')
+})
+
+test('while a problem stands all is not well, whatever its kind, and each kind is one sentence', () => {
+  const problem = (kind: ProblemKind, subject: string): Problem => ({
+    kind,
+    subject,
+    detail: 'as it was seen',
+    sinceMs: nowMs,
+    seenMs: nowMs,
+    times: 1,
+    retryMs: null,
+  })
+  for (const kind of problemKinds) {
+    const all = diagnose({ ...calm, problems: [problem(kind, 'a'), problem(kind, 'b')] })
+    expect(all).toHaveLength(1)
+    expect(all[0].isWell).toBe(false)
+  }
+  const unknown = problem('of a newer version' as ProblemKind, 'x')
+  expect(diagnose({ ...calm, problems: [unknown] })[0].message).toBe('of a newer version: as it was seen')
+})
+
+test('the backlog takes one request a record and its polls, at the rate limit', () => {
+  const limit = { capacity: 100, windowMs: 60_000, lastDueInMs: 0 }
+  const estimate = estimateBacklog({ toSend: 1_000, tracked: 0, pollsPerRecord: 1, ...limit })
+  expect(estimate).toEqual({ records: 1_000, pollsPerRecord: 1, durationMs: 20 * 60_000 })
+  expect(estimateBacklog({ toSend: 0, tracked: 100, pollsPerRecord: 2, ...limit }).durationMs).toBe(120_000)
+  expect(estimateBacklog({ toSend: 100, tracked: 0, pollsPerRecord: null, ...limit }).pollsPerRecord).toBe(1)
+})

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { explainSubmission } from '../../src/cli/explainSubmission.ts'
+import type { SubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+
+const nowMs = Date.UTC(2026, 10, 3, 12)
+const detail: SubmissionDetail = {
+  id: 'abc',
+  outboxId: '1',
+  type: 'data',
+  key: null,
+  resource: 'data',
+  state: 'queued',
+  sinceMs: nowMs,
+  recordedMs: nowMs,
+  capturedMs: nowMs,
+  endedMs: null,
+  code: null,
+  error: null,
+  payload: '{}',
+  body: '{}',
+  result: null,
+  transactionId: null,
+  idempotencyKey: 'key',
+  attempt: 1,
+  tracked: true,
+  probing: false,
+  inDoubt: false,
+  mayHaveArrived: false,
+  idByPerson: false,
+  answered: false,
+  polledRarely: false,
+  held: false,
+  blocks: false,
+  dueMs: nowMs - 1_000,
+  sentMs: nowMs - 60_000,
+  acceptedMs: null,
+  pollMs: null,
+  polls: 0,
+  fruitless: 0,
+  refusedPolls: 0,
+  unknownSinceMs: null,
+  reportDue: false,
+  reportTrouble: null,
+  reportAgainMs: null,
+  conflict: null,
+  blocker: null,
+  pauses: [],
+  permitsFree: 5,
+  nowMs,
+  events: [],
+}
+
+const explain = (changed: Partial<SubmissionDetail>) => {
+  const { why, next } = explainSubmission({ ...detail, ...changed })
+  return `${why} / ${next}`
+}
+const event = { atMs: nowMs, from: null, to: 'queued', attempt: 1, who: 'x', detail: null } as const
+
+test.each<[Partial<SubmissionDetail>, string]>([
+  [{}, 'its turn has come'],
+  [{ permitsFree: 0 }, 'it waits for a slot'],
+  [
+    { dueMs: nowMs + 2_000, events: [{ ...event, cause: 'the service answered 500' }] },
+    'sent again after: the service answered 500 / sent at 2026-11-03 12:00:02Z (in 2 s)',
+  ],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } }, 'outboxd show outbox:12 says how'],
+  [{ held: true, blocker: { id: 'b', outboxId: '12', state: 'sending' } }, 'sent once outbox:12 has been accepted'],
+  [
+    { pauses: [{ reason: 'operator', sinceMs: nowMs, untilMs: null, detail: 'closing' }] },
+    'paused (operator): closing / sent after outboxd resume',
+  ],
+  [
+    { pauses: [{ reason: 'throttled', sinceMs: nowMs, untilMs: nowMs - 1, detail: '429' }] },
+    'once a request has shown',
+  ],
+  [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
+  [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked at 2026-11-03 12:00:05Z'],
+  [
+    { state: 'accepted', transactionId: 't', acceptedMs: nowMs - 120_000, pollMs: nowMs + 9_000, polls: 2 },
+    'accepted it as t 2 min ago and has not finished it (2 polls so far) / asked again at 2026-11-03 12:00:09Z (in 9 s)',
+  ],
+  [{ state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs }, 'that it does not know it'],
+  [{ state: 'completed' }, 'the service finished it / nothing'],
+  [{ state: 'completed', reportDue: true }, 'write it into the outbox row'],
+  [{ state: 'failed', error: 'no' }, 'no / waits for you: when the cause is gone\n  outboxd replay abc'],
+  [{ state: 'rejected', error: 'amount is missing', body: null }, 'mend the mapping file'],
+  [{ state: 'uncertain', error: 'no answer', blocks: true }, 'it holds back the later records of its key'],
+  [{ state: 'uncertain' }, 'outboxd resolve abc --not-arrived'],
+  [{ state: 'discarded', events: [{ ...event, cause: 'discarded: twice' }] }, 'discarded: twice'],
+])('%j: %s', (changed, message) => expect(explain(changed)).toContain(message))
+
+test('of several pauses the one that ends last counts', () => {
+  const pause = { sinceMs: nowMs, detail: '' }
+  const message = explain({
+    pauses: [
+      { ...pause, reason: 'throttled', untilMs: nowMs + 1_000 },
+      { ...pause, reason: 'unavailable', untilMs: nowMs + 60_000 },
+    ],
+  })
+  expect(message).toContain('(unavailable)')
+  expect(message).toContain('12:01:00Z')
+})

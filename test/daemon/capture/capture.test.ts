@@ -1,0 +1,251 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
+import { createCaptureLock } from '../../../src/ledger/captureLock.ts'
+import { readProblems } from '../../../src/ledger/problems.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { openOutbox } from '../../../src/outbox/outboxStore.ts'
+import { blameFor } from '../../../src/postgres/database.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+beforeEach(() => ledger.reset())
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
+  const outbox = openOutbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
+  const captureLock = createCaptureLock({ pool: ledger.pool, who: 'test', keyOnFailure: 'continue' })
+  return {
+    windowMax: 1_000,
+    knownTypes: () => ['data', 'wrong'],
+    hasNew: outbox.hasNew,
+    claim: outbox.claim,
+    claimOne: outbox.claimOne,
+    withLock: captureLock.withLock,
+    readAgenda: captureLock.readAgenda,
+    skip: captureLock.skip,
+    forget: captureLock.forget,
+    async tellLater() {},
+    map: ({ type, payload, unreadable }) =>
+      type === 'wrong' || unreadable !== null
+        ? { kind: 'refused', resource: null, reason: unreadable ?? 'it does not map' }
+        : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}' },
+    newId: randomUUID,
+    newKey: randomUUID,
+    faultOf: (error, isMark) => ({ blame: blameFor(error, isMark), message: String(error), code: codeOf(error) }),
+    onCaptured() {},
+    onBatchFailed() {},
+    onRowRejected() {},
+    onRowSkipped() {},
+    ...changes,
+  }
+}
+
+const codeOf = (error: unknown) => String((error as { code?: unknown }).code)
+const captureOnce = (changes: Partial<CaptureDeps> = {}) => createCapture(deps(changes)).runOnce()
+
+/** Until nothing is left to do at once. @returns how many rounds that took */
+async function captureAll(changes: Partial<CaptureDeps> = {}): Promise<number> {
+  const capture = createCapture(deps(changes))
+  let rounds = 1
+  while ((await capture.runOnce()) !== 'idle') rounds += 1
+  return rounds
+}
+
+const insert = (rows: number, type = 'data', key: string | null = null) =>
+  ledger.pool.query(`insert into outbox (type, key, payload) select $1, $2, '{}' from generate_series(1, $3)`, [
+    type,
+    key,
+    rows,
+  ])
+
+async function statuses(): Promise<Record<string, number>> {
+  const { rows } = await ledger.pool.query('select status, count(*)::int as n from outbox group by status')
+  return Object.fromEntries(rows.map(({ status, n }) => [status, n]))
+}
+
+test('rows become submissions, and say what has become of them', async () => {
+  await insert(3)
+  await insert(2, 'wrong')
+  expect(await captureOnce()).toBe('idle')
+  expect(await statuses()).toEqual({ queued: 3, rejected: 2 })
+  expect(await ledger.countStates()).toEqual({ queued: 3, rejected: 2 })
+})
+
+test('what is beyond the window stays in the outbox', async () => {
+  await insert(5)
+  expect(await captureOnce({ windowMax: 3 })).toBe('again')
+  expect(await captureOnce({ windowMax: 3 })).toBe('idle')
+  expect(await statuses()).toEqual({ new: 2, queued: 3 })
+})
+
+test('a crash after the ledger was written and before the rows were marked changes nothing but that they are marked later', async () => {
+  await insert(2)
+  const { claim } = deps()
+  const dies: Partial<CaptureDeps> = {
+    async claim(request) {
+      const rows = await claim(request)
+      return { ...rows, mark: () => Promise.reject(new Error('Connection terminated')) }
+    },
+  }
+  await expect(captureOnce(dies)).rejects.toThrow('terminated')
+  expect(await statuses()).toEqual({ new: 2 })
+  expect(await ledger.countStates()).toEqual({ queued: 2 })
+
+  await captureOnce()
+  expect(await statuses()).toEqual({ queued: 2 })
+  expect(await ledger.countStates()).toEqual({ queued: 2 })
+  const { rows } = await ledger.pool.query('select count(*)::int as due from outboxd.submission where report_due')
+  expect(rows).toEqual([{ due: 2 }])
+})
+
+test('where the ledger cannot be written the rows stay as new as they were', async () => {
+  await insert(2)
+  const { withLock } = deps()
+  const fails: Partial<CaptureDeps> = {
+    withLock: (work) => withLock((turn) => work({ ...turn, insert: () => Promise.reject(new Error('timeout')) })),
+  }
+  await expect(captureOnce(fails)).rejects.toThrow('timeout')
+  expect(await statuses()).toEqual({ new: 2 })
+  await captureOnce()
+  expect(await statuses()).toEqual({ queued: 2 })
+})
+
+test.each([
+  '40001',
+  '25006',
+  '57P01',
+])('a trigger that refuses the mark of one row with %s holds up no other', async (code) => {
+  await insert(4)
+  const [{ id }] = (await ledger.pool.query('select min(id)::text as id from outbox')).rows
+  await ledger.pool.query(`create or replace function meddle() returns trigger language plpgsql as $$
+    begin if old.id = ${id} then raise exception using errcode = '${code}'; end if; return new; end $$;
+    create or replace trigger meddle before update on outbox for each row execute function meddle()`)
+  onTestFinished(() => ledger.pool.query('drop function meddle() cascade').then(() => {}))
+  await captureAll()
+  expect(await statuses()).toEqual({ new: 1, queued: 3 })
+  expect(await ledger.countStates()).toEqual({ queued: 4 })
+})
+
+test('only one instance captures at a time', async () => {
+  await insert(2)
+  const other = createCaptureLock({ pool: ledger.pool, who: 'other', keyOnFailure: 'continue' })
+  await other.withLock(async () => {
+    expect(await captureOnce()).toBe('busy')
+  })
+  expect(await statuses()).toEqual({ new: 2 })
+})
+
+test('no key takes more than a small part of the window: the rest of it stays in the outbox, and others pass', async () => {
+  await insert(700, 'data', 'crowded')
+  await insert(4)
+  await captureAll()
+  expect(await statuses()).toEqual({ new: 675, queued: 29 })
+  await captureAll()
+  expect((await statuses()).new).toBe(675 - 25) // 24 of the first wait behind their head, which is fewer than 25
+  await captureAll()
+  expect((await statuses()).new).toBe(675 - 25)
+})
+
+test('what waits behind a record that is held for a person takes no place: healthy rows are captured', async () => {
+  const line = (key: string) => Array.from({ length: 500 }, (_, i) => ({ key, outboxId: `${key}${i}` }))
+  await ledger.capture([...line('a'), ...line('b')])
+  await ledger.pool.query(`update outboxd.submission set state = 'uncertain', held = false, due_at = null, ended_at = now()
+    where seq in (select min(seq) from outboxd.submission group by key)`)
+  await insert(10)
+  await insert(10, 'data', 'a')
+  await captureAll()
+  expect(await statuses()).toEqual({ queued: 10, new: 10 })
+})
+
+test('60 orders of 0.9 MB are captured in batches of 16 MB', async () => {
+  const batches: number[] = []
+  await ledger.pool.query(`insert into outbox (type, payload)
+    select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 60) n`)
+  await captureAll({ onCaptured: (count) => batches.push(count) })
+  expect(await statuses()).toEqual({ queued: 60 })
+  expect(Math.max(...batches)).toBe(17)
+}, 120_000)
+
+test('a row that can be neither captured nor rejected is put off, holds its key alone, and goes through when it can', async () => {
+  await insert(1)
+  await insert(3, 'data', 'stuck')
+  await insert(1, 'data', 'other')
+  const { rows } = await ledger.pool.query(`select id::text from outbox where key = 'stuck' order by id limit 1`)
+  const [stuck] = rows.map(({ id }) => id)
+  await ledger.pool.query(`alter table outboxd.submission add constraint refused check (outbox_id <> '${stuck}')`)
+  const skippedRows: string[] = []
+  await captureAll({ onRowSkipped: (outboxId) => skippedRows.push(outboxId) })
+  expect(skippedRows).toEqual([stuck])
+  expect(await statuses()).toEqual({ queued: 2, new: 3 })
+  const [problem] = await readProblems(ledger.pool, 10)
+  expect(problem).toMatchObject({ kind: 'row_skipped', subject: stuck, detail: expect.stringContaining('23514') })
+
+  const due = () => ledger.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await due()
+  await captureAll()
+  const [again] = await readProblems(ledger.pool, 10)
+  expect(Number(again?.retryMs) - Number(again?.seenMs)).toBeGreaterThan(19_000) // twice as long as the first time
+  await ledger.pool.query('alter table outboxd.submission drop constraint refused')
+  await due()
+  await captureAll()
+  expect(await statuses()).toEqual({ queued: 5 })
+  expect(await readProblems(ledger.pool, 10)).toEqual([])
+  const order = await ledger.pool.query(
+    `select outbox_id::int as id from outboxd.submission where key = 'stuck' order by seq`,
+  )
+  expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
+})
+
+describe('a type without a mapping file', () => {
+  const other = (types: string[] | null) =>
+    ledger.pool.query(
+      `insert into outboxd.instance (id, version, host, types) values (gen_random_uuid(), '1', 'erp-2', $1)`,
+      [types],
+    )
+  const refuse = { map: () => ({ kind: 'refused', resource: null, reason: 'no mapping file' }) as const }
+
+  test('is left new while another live instance knows it, with those of its key behind it; it is told who does', async () => {
+    await other(['data', 'order'])
+    await insert(1, 'data', 'k')
+    await insert(1, 'order', 'k')
+    await insert(1, 'data', 'k')
+    await insert(2)
+    await captureAll()
+    expect(await statuses()).toEqual({ queued: 3, new: 2 })
+    expect(await readProblems(ledger.pool, 10)).toMatchObject([
+      { kind: 'unknown_type', subject: 'order', detail: expect.stringMatching(/^known by \w{8} on erp-2$/) },
+    ])
+    expect((await readSnapshot(ledger.pool)).problems).toEqual({ unknown_type: 1 })
+
+    await captureAll({ knownTypes: () => ['data', 'order'] })
+    expect(await statuses()).toEqual({ queued: 5 })
+    expect(await readProblems(ledger.pool, 10)).toEqual([])
+    const { rows } = await ledger.pool.query(`select type from outboxd.submission where key = 'k' order by seq`)
+    expect(rows.map(({ type }) => type)).toEqual(['data', 'order', 'data'])
+  })
+
+  test('is left while an instance of an older version may know it, and rejected once nobody does', async () => {
+    await other(null)
+    await insert(1, 'order')
+    await captureAll(refuse)
+    expect(await statuses()).toEqual({ new: 1 })
+    await ledger.pool.query(`update outboxd.instance set types = '{data}'`)
+    await captureAll(refuse)
+    expect(await statuses()).toEqual({ rejected: 1 })
+    expect(await readProblems(ledger.pool, 10)).toEqual([])
+  })
+
+  test('two instances that each lack the other’s type get through a key of both', async () => {
+    await other(['a', 'b'])
+    await insert(1, 'a', 'k')
+    await insert(1, 'b', 'k')
+    await insert(1, 'a', 'k')
+    for (const mine of ['a', 'b', 'a']) await captureAll({ knownTypes: () => [mine] })
+    const { rows } = await ledger.pool.query('select type from outboxd.submission order by seq')
+    expect(rows.map(({ type }) => type)).toEqual(['a', 'b', 'a'])
+  })
+})

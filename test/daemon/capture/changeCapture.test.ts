@@ -1,0 +1,468 @@
+import { readFileSync } from 'node:fs'
+import type pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../../support/database.ts'
+
+const file = (name: string) => readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
+
+test('an insert is captured with the digits of its amounts, its type and its key', async () => {
+  const { pool, captured } = await setup()
+  await pool.query(`insert into "Sales"."Order" values (1, 'C1', 1234.50, 'a', 'note', '2026-11-20 10:00+00')`)
+  expect(await captured()).toEqual([
+    {
+      type: 'data',
+      key: 'C1',
+      payload: '{"amount": 1234.50, "orderedAt": "2026-11-20T10:00:00+00:00", "customerId": "C1"}',
+    },
+  ])
+})
+
+test('an update is captured only where a watched column changed', async () => {
+  const { pool, captured } = await setup()
+  await insertOrders(pool, 3)
+  await pool.query('truncate outbox')
+  await pool.query(`update "Sales"."Order" set note = 'other'`)
+  await pool.query(`update "Sales"."Order" set "Amount" = "Amount"`)
+  expect(await captured()).toEqual([])
+  await pool.query(`update "Sales"."Order" set "Amount" = case when id = 2 then 9.90 else "Amount" end, note = 'x'`)
+  expect((await captured()).map(({ payload }) => JSON.parse(payload).amount)).toEqual([9.9])
+  await pool.query(`update "Sales"."Order" set reference = null where id = 1`)
+  await pool.query(`update "Sales"."Order" set reference = null where id = 1`)
+  expect(await captured()).toHaveLength(2)
+})
+
+test('a bulk update of 5,000 rows costs one pass: one insert of all that changed, in the order of the primary key', async () => {
+  const { pool } = await setup()
+  await insertOrders(pool, 5_000)
+  await pool.query('truncate outbox restart identity')
+  await pool.query(`update "Sales"."Order" set "Amount" = "Amount" + 1 where id % 2 = 0`)
+  const { rows } = await pool.query(`select count(*)::int as n, count(distinct cmin::text)::int as statements,
+    bool_and((payload ->> 'amount')::numeric = id * 2 + 1) as ordered from outbox`)
+  expect(rows).toEqual([{ n: 2_500, statements: 1, ordered: true }])
+})
+
+test('a changed primary key, an upsert and rows outside the condition', async () => {
+  const { pool, captured } = await setup(`, condition => $$n."Amount" > 0 and n.note not like '%no%' -- %s$$`)
+  await insertOrders(pool, 2)
+  await pool.query(`update "Sales"."Order" set id = 7 where id = 1`)
+  await pool.query(`insert into "Sales"."Order" values (2, 'C1', 5, 'a', '', now()), (3, 'C1', 6, 'a', '', now())
+    on conflict (id) do update set "Amount" = excluded."Amount"`)
+  await pool.query(`insert into "Sales"."Order" values (4, 'C1', 0, 'a', '', now())`)
+  expect((await captured()).map(({ payload }) => JSON.parse(payload).amount).sort()).toEqual([1, 1, 2, 5, 6])
+})
+
+test('who writes the ERP table needs no rights on the outbox', async () => {
+  const { pool, captured } = await setup()
+  await pool.query(`grant usage on schema "Sales" to pg_monitor; grant insert on "Sales"."Order" to pg_monitor`)
+  await pool.query(`begin; set local role pg_monitor;
+    insert into "Sales"."Order" values (1, 'C1', 1, 'a', '', now()); commit`)
+  expect(await captured()).toHaveLength(1)
+})
+
+test('without a list the payload is the whole row; installing again replaces', async () => {
+  const { pool, captured } = await setup()
+  await pool.query(`select outboxd_capture.install('"Sales"."Order"', type => 'order', watched => '{note}')`)
+  await insertOrders(pool, 1)
+  const [only] = await captured()
+  expect(only).toMatchObject({ type: 'order', key: null })
+  expect(Object.keys(JSON.parse(only?.payload ?? '')).sort()).toEqual([
+    'Amount',
+    'customer_no',
+    'id',
+    'note',
+    'ordered_at',
+    'reference',
+  ])
+})
+
+test('what cannot work is refused in words', async () => {
+  const { pool } = await setup()
+  const refusal = (args: string) => expect(pool.query(`select outboxd_capture.install(${args})`)).rejects
+  await refusal(`'"Sales"."Order"', 'data', '{Amuont, note}'`).toThrow('"Sales"."Order" has no column Amuont')
+  await refusal(`'"Sales"."Order"', 'data', '{}'`).toThrow('watched is empty')
+  await refusal(`'"Sales"."Order"', 'data', '{note}', payload => '{a}'`).toThrow('payload must be pairs')
+  await pool.query('create table heap (a int)')
+  await refusal(`'heap', 'data', '{a}'`).toThrow('heap has no primary key')
+})
+
+test('removed, nothing is captured any more, and nothing is left', async () => {
+  const { pool, captured } = await setup()
+  await pool.query(file('remove'))
+  await insertOrders(pool, 1)
+  expect(await captured()).toEqual([])
+  const { rows } = await pool.query(`select from pg_trigger where tgname like 'outboxd_capture%'
+    union all select from pg_namespace where nspname = 'outboxd_capture'`)
+  expect(rows).toEqual([])
+})
+
+describe('the ERP is never harmed', () => {
+  test('a json column can be watched: it has no equality, and a change of it is noticed all the same', async () => {
+    const { pool, captured } = await setupTable('id int primary key, doc json, note text', `'{doc}'`)
+    await pool.query(`insert into item values (1, '{"a":1}')`)
+    await pool.query(`update item set doc = '{"a":2}'; update item set note = 'x'`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).doc)).toEqual([{ a: 1 }, { a: 2 }])
+  })
+
+  test('types that cannot be compared, or call different things equal, are watched too', async () => {
+    const { pool, captured } = await setupTable(
+      'id int primary key, at point, area box, doc xml, n numeric, o jsonb, made int generated always as (id * 2) stored',
+      `'{at, area, doc, n, o, made}'`,
+    )
+    await pool.query(`insert into item values (1, '(1,2)', '(0,0),(2,2)', '<a/>', 1.5, '{}')`)
+    for (const change of [`at = '(1,3)'`, `area = '(0,0),(1,4)'`, `doc = '<b/>'`, `n = 1.50`, `o = '[]'`])
+      await pool.query(`update item set ${change}`)
+    await pool.query(`update item set at = at, area = area, doc = doc, n = n, o = o`)
+    expect(await captured()).toHaveLength(6)
+    expect(await noted(pool)).toEqual([])
+  })
+
+  test('a draft that is released later is captured, although its status is not watched', async () => {
+    const { pool, captured } = await setupTable(
+      'id int primary key, status text, amount numeric',
+      `'{amount}', condition => $$status = 'released'$$`,
+    )
+    await pool.query(`insert into item values (1, 'draft', 5), (2, 'draft', 6)`)
+    expect(await captured()).toEqual([])
+    await pool.query(`update item set status = 'released' where id = 1`)
+    await pool.query(`update item set status = 'released'`)
+    await pool.query(`update item set status = 'paid'`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 2])
+  })
+
+  test.each([
+    ['drops', 'alter table item drop column amount', 'alter table item add column amount numeric default 8'],
+    ['renames', 'alter table item rename amount to net', 'alter table item rename net to amount'],
+  ])('a column that the ERP %s: its statements succeed, the rows are noted and captured later', async (_, harm, mend) => {
+    const { pool, captured } = await setupTable('id int primary key, amount numeric, note text', `'{amount}'`, {
+      payload: '{id, id, amount, amount}',
+    })
+    await pool.query(`insert into item values (1, 5), (2, 6)`)
+    await pool.query(harm)
+    await pool.query(`insert into item (id) values (3)`)
+    await pool.query(`update item set note = 'x' where id = 1`)
+    expect(await captured()).toHaveLength(2)
+    expect(await noted(pool)).toEqual([
+      { table: 'item', operation: 'INSERT', key: { id: 3 }, sqlstate: '42703' },
+      { table: 'item', operation: 'UPDATE', key: { id: 1 }, sqlstate: '42703' },
+    ])
+    expect(await trouble(pool)).toMatchObject([{ table_name: 'public.item', notes: '2', has_unknown: false }])
+    expect(await retry(pool)).toMatchObject([{ captured: 0, failed: 2, reason: expect.stringContaining('amount') }])
+
+    await pool.query(mend)
+    expect(await retry(pool)).toMatchObject([{ erp_table: 'public.item', captured: 2, failed: 0, gone: 0, busy: 0 }])
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 2, 3, 1])
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('a column whose type the ERP changes, in the sessions that have written before too', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount numeric', `'{amount}'`)
+    const session = await pool.connect()
+    onTestFinished(() => session.release())
+    await session.query(`insert into item values (1, 5)`)
+    await session.query(`update item set amount = 6`)
+    await pool.query(`alter table item alter amount type text`)
+    await session.query(`insert into item values (2, 'seven')`)
+    await session.query(`update item set amount = 'eight' where id = 1`)
+    await retry(pool)
+    expect(new Set((await captured()).map(({ payload }) => JSON.parse(payload).amount))).toEqual(
+      new Set([5, 6, 'seven', 'eight']),
+    )
+  })
+
+  test('a renamed key column: the rows are noted by what the key is called by then', async () => {
+    const { pool } = await setupTable('id int primary key, amount numeric', `'{amount}'`)
+    await pool.query('alter table item rename id to number')
+    await pool.query('insert into item values (1, 5); update item set amount = 6')
+    expect(await noted(pool)).toMatchObject([
+      { operation: 'INSERT', key: { number: 1 } },
+      { operation: 'UPDATE', key: { number: 1 } },
+    ])
+    expect(await retry(pool)).toMatchObject([{ captured: 1 }])
+  })
+
+  test('a condition that fails for one row: the statement succeeds, all its rows are noted, retry takes each by itself', async () => {
+    const { pool, captured } = await setupTable(
+      'id int primary key, amount int',
+      `'{amount}', condition => '10 / amount > 0'`,
+    )
+    await pool.query(`insert into item values (1, 2), (2, 0), (3, 3)`)
+    expect(await captured()).toEqual([])
+    expect(await retry(pool)).toMatchObject([{ captured: 2, failed: 1, reason: 'division by zero' }])
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 3])
+    expect((await pool.query(`select outboxd_capture.dismiss('item')`)).rows).toEqual([{ dismiss: '1' }])
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('an outbox that is gone, or locked for longer than a second, or refuses the row', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away`)
+    await pool.query(`insert into item values (1, 1)`)
+    await pool.query(`alter table away rename to outbox`)
+    const locker = await pool.connect()
+    await locker.query('begin; lock outbox in access exclusive mode')
+    await pool.query(`insert into item values (2, 1)`)
+    await locker.query('rollback')
+    locker.release()
+    await pool.query(`alter table outbox add check (payload ->> 'amount' <> '3')`)
+    await pool.query(`insert into item values (3, 3)`)
+    expect((await noted(pool)).map(({ sqlstate }) => sqlstate)).toEqual(['42P01', '55P03', '23514'])
+    await pool.query('update item set amount = 4 where id = 3')
+    expect(await retry(pool)).toMatchObject([{ captured: 3 }])
+    expect(await captured()).toHaveLength(4)
+  })
+
+  test('where not even the note can be written the statement succeeds, and the server’s log says so', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away; alter table outboxd_capture.error rename to gone`)
+    const client = await pool.connect()
+    const warnings: string[] = []
+    client.on('notice', ({ message }) => warnings.push(message ?? ''))
+    await client.query(`insert into item values (1, 1)`)
+    client.release()
+    expect(warnings.join()).toContain('a change of public.item was not captured (42P01) and could not be noted (42P01)')
+  })
+
+  test('what is rolled back is not noted, and the notes have a bound', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away`)
+    await pool.query(`begin; insert into item values (1, 1); rollback`)
+    expect(await noted(pool)).toEqual([])
+    await pool.query(`insert into item select n, n from generate_series(1, 10500) n`)
+    await pool.query(`insert into item values (0, 0)`)
+    expect(await trouble(pool)).toMatchObject([{ notes: '10002', has_unknown: true }])
+    await pool.query(`select setval('outboxd_capture.error_id_seq', 200000)`)
+    await pool.query(`insert into item values (-1, 0)`)
+    await pool.query(`insert into item values (-2, 0)`)
+    expect(await trouble(pool)).toMatchObject([{ notes: '10003', has_unknown: true }])
+  })
+
+  test('rows of a partitioned table, by the parent, directly, and into a partition that is attached later', async () => {
+    const { pool, captured } = await setupTable(
+      'id int, region text, amount int, primary key (id, region)) partition by list (region',
+      `'{amount}', condition => 'amount > 0'`,
+      { before: `create table item_a partition of item for values in ('a')` },
+    )
+    await pool.query(`insert into item values (1, 'a', 1)`)
+    await pool.query(`insert into item_a values (2, 'a', 2)`)
+    await pool.query(`create table item_b (region text not null, amount int, id int not null, primary key (id, region));
+      alter table item attach partition item_b for values in ('b')`)
+    await pool.query(`create table item_c partition of item for values in ('c')`)
+    await pool.query(`insert into item_b (id, region, amount) values (3, 'b', 3)`)
+    await pool.query(`insert into item values (4, 'b', 4), (5, 'c', 5), (6, 'c', 0)`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 2, 3, 4, 5])
+    await pool.query(`update item_b set amount = 30 where id = 3`)
+    await pool.query(`update item set amount = amount`)
+    await pool.query(`update item set amount = 10 where id = 1`)
+    expect((await captured()).slice(5).map(({ payload }) => JSON.parse(payload).amount)).toEqual([30, 10])
+    await pool.query(`alter table outbox rename to away; insert into item_b (id, region, amount) values (9, 'b', 9);
+      alter table away rename to outbox`)
+    expect(await noted(pool)).toMatchObject([{ table: 'item', key: { id: 9, region: 'b' } }])
+    expect(await retry(pool)).toMatchObject([{ captured: 1 }])
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('one partition alone is captured whichever name it is written by', async () => {
+    const { pool, captured } = await setupTable(
+      'id int primary key, amount int) partition by range (id',
+      `'{amount}'`,
+      {
+        before: `create table item_1 partition of item for values from (0) to (10);
+        create table item_2 partition of item for values from (10) to (20)`,
+        installOn: 'item_1',
+      },
+    )
+    await pool.query(`insert into item values (1, 1), (11, 11); insert into item_1 values (2, 2)`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 2])
+  })
+
+  test('tables that inherit: those that are there are covered, one that comes later is told', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`, {
+      before: 'create table old_item (reason text) inherits (item)',
+    })
+    await pool.query(`insert into item values (1, 1); insert into old_item values (2, 2, 'x')`)
+    await pool.query(`update item set amount = amount + 1`)
+    await pool.query(`update old_item set amount = amount + 1`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload).id)).toEqual([1, 2, 1, 2, 2])
+    await pool.query(`create table new_item () inherits (item)`)
+    expect(await trouble(pool)).toMatchObject([
+      { table_name: 'public.item', reason: expect.stringContaining('new_item') },
+    ])
+    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    await pool.query(`insert into new_item values (3, 3)`)
+    expect(await captured()).toHaveLength(6)
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('a table that is dropped and created anew, or attached to another, or whose trigger is switched off, is told', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`drop table item; create table item (id int primary key, amount int)`)
+    expect(await trouble(pool)).toMatchObject([
+      { table_name: 'public.item', reason: expect.stringContaining('dropped') },
+    ])
+    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    await pool.query(`insert into item values (1, 1)`)
+    expect(await captured()).toHaveLength(1)
+    expect(await trouble(pool)).toEqual([])
+    const { rows } = await pool.query(
+      `select from pg_proc where pronamespace = 'outboxd_capture'::regnamespace and prorettype = 'trigger'::regtype`,
+    )
+    expect(rows).toHaveLength(1)
+
+    await pool.query(`alter table item disable trigger outboxd_capture_update`)
+    expect(await trouble(pool)).toMatchObject([{ reason: expect.stringContaining('switched off') }])
+    await pool.query(`alter table item enable trigger outboxd_capture_update;
+      create table whole (id int primary key, amount int) partition by range (id);
+      alter table whole attach partition item for values from (0) to (10)`)
+    expect(await trouble(pool)).toMatchObject([{ reason: expect.stringContaining('partition') }])
+    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}'); insert into whole values (2, 2)`)
+    expect(await captured()).toHaveLength(2)
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  test('two tables whose long names begin alike', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query('create schema a_schema_with_a_long_name')
+    for (const end of ['a', 'b']) {
+      const name = `a_schema_with_a_long_name."${'é'.repeat(30)}${end}"`
+      await pool.query(`create table ${name} (id int primary key, amount int)`)
+      await pool.query(`select outboxd_capture.install('${name}', '${end}', '{amount}')`)
+      await pool.query(`insert into ${name} values (1, 1)`)
+    }
+    expect((await captured()).map(({ type }) => type)).toEqual(['a', 'b'])
+    await pool.query(`select outboxd_capture.remove('a_schema_with_a_long_name."${'é'.repeat(30)}a"')`)
+    await pool.query(`insert into a_schema_with_a_long_name."${'é'.repeat(30)}b" values (2, 1)`)
+    expect(await captured()).toHaveLength(3)
+  })
+
+  test.each([
+    [`condition => $$n.stauts = 'x'$$`, 'column n.stauts does not exist'],
+    [`condition => 'amount'`, 'must be type boolean'],
+    [`condition => 'amount = my_function()'`, 'my_function() does not exist'],
+    [`condition => 'true) or (true'`, ''],
+    [`condition => '1 / amount > 0'`, 'division by zero'],
+    [`condition => 'amount >'`, 'syntax error'],
+    [`condition => 'n.twice > 1'`, 'column n.twice does not exist'],
+    [`key => 'twice'`, 'twice'],
+    [`outbox => 'item'`, 'does not exist'],
+  ])('install tries at once what it is told: %s', async (argument, message) => {
+    const { pool } = await setupTable(
+      'id int primary key, amount int, twice int generated always as (amount * 2) virtual',
+      `'{amount}', payload => '{id, id}'`,
+    )
+    await pool.query(`insert into item values (1, 0)`)
+    const installing = pool.query(
+      `select outboxd_capture.install('item', 'data', '{amount}', payload => '{id, id}', ${argument})`,
+    )
+    if (message === '') await installing
+    else await expect(installing).rejects.toThrow(message)
+    await pool.query('insert into item values (2, 2)') // what was installed before goes on
+    expect((await pool.query('select from outbox')).rowCount).toBe(2)
+  })
+
+  test('all the ways to write: upsert, COPY, MERGE, a changed key, row security, a replica’s session', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    const ids = async () => (await captured()).map(({ payload }) => Object.values(JSON.parse(payload)).join())
+    await pool.query(`insert into item values (1, 1)`)
+    await pool.query(`insert into item values (1, 2), (2, 2) on conflict (id) do update set amount = excluded.amount`)
+    expect((await ids()).sort()).toEqual(['1,1', '1,2', '2,2'])
+    await pool.query(`copy item from program 'printf "3\\t3\\n4\\t4\\n"'`)
+    await pool.query(`merge into item using (values (4, 40), (5, 50)) v(id, amount) on v.id = item.id
+      when matched then update set amount = v.amount when not matched then insert values (v.id, v.amount)`)
+    await pool.query(`update item set id = 100 where id = 1`)
+    expect((await ids()).slice(3).sort()).toEqual(['100,2', '3,3', '4,4', '4,40', '5,50'])
+    await pool.query(`alter table item enable row level security; alter table item force row level security;
+      create policy own on item using (id < 50) with check (true); grant all on item to pg_monitor;
+      begin; set local role pg_monitor; insert into item values (60, 60); update item set amount = 9 where id = 2; commit`)
+    expect((await ids()).slice(8)).toEqual(['60,60', '2,9'])
+    await pool.query(`begin; set local session_replication_role = replica; insert into item values (61, 60); commit`)
+    expect(await ids()).toHaveLength(10)
+    expect(await noted(pool)).toEqual([])
+  })
+
+  test('retry leaves a row that somebody is changing for the next call, and forgets one that is gone', async () => {
+    const { pool, captured } = await setupTable('id bigint primary key, amount numeric(12,2)', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away;
+      insert into item values (9007199254740993, 1.10), (2, 2.20), (3, 3.30); delete from item where id = 3;
+      alter table away rename to outbox`)
+    const writer = await pool.connect()
+    await writer.query('begin; update item set amount = 5 where id = 2')
+    expect(await retry(pool)).toMatchObject([{ captured: 1, gone: 1, busy: 1 }])
+    await writer.query('commit')
+    writer.release()
+    expect(await retry(pool)).toMatchObject([{ captured: 1, gone: 0, busy: 0 }])
+    expect((await captured()).map(({ payload }) => payload)).toEqual([
+      '{"id": 2, "amount": 5.00}',
+      '{"id": 9007199254740993, "amount": 1.10}',
+      '{"id": 2, "amount": 5.00}',
+    ])
+  })
+
+  test('who may not read the notes may read that there are some', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away; insert into item values (1, 1)`)
+    await pool.query('set role pg_monitor')
+    const { rows } = await pool
+      .query(`begin; set local role pg_monitor; select * from outboxd_capture.trouble; rollback`)
+      .then((results) => (results as unknown as pg.QueryResult[])[2] as pg.QueryResult)
+    expect(rows).toMatchObject([{ table_name: 'public.item', notes: '1', reason: expect.stringContaining('42P01') }])
+  })
+})
+
+async function noted(pool: pg.Pool) {
+  const { rows } = await pool.query(
+    'select erp_table::text as table, operation, row_key as key, sqlstate from outboxd_capture.error order by id',
+  )
+  return rows
+}
+
+async function trouble(pool: pg.Pool) {
+  return (await pool.query('select * from outboxd_capture.trouble order by 1')).rows
+}
+
+async function retry(pool: pg.Pool) {
+  return (await pool.query('select * from outboxd_capture.retry()')).rows
+}
+
+/** A table `item` of the given columns. @param args watched, and more arguments of install */
+async function setupTable(
+  columns: string,
+  args: string,
+  { before = '', installOn = 'item', payload = '' }: { before?: string; installOn?: string; payload?: string } = {},
+) {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query(`create table item (${columns}); ${before}`)
+  await pool.query(file('install'))
+  await pool.query(
+    `select outboxd_capture.install('${installOn}', 'data', ${args}${payload && `, payload => '${payload}'`})`,
+  )
+  return { pool, captured: () => readCaptured(pool) }
+}
+
+async function setup(more = '') {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  await pool.query(`create schema "Sales"; create table "Sales"."Order" (
+    id bigint primary key, customer_no text, "Amount" numeric(12,2), reference text, note text, ordered_at timestamptz)`)
+  await pool.query(file('install'))
+  await pool.query(`select outboxd_capture.install('"Sales"."Order"', type => 'data', key => 'customer_no',
+    watched => '{customer_no, Amount, reference}',
+    payload => '{customerId, customer_no, amount, Amount, orderedAt, ordered_at}'${more})`)
+  return {
+    pool,
+    captured: () => readCaptured(pool),
+  }
+}
+
+async function readCaptured(pool: pg.Pool) {
+  const { rows } = await pool.query<{ type: string; key: string; payload: string }>(
+    'select type, key, payload::text from outbox order by id',
+  )
+  return rows
+}
+
+async function insertOrders(pool: pg.Pool, count: number): Promise<void> {
+  await pool.query(`insert into "Sales"."Order" select n, 'C1', n, 'a', '', now() from generate_series(1, ${count}) n`)
+}

@@ -1,0 +1,98 @@
+import { expect, test, vi } from 'vitest'
+import { createSleep } from '../../../src/daemon/capture/sleep.ts'
+
+type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
+
+function setup(...answers: Mark[]) {
+  const state = { isMarked: false, hasNew: false, asked: 0, elapsedMs: 1_000 }
+  const wake = vi.fn()
+  const sleep = createSleep({
+    async mark() {
+      state.asked += 1
+      const answer = answers.shift() ?? 'marked'
+      state.isMarked ||= answer === 'marked'
+      return answer
+    },
+    isMarked: () => state.isMarked,
+    unmark() {
+      state.isMarked = false
+    },
+    hasNew: async () => state.hasNew,
+    wake,
+    elapsedMs: () => state.elapsedMs,
+  })
+  return { state, sleep, wake }
+}
+
+test('after the mark is set it looks once more, and then sleeps', async () => {
+  const { sleep, state, wake } = setup()
+  await sleep.fallAsleep(0)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await sleep.fallAsleep(0)
+  await sleep.fallAsleep(0)
+  expect(wake).toHaveBeenCalledTimes(1)
+  expect(state).toMatchObject({ isMarked: true, asked: 1 })
+})
+
+test('while transactions are under way that will not tell, it looks again and again', async () => {
+  const { sleep, state, wake } = setup('writers', 'writers', 'marked')
+  for (let rounds = 1; rounds <= 3; rounds++) {
+    await sleep.fallAsleep(0)
+    await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(rounds))
+  }
+  expect(state.isMarked).toBe(true)
+})
+
+test.each(['another', 'unavailable'] as const)('%s: it sleeps, and the sweep goes on', async (answer) => {
+  const { sleep, state, wake } = setup(answer)
+  await sleep.fallAsleep(0)
+  await new Promise(setImmediate)
+  expect(wake).not.toHaveBeenCalled()
+  expect(state.isMarked).toBe(false)
+})
+
+test('rows that come in quick succession are looked for, not announced: no two marks within 25 ms', async () => {
+  const { sleep, state, wake } = setup()
+  await sleep.fallAsleep(0)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  state.isMarked = false // a notice took it away
+  state.elapsedMs += 5
+  await sleep.fallAsleep(0)
+  expect(state.asked).toBe(1)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(2))
+  state.elapsedMs += 30
+  await sleep.fallAsleep(0)
+  expect(state.asked).toBe(2)
+})
+
+test('after a round that took rows it looks again soon, and marks when none are left', async () => {
+  const { sleep, state, wake } = setup()
+  await sleep.fallAsleep(3)
+  expect(state.asked).toBe(0)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await sleep.fallAsleep(0)
+  expect(state.asked).toBe(1)
+})
+
+test('with rows that may not be taken yet, or a backlog, it asks nobody to tell of more', async () => {
+  const { sleep, state, wake } = setup()
+  await sleep.fallAsleep(0)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  state.hasNew = true
+  await sleep.fallAsleep(0)
+  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(2)) // it may have come in that moment
+  await sleep.fallAsleep(0)
+  await sleep.fallAsleep(0)
+  expect(wake).toHaveBeenCalledTimes(2)
+  expect(state).toMatchObject({ isMarked: false, asked: 1 })
+
+  state.isMarked = true
+  sleep.stayAwake()
+  expect(state.isMarked).toBe(false)
+})
+
+test('one mark is asked for at a time, however often it is woken', async () => {
+  const { sleep, state } = setup()
+  await Promise.all([sleep.fallAsleep(0), sleep.fallAsleep(0), sleep.fallAsleep(0)])
+  expect(state.asked).toBe(1)
+})

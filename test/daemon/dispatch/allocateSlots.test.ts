@@ -1,0 +1,177 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { allocateSlots, freshBalance, type Waiting } from '../../../src/daemon/dispatch/allocateSlots.ts'
+
+const WINDOW_MS = 60_000
+
+function waiting(over: Partial<Waiting>): Waiting {
+  const capacity = over.capacity ?? 100
+  return {
+    nowMs: 0,
+    windowMs: WINDOW_MS,
+    capacity,
+    slotsFree: capacity,
+    wireRoom: capacity,
+    submissionsReady: 0,
+    pollsDue: 0,
+    rarePollsDue: 0,
+    oldestPollOverdueMs: 0,
+    balance: freshBalance(capacity, 0),
+    ...over,
+  }
+}
+
+/** Plays `slots`, one free slot at a time, each `stepMs` after the one before. */
+function oneByOne(
+  slots: number,
+  over: Partial<Waiting>,
+  stepMs = 500,
+): { submissions: number; polls: number; longestMs: number } {
+  let balance = freshBalance(over.capacity ?? 100, 0)
+  let [submissions, polls] = [0, 0]
+  const lastMs = { submission: 0, poll: 0 }
+  let longestMs = 0
+  for (let nowMs = 0; nowMs < slots * stepMs; nowMs += stepMs) {
+    const spending = allocateSlots(waiting({ ...over, nowMs, slotsFree: 1, wireRoom: 1, balance }))
+    balance = spending.balance
+    submissions += spending.submissions
+    polls += spending.polls
+    if (spending.submissions > 0) lastMs.submission = nowMs
+    if (spending.polls > 0) lastMs.poll = nowMs
+    longestMs = Math.max(longestMs, nowMs - lastMs.submission, nowMs - lastMs.poll)
+  }
+  return { submissions, polls, longestMs }
+}
+
+test('never more than the slots, the room on the wire, or what waits; never a part of one', () => {
+  const anyCount = fc.integer({ min: 0, max: 12_000 })
+  fc.assert(
+    fc.property(
+      fc.record({
+        nowMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
+        windowMs: fc.integer({ min: 100, max: 600_000 }),
+        capacity: fc.integer({ min: 1, max: 10_000 }),
+        slotsFree: fc.integer({ min: -3, max: 10_000 }),
+        wireRoom: fc.integer({ min: -3, max: 64 }),
+        submissionsReady: anyCount,
+        pollsDue: anyCount,
+        rarePollsDue: anyCount,
+        oldestPollOverdueMs: fc.double({ min: 0, max: 1e7, noNaN: true }),
+        balance: fc.record({
+          owedToPolls: fc.double({ min: 0, max: 1, noNaN: true }),
+          submissionsAllowed: fc.double({ min: 0, max: 500, noNaN: true }),
+          rarePollsAllowed: fc.double({ min: 0, max: 500, noNaN: true }),
+          atMs: fc.double({ min: 0, max: 1e9, noNaN: true }),
+        }),
+      }),
+      (state) => {
+        const { submissions, polls, rarePolls, againInMs, balance } = allocateSlots(state)
+        expect(Number.isInteger(submissions) && Number.isInteger(polls)).toBe(true)
+        expect(submissions).toBeGreaterThanOrEqual(0)
+        expect(polls).toBeGreaterThanOrEqual(0)
+        expect(Number.isInteger(rarePolls)).toBe(true)
+        expect(rarePolls).toBeGreaterThanOrEqual(0)
+        expect(rarePolls).toBeLessThanOrEqual(state.rarePollsDue)
+        expect(submissions + polls + rarePolls).toBeLessThanOrEqual(
+          Math.max(0, Math.min(state.slotsFree, state.wireRoom)),
+        )
+        expect(submissions).toBeLessThanOrEqual(state.submissionsReady)
+        expect(polls).toBeLessThanOrEqual(state.pollsDue)
+        expect(balance.owedToPolls).toBeGreaterThanOrEqual(0)
+        expect(balance.owedToPolls).toBeLessThanOrEqual(1)
+        expect(balance.submissionsAllowed).toBeGreaterThanOrEqual(0)
+        if (againInMs !== undefined) {
+          expect(againInMs).toBeGreaterThanOrEqual(1)
+          expect(againInMs).toBeLessThanOrEqual(state.windowMs * 2)
+        }
+      },
+    ),
+    { numRuns: 1_000 },
+  )
+})
+
+test('one slot at a time, neither kind waits for more than three', () => {
+  const { submissions, polls, longestMs } = oneByOne(300, { submissionsReady: 1_000, pollsDue: 1_000 })
+  expect(submissions + polls).toBe(300)
+  expect(polls).toBeGreaterThanOrEqual(178)
+  expect(polls).toBeLessThanOrEqual(182)
+  expect(longestMs).toBeLessThanOrEqual(3 * 500)
+})
+
+test('after an outage with 10,000 overdue polls new submissions still move', () => {
+  const outage = { submissionsReady: 500, pollsDue: 10_000, oldestPollOverdueMs: 3_600_000 }
+  expect(oneByOne(100, outage).submissions).toBeGreaterThanOrEqual(35)
+})
+
+test('polls alone leave a tenth of the slots to the next submission', () => {
+  expect(allocateSlots(waiting({ pollsDue: 500 }))).toMatchObject({ submissions: 0, polls: 90 })
+  expect(allocateSlots(waiting({ pollsDue: 500, slotsFree: 10 }))).toMatchObject({ polls: 0 })
+  expect(allocateSlots(waiting({ pollsDue: 500, submissionsReady: 1, slotsFree: 40 }))).toMatchObject({
+    submissions: 1,
+    polls: 29,
+  })
+})
+
+test('polls that are overdue by a sixth of the window may take every slot', () => {
+  expect(allocateSlots(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 6 }))).toMatchObject({ polls: 100 })
+  expect(allocateSlots(waiting({ pollsDue: 500, oldestPollOverdueMs: WINDOW_MS / 12 }))).toMatchObject({ polls: 95 })
+})
+
+test('a limit of one request still moves both', () => {
+  const { submissions, polls } = oneByOne(50, { capacity: 1, submissionsReady: 10, pollsDue: 10 }, WINDOW_MS)
+  expect(submissions).toBeGreaterThanOrEqual(19)
+  expect(polls).toBeGreaterThanOrEqual(29)
+})
+
+test('a handful of records goes at once, a backlog is paced and says when to look again', () => {
+  expect(allocateSlots(waiting({ submissionsReady: 50 }))).toMatchObject({ submissions: 50, againInMs: undefined })
+  const backlog = allocateSlots(waiting({ submissionsReady: 500 }))
+  expect(backlog.submissions).toBe(5)
+  expect(backlog.againInMs).toBeGreaterThan(0)
+  const again = allocateSlots(
+    waiting({ submissionsReady: 495, slotsFree: 95, nowMs: backlog.againInMs ?? 0, balance: backlog.balance }),
+  )
+  expect(again.submissions).toBe(1)
+})
+
+test('pace never holds a backlog below half the capacity in a window', () => {
+  let [balance, sent] = [freshBalance(100, 0), 0]
+  for (let nowMs = 0; nowMs < WINDOW_MS; nowMs += 100) {
+    const spending = allocateSlots(waiting({ submissionsReady: 500, slotsFree: 1, nowMs, balance }))
+    balance = spending.balance
+    sent += spending.submissions
+  }
+  expect(sent).toBeGreaterThan(60)
+})
+
+describe('polls of transactions that are long past their time', () => {
+  /** Plays slots that come one at a time, as under load. */
+  function play(slots: number, over: Partial<Waiting>) {
+    let balance = freshBalance(100, 0)
+    const spent = { submissions: 0, polls: 0, rarePolls: 0 }
+    for (let i = 0; i < slots; i++) {
+      const spending = allocateSlots(waiting({ ...over, nowMs: i * 600, slotsFree: 1, wireRoom: 1, balance }))
+      balance = spending.balance
+      for (const kind of ['submissions', 'polls', 'rarePolls'] as const) spent[kind] += spending[kind]
+    }
+    return spent
+  }
+
+  test('take a twentieth of the slots, whatever else waits', () => {
+    const many = { rarePollsDue: 1_000, submissionsReady: 1_000, pollsDue: 1_000 }
+    const { submissions, polls, rarePolls } = play(1_000, many)
+    expect(rarePolls).toBeGreaterThan(45)
+    expect(rarePolls).toBeLessThan(53)
+    expect(submissions).toBeGreaterThan(350)
+    expect(polls).toBeGreaterThan(540)
+  })
+
+  test('take more only where nothing else waits and half of the slots lie idle', () => {
+    const balance = { ...freshBalance(100, 0), rarePollsAllowed: 0 }
+    const idle = { rarePollsDue: 1_000, wireRoom: 8, balance }
+    expect(allocateSlots(waiting({ ...idle, slotsFree: 100 })).rarePolls).toBe(8)
+    expect(allocateSlots(waiting({ ...idle, slotsFree: 53 })).rarePolls).toBe(3)
+    expect(allocateSlots(waiting({ ...idle, slotsFree: 50 })).rarePolls).toBe(0)
+    expect(allocateSlots(waiting({ ...idle, slotsFree: 100, submissionsReady: 1 })).rarePolls).toBe(0)
+  })
+})

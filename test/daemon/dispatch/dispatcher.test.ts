@@ -1,0 +1,658 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  createDispatcher,
+  type Demand,
+  type DispatcherDeps,
+  type TokenVerdict,
+} from '../../../src/daemon/dispatch/dispatcher.ts'
+import { createSlotPool } from '../../../src/daemon/dispatch/slotPool.ts'
+import type { Answer, AttemptResult, PauseCall, Submission } from '../../../src/model.ts'
+import { fingerprintOf } from '../../../src/service/fingerprint.ts'
+import { judgeTrial } from '../../../src/service/harmlessCall.ts'
+import { noAnswer, response } from '../../support/answers.ts'
+import { submission } from '../../support/submission.ts'
+
+type ClaimRequest = Parameters<DispatcherDeps['claim']>[0]
+type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
+
+const windowMs = 60_000
+
+const worked = (answer: Answer | null, pause: PauseCall | null = null): AttemptResult => ({
+  step: { change: { state: 'failed' }, cause: 'test', pause },
+  answer,
+  breach: null,
+})
+const good = worked(response(200, {}))
+
+/** A ledger with what is given in it, and requests that are answered when the test says so. */
+function setup(
+  given: {
+    ready?: number
+    due?: number
+    free?: number
+    maxInFlight?: number
+    pauses?: Demand['pauses']
+    proof?: Demand['proof']
+  } = {},
+) {
+  const ledger = {
+    ready: 0,
+    due: 0,
+    free: 100,
+    pauses: [] as Demand['pauses'],
+    proof: 'none' as Demand['proof'],
+    ...given,
+  }
+  const claims: ClaimRequest[] = []
+  const trials: number[] = []
+  const questions: { accessToken: string; isGood: () => boolean; answer: (answer: Answer | null) => void }[] = []
+  const unclaimed: string[] = []
+  const settled: Settled[] = []
+  const refused: string[] = []
+  const failed: unknown[] = []
+  const onWire: {
+    id: string
+    accessToken: string
+    isGood: () => boolean
+    answer: (what: AttemptResult | Error) => void
+  }[] = []
+  const state = {
+    nowMs: 0,
+    wired: 0,
+    wiredMost: 0,
+    token: { kind: 'token', accessToken: 'token' } as TokenVerdict,
+    statementFails: null as Error | null,
+    claimFails: null as Error | null,
+    othersAreQuicker: false,
+    mayClaim: true,
+    becomesSilent: false,
+    knownWhatBecame: true,
+    tokensAreOld: false,
+  }
+  let [ids, slots] = [0, 0]
+  const slotPool = createSlotPool(windowMs)
+  const send = (each: Submission, accessToken: string, isGood: () => boolean) =>
+    new Promise<AttemptResult>((resolve, reject) => {
+      state.wired += 1
+      state.wiredMost = Math.max(state.wiredMost, state.wired)
+      onWire.push({
+        id: each.id,
+        accessToken,
+        isGood,
+        answer(what) {
+          state.wired -= 1
+          if (what instanceof Error) reject(what)
+          else resolve(what)
+        },
+      })
+    })
+  const dispatcher = createDispatcher({
+    clock: {
+      nowMs: () => state.nowMs,
+      stopwatch() {
+        const startMs = state.nowMs
+        return () => state.nowMs - startMs
+      },
+    },
+    capacity: 100,
+    windowMs,
+    maxInFlight: given.maxInFlight ?? 8,
+    slotPool,
+    async readDemand() {
+      return {
+        submissionsReady: ledger.ready,
+        pollsDue: ledger.due + dispatcher.pollsInHand().length,
+        rarePollsDue: 0,
+        pollOverdueMs: 0,
+        permitsFree: ledger.free,
+        nextDueMs: null,
+        nextSlotMs: 400,
+        pauses: ledger.pauses,
+        proof: ledger.proof,
+      }
+    },
+    async claim(request, onCommit) {
+      claims.push(request)
+      if (state.statementFails) throw state.statementFails
+      onCommit([])
+      if (state.claimFails) throw state.claimFails
+      if (state.becomesSilent) state.mayClaim = false
+      if (state.othersAreQuicker) [ledger.ready, ledger.due] = [0, 0]
+      const permits = Math.min(request.permits, ledger.free)
+      ledger.free -= permits
+      const submissions = Math.min(request.submissions, ledger.ready)
+      const polls = Math.min(request.polls, ledger.due)
+      ledger.ready -= submissions
+      ledger.due -= polls
+      const next = () => submission({ id: String(++ids) })
+      return {
+        submissions: Array.from({ length: submissions }, () => ({ ...next(), waitedMs: 7 })),
+        polls: Array.from({ length: polls }, () => {
+          const polled = next()
+          return { submission: polled, job: { id: `job ${polled.id}`, retryCount: 0 } }
+        }),
+        slots: Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 })),
+        proves: ledger.proof === 'wanted' && submissions > 0,
+      }
+    },
+    async unclaim(id) {
+      unclaimed.push(id)
+      return state.knownWhatBecame
+    },
+    mayClaim: () => state.mayClaim,
+    async claimTrial(permits) {
+      trials.push(permits)
+      return state.othersAreQuicker
+        ? null
+        : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
+    },
+    ask: (accessToken, isGood) => new Promise((resolve) => questions.push({ accessToken, isGood, answer: resolve })),
+    judgeTrial,
+    fingerprint: fingerprintOf,
+    token: async () => state.token,
+    onTokenRefused: (accessToken) => refused.push(accessToken),
+    isRefusedForAge: () => state.tokensAreOld,
+    submit: send,
+    poll: send,
+    async writeOutcome(work) {
+      slotPool.takeReturnable()
+      settled.push(work)
+    },
+    newId: () => `claim ${claims.length}`,
+    onWaited: () => {},
+    onAttempted: () => {},
+    onFailed: (error) => failed.push(error),
+  })
+  /** Answers the oldest request on the wire, and waits until its outcome is settled. */
+  async function answer(what: AttemptResult | Error = good) {
+    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    onWire.shift()?.answer(what)
+    await room
+  }
+  /** Answers the question on the wire, and waits until its outcome is settled. */
+  async function reply(what: Answer | null) {
+    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    questions.shift()?.answer(what)
+    await room
+  }
+  return {
+    dispatcher,
+    ledger,
+    state,
+    claims,
+    trials,
+    questions,
+    unclaimed,
+    settled,
+    refused,
+    failed,
+    onWire,
+    answer,
+    reply,
+  }
+}
+
+test('what is ready and due goes on the wire, each with a slot of its own', async () => {
+  const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
+  expect(await dispatcher.runOnce()).toBe(0)
+  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, probe: false }])
+  expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
+  expect(onWire.every(({ isGood }) => isGood())).toBe(true)
+  expect(dispatcher.inFlight()).toBe(3)
+  expect(dispatcher.pollsInHand()).toEqual([{ id: 'job 3', retryCount: 0 }])
+})
+
+test('an outcome is settled with the job that led to it, and makes room', async () => {
+  const { dispatcher, settled, answer } = setup({ ready: 1, due: 1 })
+  await dispatcher.runOnce()
+  await answer()
+  await answer()
+  expect(settled.map(({ transition }) => transition?.job)).toEqual([null, { id: 'job 2', retryCount: 0 }])
+  expect(settled[0]?.transition).toMatchObject({ submission: { id: '1' }, change: { state: 'failed' }, cause: 'test' })
+  expect(dispatcher.inFlight()).toBe(0)
+  expect(dispatcher.pollsInHand()).toEqual([])
+  await dispatcher.drained()
+})
+
+test('there are never more than maxInFlight requests on the wire, whatever waits and however answers come', async () => {
+  const step = fc.oneof(fc.constant('run' as const), fc.constant('answer' as const))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 8 }),
+      fc.nat(200),
+      fc.nat(200),
+      fc.array(step, { maxLength: 60 }),
+      async (maxInFlight, ready, due, steps) => {
+        const { dispatcher, state, onWire, answer } = setup({ ready, due, maxInFlight })
+        for (const each of steps) {
+          state.nowMs += 100
+          if (each === 'run') await dispatcher.runOnce()
+          else if (onWire.length > 0) await answer()
+        }
+        expect(state.wiredMost).toBeLessThanOrEqual(maxInFlight)
+        expect(dispatcher.inFlight()).toBe(onWire.length)
+      },
+    ),
+    { numRuns: 50 },
+  )
+})
+
+test('a full wire is not asked to carry more: it looks again when there is room', async () => {
+  const { dispatcher, claims } = setup({ ready: 50, maxInFlight: 2 })
+  await dispatcher.runOnce()
+  expect(await dispatcher.runOnce()).toBe(1_000)
+  expect(claims).toHaveLength(1)
+})
+
+describe('when to look again:', () => {
+  test('with nothing in sight, after a second', async () => {
+    expect(await setup().dispatcher.runOnce()).toBe(1_000)
+  })
+
+  test('with work but no slot, when the next slot is free', async () => {
+    const { dispatcher, claims } = setup({ ready: 5, free: 0 })
+    expect(await dispatcher.runOnce()).toBe(400)
+    expect(claims).toEqual([])
+  })
+
+  test('where others were quicker, in a moment, and the slots for it go back', async () => {
+    const { dispatcher, state, settled } = setup({ ready: 1 })
+    state.othersAreQuicker = true
+    expect(await dispatcher.runOnce()).toBe(50)
+    expect(settled).toEqual([])
+    await dispatcher.runOnce()
+    expect(settled).toMatchObject([{ transition: null, pauses: [], trialSucceeded: false }])
+  })
+
+  test.each([
+    [[{ reason: 'throttled', leftMs: 300 }], 300],
+    [
+      [
+        { reason: 'throttled', leftMs: 300 },
+        { reason: 'unavailable', leftMs: 700 },
+      ],
+      700,
+    ],
+    [[{ reason: 'unavailable', leftMs: 200_000 }], 1_000],
+    [[{ reason: 'operator', leftMs: null }], 1_000],
+    [
+      [
+        { reason: 'operator', leftMs: null },
+        { reason: 'throttled', leftMs: -5 },
+      ],
+      1_000,
+    ],
+  ] as [Demand['pauses'], number][])('while %j, nothing is sent; again after %d ms', async (pauses, againMs) => {
+    const { dispatcher, claims } = setup({ ready: 5, due: 5, pauses })
+    expect(await dispatcher.runOnce()).toBe(againMs)
+    expect(claims).toEqual([])
+  })
+})
+
+describe('feeling the way', () => {
+  const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1 }]
+  const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
+
+  test('is a question about nothing, and never a record: each of those that felt the way was in doubt afterwards', async () => {
+    const { dispatcher, claims, trials, questions, onWire } = setup({ ready: 50, pauses: over })
+    expect(await dispatcher.runOnce()).toBe(0)
+    expect([claims, onWire]).toEqual([[], []])
+    expect(trials).toEqual([1])
+    expect(questions.map(({ accessToken, isGood }) => [accessToken, isGood()])).toEqual([['token', true]])
+    expect(dispatcher.inFlight()).toBe(1)
+  })
+
+  test('is a due poll where there is one, and the question in turn with it, lest one poll alone hold everybody', async () => {
+    const { dispatcher, claims, trials, onWire, answer } = setup({ ready: 50, due: 50, pauses: over })
+    await dispatcher.runOnce()
+    expect(claims).toMatchObject([{ probe: true, submissions: 0, polls: 1, permits: 1 }])
+    expect(onWire).toHaveLength(1)
+    await answer(worked(response(500)))
+    await dispatcher.runOnce()
+    expect(trials).toEqual([1])
+    expect(claims).toHaveLength(1)
+  })
+
+  test('waits for a slot of the budget, and for another instance that feels it already', async () => {
+    const spent = setup({ ready: 1, free: 0, pauses: over })
+    expect(await spent.dispatcher.runOnce()).toBe(400)
+    const second = setup({ ready: 1, pauses: over })
+    second.state.othersAreQuicker = true
+    expect(await second.dispatcher.runOnce()).toBe(50)
+    expect([spent.questions, second.questions]).toEqual([[], []])
+  })
+
+  test.each([
+    response(404, { code: 'NOT_FOUND' }),
+    response(404),
+    response(400, 'no uuid'),
+    response(200, { status: 'pending' }),
+  ])('$status $excerpt to the question ends the pauses', async (answer) => {
+    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await reply(answer)
+    expect(settled).toMatchObject([
+      { transition: null, trialSucceeded: true, trialEnded: true, pauses: [], passages: [] },
+    ])
+  })
+
+  test.each([
+    [silentAnswer, 'unreachable'],
+    [noAnswer({ sent: false, cause: 'network' }), 'unreachable'],
+    [response(502), 'unreachable'],
+    [response(500), 'unreachable'],
+    [response(200, '<h1>maintenance</h1>'), 'unreachable'],
+    [response(503), 'unavailable'],
+    [response(429), 'throttled'],
+    [response(403), 'unauthorized'],
+  ])('%j to the question prolongs them', async (answer, reason) => {
+    const { dispatcher, settled, reply } = setup({ ready: 1, pauses: over })
+    await dispatcher.runOnce()
+    await reply(answer)
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [{ reason }] }])
+  })
+
+  test('a question that never left tells nothing', async () => {
+    const { dispatcher, settled, reply } = setup({ pauses: over })
+    await dispatcher.runOnce()
+    await reply(null)
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
+  })
+
+  test('the first 401 calls for a new token, the second is the pause', async () => {
+    const { dispatcher, settled, refused, reply } = setup({ pauses: over })
+    for (let i = 0; i < 2; i++) {
+      await dispatcher.runOnce()
+      await reply(response(401))
+    }
+    expect(refused).toEqual(['token', 'token'])
+    expect(settled.map(({ trialSucceeded, pauses }) => [trialSucceeded, pauses.map(({ reason }) => reason)])).toEqual([
+      [false, []],
+      [false, ['unauthorized']],
+    ])
+  })
+
+  test('a 401 that comes of the token’s age is no such refusal, however often', async () => {
+    const { dispatcher, settled, refused, reply, state } = setup({ pauses: over })
+    state.tokensAreOld = true
+    for (let i = 0; i < 3; i++) {
+      await dispatcher.runOnce()
+      await reply(response(401))
+    }
+    expect(refused).toHaveLength(3)
+    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
+  })
+
+  test('a poll that is answered ends the pauses, one that goes wrong leaves it to the question that comes next', async () => {
+    for (const [answered, trialSucceeded] of [
+      [good, true],
+      [worked(response(404)), true],
+      [worked(response(500)), false],
+      [worked(silentAnswer), false],
+      [worked(response(401)), false],
+    ] as const) {
+      const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
+      await dispatcher.runOnce()
+      await answer(answered)
+      expect(settled).toMatchObject([{ trialSucceeded, trialEnded: true, pauses: [], passages: [] }])
+    }
+  })
+
+  test('a poll that calls for a pause neither clears the way nor prolongs the pause of others: it may be that one alone', async () => {
+    const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
+    const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
+    await dispatcher.runOnce()
+    await answer(worked(response(429), pause))
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: true, pauses: [] }])
+  })
+
+  test('an answer to a request that was no trial clears nothing', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer()
+    expect(settled).toMatchObject([{ trialSucceeded: false, trialEnded: false }])
+  })
+})
+
+describe('after a trial', () => {
+  test('one record goes alone, while polls go as ever', async () => {
+    const { dispatcher, claims } = setup({ ready: 50, due: 3, proof: 'wanted' })
+    await dispatcher.runOnce()
+    expect(claims).toMatchObject([{ submissions: 1, polls: 3, probe: false }])
+  })
+
+  test('none goes while another is on its way', async () => {
+    const { dispatcher, claims } = setup({ ready: 50, proof: 'under way' })
+    await dispatcher.runOnce()
+    expect(claims).toEqual([])
+  })
+
+  test('the one that goes unanswered brings the pause back, and it takes longer each time', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 50, proof: 'wanted' })
+    await dispatcher.runOnce()
+    await answer(worked(noAnswer({ sent: true, cause: 'timeout' })))
+    expect(settled).toMatchObject([{ trialEnded: true, pauses: [{ reason: 'unreachable', patient: true }] }])
+  })
+})
+
+describe('what has got through is', () => {
+  const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
+    step: { change: { state }, cause: 'test', pause: null },
+    answer,
+    breach: null,
+  })
+  test.each([
+    [state('accepted', response(200, { transactionId: 'tx' })), 1],
+    [state('rejected', response(400, { detail: 'no' })), 1],
+    [state('queued', response(409, { code: 'E002' })), 1],
+    [state('rejected', response(400, '<h1>400 Bad Request</h1>')), 0],
+    [state('rejected', response(403, { detail: 'no' })), 0],
+    [state('uncertain', response(200, {})), 0],
+    [state('queued', response(500, {})), 0],
+    [state('uncertain', noAnswer({ sent: true, cause: 'timeout' })), 0],
+  ])('%j: %i', async (worked, count) => {
+    const { dispatcher, settled, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer(worked)
+    expect(settled[0]?.passages).toHaveLength(count)
+  })
+})
+
+describe('a service that hangs', () => {
+  const silent = worked(noAnswer({ sent: true, cause: 'timeout' }))
+
+  test('makes everyone wait after five requests in a row without an answer', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8 })
+    await dispatcher.runOnce()
+    for (let i = 0; i < 5; i++) await answer(i === 2 ? worked(response(502)) : silent)
+    expect(settled.map(({ pauses }) => pauses.length)).toEqual([0, 0, 0, 0, 1])
+  })
+
+  test('is not one that answers now and then', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8 })
+    await dispatcher.runOnce()
+    for (let i = 0; i < 8; i++) await answer(i === 4 ? worked(response(500)) : silent)
+    expect(settled.flatMap(({ pauses }) => pauses)).toEqual([])
+  })
+
+  test('gets no new records for those that went unanswered', async () => {
+    const { dispatcher, claims, answer } = setup({ ready: 50 })
+    await dispatcher.runOnce()
+    const first = claims[0]?.submissions ?? 0
+    for (let i = 0; i < 4; i++) {
+      await answer(silent)
+      await dispatcher.runOnce()
+    }
+    expect(claims.reduce((sum, { submissions }) => sum + submissions, 0)).toBeLessThanOrEqual(8)
+    expect(first).toBeGreaterThan(0)
+  })
+
+  test('makes everyone wait after one, where one goes at a time', async () => {
+    const { dispatcher, settled, answer } = setup({ ready: 8, maxInFlight: 1 })
+    await dispatcher.runOnce()
+    await answer(silent)
+    expect(settled).toMatchObject([{ pauses: [{ reason: 'unreachable' }] }])
+  })
+
+  test('on every record is noticed, too, while it answers polls', async () => {
+    const { dispatcher, settled, answer, onWire } = setup({ ready: 5, due: 3 })
+    await dispatcher.runOnce()
+    const polls = onWire.splice(-3)
+    for (let i = 0; i < 5; i++) {
+      await answer(silent)
+      if (polls.length > 0) {
+        onWire.unshift(...polls.splice(0, 1))
+        await answer(good)
+      }
+    }
+    expect(settled.flatMap(({ pauses }) => pauses)).toHaveLength(1)
+  })
+})
+
+describe('a claim whose answer was lost', () => {
+  test('is given back before the next one', async () => {
+    const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    await expect(dispatcher.runOnce()).rejects.toThrow('lost')
+    expect(unclaimed).toEqual([])
+    state.claimFails = null
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0'])
+    expect(claims).toHaveLength(2)
+    expect(onWire).toHaveLength(1)
+    await dispatcher.runOnce()
+    expect(unclaimed).toHaveLength(1)
+  })
+
+  test('is looked for until it is known what became of it, and is in hand all the while', async () => {
+    const { dispatcher, state, unclaimed, onWire } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    state.knownWhatBecame = false
+    await dispatcher.runOnce().catch(() => {})
+    state.claimFails = null
+    state.nowMs = 90_000
+    await dispatcher.runOnce()
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0', 'claim 0'])
+    expect(onWire).toHaveLength(1)
+    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(true)
+    expect(dispatcher.lostClaims()).toEqual([{ id: 'claim 0', submissions: [], sinceMs: 0 }])
+    state.knownWhatBecame = true
+    await dispatcher.recoverClaims()
+    expect(dispatcher.holds({ id: 'any', claimId: 'claim 0' })).toBe(false)
+    expect(dispatcher.lostClaims()).toEqual([])
+  })
+
+  test('does not keep others from being made, but four of them do', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.claimFails = new Error('connection lost')
+    state.knownWhatBecame = false
+    for (let i = 0; i < 6; i++) await dispatcher.runOnce().catch(() => {})
+    expect(claims).toHaveLength(4)
+    expect(await dispatcher.runOnce()).toBe(1_000)
+  })
+})
+
+test('a claim that failed before its COMMIT is not lost: it took nothing', async () => {
+  const { dispatcher, state, unclaimed } = setup({ ready: 1 })
+  state.statementFails = new Error('canceling statement due to lock timeout')
+  await expect(dispatcher.runOnce()).rejects.toThrow('lock')
+  expect(dispatcher.lostClaims()).toEqual([])
+  state.statementFails = null
+  await dispatcher.runOnce()
+  expect(unclaimed).toEqual([])
+})
+
+describe('an instance that others may soon take for dead', () => {
+  test('claims nothing', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.mayClaim = false
+    expect(await dispatcher.runOnce()).toBe(1_000)
+    expect(claims).toEqual([])
+  })
+
+  test('does not send what it had claimed, whether it is about to be sent or about to leave', async () => {
+    const { dispatcher, state, claims, unclaimed, onWire } = setup({ ready: 1 })
+    state.becomesSilent = true
+    await dispatcher.runOnce()
+    expect([claims.length, onWire.length]).toEqual([1, 0])
+    await dispatcher.runOnce()
+    expect(unclaimed).toEqual(['claim 0'])
+
+    const other = setup({ ready: 1 })
+    await other.dispatcher.runOnce()
+    expect(other.onWire[0]?.isGood()).toBe(true)
+    other.state.mayClaim = false
+    expect(other.onWire[0]?.isGood()).toBe(false)
+  })
+})
+
+test('what is on the wire is in hand, by this claim and no other', async () => {
+  const { dispatcher, onWire, answer } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  const held = { id: onWire[0]?.id ?? '', claimId: submission().claimId }
+  expect(dispatcher.holds(held)).toBe(true)
+  expect(dispatcher.holds({ ...held, claimId: 'another' })).toBe(false)
+  await answer()
+  expect(dispatcher.holds(held)).toBe(false)
+})
+
+describe('the token', () => {
+  test('that the service refused is rejected', async () => {
+    const { dispatcher, refused, answer } = setup({ ready: 1 })
+    await dispatcher.runOnce()
+    await answer(worked(response(401)))
+    expect(refused).toEqual(['token'])
+  })
+
+  test('that cannot be had raises its pause, and nothing is claimed', async () => {
+    const { dispatcher, state, claims, settled } = setup({ ready: 1 })
+    const pause: PauseCall = { reason: 'unauthorized', askedMs: null, detail: 'x' }
+    state.token = { kind: 'pause', pause }
+    expect(await dispatcher.runOnce()).toBe(1_000)
+    expect(claims).toEqual([])
+    expect(settled).toMatchObject([{ transition: null, pauses: [pause], trialSucceeded: false }])
+  })
+
+  test('that finds no slot waits for the next', async () => {
+    const { dispatcher, state, claims } = setup({ ready: 1 })
+    state.token = { kind: 'no-slot' }
+    expect(await dispatcher.runOnce()).toBe(400)
+    expect(claims).toEqual([])
+  })
+})
+
+test('a process that was stopped between claim and request must not send: its permits are not good', async () => {
+  const { dispatcher, state, onWire } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  expect(onWire[0]?.isGood()).toBe(true)
+  state.nowMs += windowMs / 10
+  expect(onWire[0]?.isGood()).toBe(false)
+})
+
+test('fewer requests left than seemed free is passed on; more is not', async () => {
+  const { dispatcher, settled, answer } = setup({ ready: 2, free: 50 })
+  await dispatcher.runOnce()
+  await answer(worked({ ...response(200), rateRemaining: 49 }))
+  await answer(worked({ ...response(200), rateRemaining: 50 }))
+  expect(settled.map(({ remaining }) => remaining)).toEqual([49, null])
+})
+
+test('a request that could not be worked out frees its place, and says so', async () => {
+  const { dispatcher, failed, settled, answer } = setup({ ready: 1 })
+  await dispatcher.runOnce()
+  const mistake = new TypeError('a mistake of ours')
+  await answer(mistake)
+  expect(failed).toEqual([mistake])
+  expect(settled).toEqual([])
+  expect(dispatcher.inFlight()).toBe(0)
+})
+
+test('drained resolves when nothing is on the wire and all outcomes are settled', async () => {
+  const { dispatcher, settled, onWire } = setup({ ready: 2 })
+  await dispatcher.runOnce()
+  const drained = dispatcher.drained().then(() => settled.length)
+  for (const each of onWire) each.answer(good)
+  expect(await drained).toBe(2)
+})

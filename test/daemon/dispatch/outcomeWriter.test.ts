@@ -1,0 +1,196 @@
+import { expect, test } from 'vitest'
+import { createOutcomeWriter } from '../../../src/daemon/dispatch/outcomeWriter.ts'
+import type { OutcomeBatch, ReturnableSlot } from '../../../src/model.ts'
+import { submission } from '../../support/submission.ts'
+
+const passing = new Error('the database is away')
+const refusal = new Error('refused')
+const lock = new Error('somebody has it locked')
+
+const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
+  transition:
+    id === null ? null : { submission: submission({ id }), job: null, change: { state: 'failed' as const }, cause: '' },
+  pauses: [],
+  passages: [],
+  refusals: [],
+  trialSucceeded: false,
+  trialEnded: false,
+  remaining: null,
+  ...given,
+})
+
+const idsOf = ({ transitions }: OutcomeBatch) => transitions.map(({ submission }) => submission.id)
+
+/** A settler whose writes wait until they are let through, or fail as `fate` says. */
+function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: number) => Error | null } = {}) {
+  const writes: OutcomeBatch[] = []
+  const settled: string[] = []
+  const gaveUp: string[][] = []
+  const waits: number[] = []
+  const doors: (() => void)[] = []
+  let spent: ReturnableSlot[] = []
+  let open = true
+  const outcomeWriter = createOutcomeWriter<string[]>({
+    nowMs: () => 7,
+    async writeOutcomes(batch) {
+      writes.push(batch)
+      const nth = writes.length
+      if (!open) await new Promise<void>((resolve) => doors.push(resolve))
+      const error = outcome(batch, nth)
+      if (error) throw error
+      return idsOf(batch)
+    },
+    takeReturnable: () => spent.splice(0),
+    isRefusal: (error) => error === refusal,
+    isLock: (error) => error === lock,
+    onWritten: (ids) => settled.push(...ids),
+    onFailed: () => {},
+    onAbandoned: (_, batch) => gaveUp.push(idsOf(batch)),
+    async waitMs(ms) {
+      waits.push(ms)
+      await new Promise(setImmediate)
+    },
+  })
+  return {
+    outcomeWriter,
+    writes,
+    settled,
+    gaveUp,
+    waits,
+    spend: (slots: ReturnableSlot[]) => {
+      spent = slots
+    },
+    shut: () => {
+      open = false
+    },
+    letThrough: () => {
+      open = true
+      for (const door of doors.splice(0)) door()
+    },
+  }
+}
+
+test('idle, one piece is written at once, with the slots that can go back', async () => {
+  const { outcomeWriter, writes, spend } = setup()
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  spend([slot])
+  await outcomeWriter.add(work('a'))
+  expect(writes.map(idsOf)).toEqual([['a']])
+  expect(writes[0]?.slots).toEqual([slot])
+})
+
+test('one write at a time, the next taking all that has gathered in between', async () => {
+  const { outcomeWriter, writes, shut, letThrough } = setup()
+  shut()
+  const added = ['a', 'b', 'c', 'd'].map((id) => outcomeWriter.add(work(id)))
+  expect(writes.map(idsOf)).toEqual([['a']])
+  letThrough()
+  await Promise.all(added)
+  expect(writes.map(idsOf)).toEqual([['a'], ['b', 'c', 'd']])
+})
+
+test('a group carries every pause, the least that remains, and whether the way is clear or a probe is over', async () => {
+  const { outcomeWriter, writes, shut, letThrough } = setup()
+  const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
+  shut()
+  const added = [
+    outcomeWriter.add(work('a')),
+    outcomeWriter.add(work('b', { pauses: [pause], remaining: 7 })),
+    outcomeWriter.add(work('c', { pauses: [pause], remaining: 3, trialSucceeded: true })),
+    outcomeWriter.add(work(null, { trialEnded: true })),
+  ]
+  letThrough()
+  await Promise.all(added)
+  expect(writes[0]).toMatchObject({ pauses: [], remaining: null, trialSucceeded: false, trialEnded: false })
+  expect(writes[1]).toMatchObject({ pauses: [pause, pause], remaining: 3, trialSucceeded: true, trialEnded: true })
+})
+
+test('what is added counts as done only when it is written', async () => {
+  const { outcomeWriter, shut, letThrough } = setup()
+  shut()
+  let done = false
+  const added = outcomeWriter.add(work('a')).then(() => {
+    done = true
+  })
+  await new Promise(setImmediate)
+  expect(done).toBe(false)
+  letThrough()
+  await added
+  expect(done).toBe(true)
+})
+
+test('a write that fails in passing is repeated as it is until it succeeds', async () => {
+  const { outcomeWriter, writes, settled, waits } = setup({ outcome: (_, nth) => (nth <= 5 ? passing : null) })
+  await Promise.all([outcomeWriter.add(work('a')), outcomeWriter.add(work('b'))])
+  expect(writes.map(idsOf)).toEqual([['a'], ['a'], ['a'], ['a'], ['a'], ['a'], ['b']])
+  expect(settled).toEqual(['a', 'b'])
+  expect(waits).toEqual([500, 500, 500, 500, 500])
+})
+
+test('a piece that the database refuses is written apart, and given up alone', async () => {
+  const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
+  const { outcomeWriter, settled, gaveUp, shut, letThrough, spend, writes } = setup({ outcome })
+  shut()
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const added = ['first', 'a', 'bad', 'b'].map((id) => outcomeWriter.add(work(id, { remaining: 5 })))
+  spend([slot])
+  letThrough()
+  await Promise.all(added)
+  expect(settled).toEqual(['first', 'a', 'b'])
+  expect(gaveUp).toEqual([['bad']])
+  expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'bad', 'b'], []])
+})
+
+test('a piece that somebody’s lock holds up is written when that lets go, and no other waits for it', async () => {
+  let isLocked = true
+  const outcome = (batch: OutcomeBatch) => (isLocked && idsOf(batch).includes('held') ? lock : null)
+  const { outcomeWriter, settled, shut, letThrough, spend, writes } = setup({ outcome })
+  shut()
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const added = ['first', 'a', 'held', 'b'].map((id) => outcomeWriter.add(work(id)))
+  spend([slot])
+  letThrough()
+  await Promise.all([added[0], added[1], added[3]])
+  await outcomeWriter.add(work('later'))
+  expect(settled).toEqual(['first', 'a', 'b', 'later'])
+  expect(outcomeWriter.unwritten()).toEqual([{ submissionId: 'held', sinceMs: 7, error: lock }])
+  expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'held', 'b'], []])
+  isLocked = false
+  await Promise.all(added)
+  expect(settled.at(-1)).toBe('held')
+  expect(outcomeWriter.unwritten()).toEqual([])
+})
+
+test('a single piece that the database refuses keeps nobody waiting (it blocked all later outcomes for ever)', async () => {
+  const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
+  const { outcomeWriter, settled, gaveUp } = setup({ outcome })
+  await Promise.all([outcomeWriter.add(work('bad')), outcomeWriter.add(work('good'))])
+  expect(gaveUp).toEqual([['bad']])
+  expect(settled).toEqual(['good'])
+})
+
+test('a pause that the database refuses keeps no outcome from being written', async () => {
+  const { outcomeWriter, settled, gaveUp } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
+  await outcomeWriter.add(work('a', { pauses: [{ reason: 'throttled', askedMs: null, detail: '' }] }))
+  expect(settled).toEqual(['a'])
+  expect(gaveUp).toEqual([[]])
+})
+
+test('of many pieces with failures of both kinds in between, none is forgotten and none is settled twice', async () => {
+  let nth = 0
+  const outcome = (batch: OutcomeBatch) => {
+    nth += 1
+    if (nth % 3 === 0) return passing
+    return idsOf(batch).includes('17') ? refusal : null
+  }
+  const { outcomeWriter, settled, gaveUp } = setup({ outcome })
+  const ids = Array.from({ length: 50 }, (_, i) => String(i))
+  await Promise.all(
+    ids.map(async (id, i) => {
+      for (let turns = 0; turns < i % 7; turns++) await new Promise(setImmediate)
+      await outcomeWriter.add(work(id))
+    }),
+  )
+  expect(settled.toSorted()).toEqual(ids.filter((id) => id !== '17').toSorted())
+  expect(gaveUp).toEqual([['17']])
+})

@@ -1,0 +1,166 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { createSlotPool, type Permit, slotLeaseMs } from '../../../src/daemon/dispatch/slotPool.ts'
+
+const windowMs = 60_000
+
+/** A purse whose time is set by the test. */
+function setup() {
+  let nowMs = 0
+  const stopwatch = () => {
+    const startMs = nowMs
+    return () => nowMs - startMs
+  }
+  let slots = 0
+  const slotPool = createSlotPool(windowMs)
+  return {
+    slotPool,
+    pass: (ms: number) => {
+      nowMs += ms
+    },
+    take(...permits: number[]) {
+      const taken = permits.map((each) => ({ id: ++slots, lease: '1', permits: each }))
+      slotPool.add(taken, stopwatch())
+    },
+  }
+}
+
+test('a slot for one request is given back with its answer, used', () => {
+  const { slotPool, take } = setup()
+  take(1)
+  const permit = slotPool.acquire('submission')
+  expect(slotPool.available()).toBe(0)
+  expect(slotPool.hasReturnable()).toBe(false)
+  permit.release()
+  expect(slotPool.hasReturnable()).toBe(true)
+  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 1, used: true, submissions: 1 }])
+  expect(slotPool.takeReturnable()).toEqual([])
+})
+
+test('a slot that nobody used goes back unused', () => {
+  const { slotPool, take } = setup()
+  take(1)
+  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 1, used: false, submissions: 0 }])
+})
+
+test('a slot for several requests is kept for a moment to be used up, and goes back when all are answered', () => {
+  const { slotPool, take, pass } = setup()
+  take(3)
+  slotPool.acquire('poll').release()
+  expect(slotPool.available()).toBe(2)
+  expect(slotPool.takeReturnable()).toEqual([])
+  const last = [slotPool.acquire('submission'), slotPool.acquire('submission')] as [Permit, Permit]
+  last[0].release()
+  expect(slotPool.takeReturnable()).toEqual([])
+  last[1].release()
+  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 3, used: true, submissions: 2 }])
+  pass(windowMs)
+})
+
+test('a slot that was kept too long goes back, used as it is, and gives no more', () => {
+  const { slotPool, take, pass } = setup()
+  take(3)
+  slotPool.acquire('poll').release()
+  pass(1_001)
+  expect(slotPool.available()).toBe(0)
+  expect(slotPool.takeReturnable()).toMatchObject([{ used: true }])
+})
+
+test('a permit is good for as long as its slot’s lease reckons with, and not after the process was stopped', () => {
+  const { slotPool, take, pass } = setup()
+  take(1)
+  const permit = slotPool.acquire('submission')
+  pass(5_999)
+  expect(permit.isValid()).toBe(true)
+  pass(1)
+  expect(permit.isValid()).toBe(false)
+})
+
+test('without a slot there is no good permit', () => {
+  const { slotPool } = setup()
+  const permit = slotPool.acquire('poll')
+  expect(permit.isValid()).toBe(false)
+  permit.release()
+  expect(slotPool.takeReturnable()).toEqual([])
+})
+
+test('a slot that ran out between counting and drawing still serves while the lease allows it', () => {
+  const { slotPool, take, pass } = setup()
+  take(1)
+  pass(2_000)
+  expect(slotPool.available()).toBe(0)
+  expect(slotPool.acquire('poll').isValid()).toBe(true)
+})
+
+test('the lease covers the last moment at which a permit is good, the whole request, and one window', () => {
+  expect(slotLeaseMs(windowMs, 30_000)).toBe(1_000 + 5_000 + 30_000 + 60_000)
+})
+
+describe('whatever happens', () => {
+  const step = fc.oneof(
+    fc.record({
+      kind: fc.constant('take' as const),
+      permits: fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('draw' as const), times: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({ kind: fc.constant('answer' as const), which: fc.nat() }),
+    fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 0, max: 4_000 }) }),
+    fc.record({ kind: fc.constant('give back' as const) }),
+  )
+
+  test('no more permits are drawn than slots were taken, each slot goes back once, and only when all is answered', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
+        const { slotPool, take, pass } = setup()
+        let [taken, good, returned] = [0, 0, 0]
+        const unanswered: Permit[] = []
+        const ids: number[] = []
+        const collect = () => {
+          for (const slot of slotPool.takeReturnable()) {
+            ids.push(slot.id)
+            returned += slot.permits
+          }
+        }
+        for (const each of steps) {
+          if (each.kind === 'take') {
+            take(...each.permits)
+            taken += each.permits.reduce((sum, permits) => sum + permits, 0)
+          } else if (each.kind === 'draw') {
+            for (let i = 0; i < each.times; i++) {
+              const before = slotPool.available()
+              const permit = slotPool.acquire('poll')
+              if (before > 0) expect(permit.isValid()).toBe(true)
+              if (permit.isValid()) good += 1
+              unanswered.push(permit)
+            }
+          } else if (each.kind === 'answer') {
+            for (const permit of unanswered.splice(each.which % (unanswered.length + 1), 1)) permit.release()
+          } else if (each.kind === 'pass') pass(each.ms)
+          else collect()
+          expect(good).toBeLessThanOrEqual(taken)
+          expect(slotPool.available()).toBeLessThanOrEqual(taken - good)
+        }
+        for (const permit of unanswered) permit.release()
+        pass(windowMs)
+        collect()
+        expect(returned).toBe(taken)
+        expect(new Set(ids).size).toBe(ids.length)
+      }),
+    )
+  })
+
+  test('what goes back as unused was never drawn from', () => {
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 4 }), { maxLength: 8 }), fc.nat(20), (permits, draws) => {
+        const { slotPool, take } = setup()
+        take(...permits)
+        const total = permits.reduce((sum, each) => sum + each, 0)
+        const drawn = Math.min(draws, total)
+        for (let i = 0; i < drawn; i++) slotPool.acquire('submission').release()
+        const spent = slotPool.takeReturnable()
+        expect(spent.reduce((sum, { submissions }) => sum + submissions, 0)).toBeLessThanOrEqual(drawn)
+        for (const slot of spent) expect(slot.used).toBe(slot.submissions > 0)
+      }),
+    )
+  })
+})

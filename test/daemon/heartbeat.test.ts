@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { createHeartbeat } from '../../src/daemon/heartbeat.ts'
+import { silentMs } from '../../src/ledger/instances.ts'
+
+function setup() {
+  const state = { nowMs: 0, takesMs: 0, fails: false }
+  const heartbeat = createHeartbeat({
+    clock: {
+      stopwatch() {
+        const startMs = state.nowMs
+        return () => state.nowMs - startMs
+      },
+    },
+    async beat() {
+      state.nowMs += state.takesMs
+      if (state.fails) throw new Error('the database is away')
+    },
+  })
+  return { heartbeat, state }
+}
+
+test('before its first sign of life an instance may not claim', async () => {
+  const { heartbeat, state } = setup()
+  expect(heartbeat.mayClaim()).toBe(false)
+  state.fails = true
+  await heartbeat.runOnce().catch(() => {})
+  expect(heartbeat.mayClaim()).toBe(false)
+})
+
+test('it may as long as its last sign of life began less than 8 s ago, which is well before others call it dead', async () => {
+  const { heartbeat, state } = setup()
+  state.takesMs = 3_000
+  expect(await heartbeat.runOnce()).toBe(3_000)
+  state.nowMs = 7_999
+  expect(heartbeat.mayClaim()).toBe(true)
+  state.nowMs = 8_000
+  expect(heartbeat.mayClaim()).toBe(false)
+  expect(silentMs - 8_000).toBeGreaterThanOrEqual(4_000)
+})
+
+test('a beat that fails does not count, and one that is lost leaves no gap', async () => {
+  const { heartbeat, state } = setup()
+  await heartbeat.runOnce()
+  state.nowMs += 3_000
+  state.takesMs = 3_000
+  state.fails = true
+  await heartbeat.runOnce().catch(() => {})
+  state.nowMs += 250
+  state.fails = false
+  state.takesMs = 1
+  expect(heartbeat.mayClaim()).toBe(true)
+  await heartbeat.runOnce()
+  state.nowMs += 7_000
+  expect(heartbeat.mayClaim()).toBe(true)
+})

@@ -1,0 +1,51 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { settleAll } from '../../src/daemon/leaving.ts'
+import type { LogFields } from '../../src/observe/log.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const record = { submissionId: 's1', outboxId: '7', transactionId: 'tx' }
+
+function setup() {
+  const lines: { event: string; fields: LogFields | undefined }[] = []
+  const say = (event: string, fields?: LogFields) => void lines.push({ event, fields })
+  const hand = { inFlight: 1, claims: 2 }
+  let drained = () => {}
+  const leaving = settleAll({
+    log: { info: say, warn: say, error: say },
+    async stopTaking() {},
+    inFlight: () => hand.inFlight,
+    drained: () =>
+      new Promise((resolve) => {
+        drained = resolve
+      }),
+    lostClaims: () => ({ length: hand.claims }),
+    unsettled: () => [record],
+    async recoverClaims() {
+      if (hand.claims > 0) throw new Error('the database is away')
+    },
+  })
+  return { leaving, lines, hand, drain: () => drained() }
+}
+
+test('it is said every 10 s what is waited for, and of which records, until all is known and written', async () => {
+  const { leaving, lines, hand, drain } = setup()
+  await vi.advanceTimersByTimeAsync(25_000)
+  expect(lines).toHaveLength(2)
+  expect(lines[0]?.event).toMatch(/^not leaving yet: .*answers.* and .*claims/)
+  expect(lines[0]?.fields).toEqual({ count: 1, records: [record] })
+  hand.claims = 0
+  await vi.advanceTimersByTimeAsync(10_000)
+  expect(lines[2]?.event).not.toContain('claims')
+  drain()
+  expect(await leaving).toBe(true)
+  expect(vi.getTimerCount()).toBe(0)
+})
+
+test('after ten minutes it is given up, and each record is named', async () => {
+  const { leaving, lines } = setup()
+  await vi.advanceTimersByTimeAsync(601_000)
+  expect(await leaving).toBe(false)
+  expect(lines.at(-1)).toEqual({ event: 'left in doubt: its outcome is not written', fields: record })
+})

@@ -1,0 +1,153 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { type Loop, startLoop, takeEach } from '../../src/daemon/loop.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** A loop whose rounds end when the test says so; time is the test's, as nothing real runs in it. */
+function setup() {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const rounds: { end(waitMs: number): void; fail(error: Error): void }[] = []
+  const told: string[] = []
+  const loop: Loop = startLoop({
+    name: 'test',
+    runOnce: () =>
+      new Promise((resolve, reject) => {
+        rounds.push({ end: resolve, fail: reject })
+      }),
+    succeeded: () => told.push('succeeded'),
+    failed: (_, error) => told.push((error as Error).message),
+    backoffMaxMs: 10_000,
+  })
+  /** Lets everything that is ready happen. */
+  const settle = async () => {
+    for (let i = 0; i < 5; i++) await new Promise(setImmediate)
+  }
+  return {
+    loop,
+    rounds,
+    told,
+    settle,
+    async end(waitMs: number) {
+      rounds.at(-1)?.end(waitMs)
+      await settle()
+    },
+    async fail(message: string) {
+      rounds.at(-1)?.fail(new Error(message))
+      await settle()
+    },
+    async pass(ms: number) {
+      vi.advanceTimersByTime(ms)
+      await settle()
+    },
+  }
+}
+
+test('a round is followed by the next after as long as it said', async () => {
+  const { loop, rounds, end, pass, told } = setup()
+  await end(1_000)
+  expect(told).toEqual(['succeeded'])
+  await pass(999)
+  expect(rounds).toHaveLength(1)
+  await pass(1)
+  expect(rounds).toHaveLength(2)
+  void loop.stop()
+  await end(0)
+})
+
+test('a round that says at once is followed at once, and lets others run in between', async () => {
+  const { loop, rounds, end } = setup()
+  await end(0)
+  await end(0)
+  expect(rounds).toHaveLength(3)
+  void loop.stop()
+  await end(0)
+  expect(rounds).toHaveLength(3)
+})
+
+test('a wake ends the waiting; several while a round runs count as one', async () => {
+  const { loop, rounds, end, settle } = setup()
+  await end(60_000)
+  loop.wake()
+  await settle()
+  expect(rounds).toHaveLength(2)
+  loop.wake()
+  loop.wake()
+  await settle()
+  expect(rounds).toHaveLength(2)
+  await end(60_000)
+  expect(rounds).toHaveLength(3)
+  await end(60_000)
+  expect(rounds).toHaveLength(3)
+  await loop.stop()
+})
+
+test('a round that fails is told, and followed after 250 ms, doubling to 10 s; a success begins anew', async () => {
+  const { loop, rounds, fail, end, pass, told } = setup()
+  for (const waitMs of [250, 500, 1_000, 2_000, 4_000, 8_000, 10_000, 10_000]) {
+    const before = rounds.length
+    await fail('broken')
+    await pass(waitMs - 1)
+    expect(rounds).toHaveLength(before)
+    await pass(1)
+    expect(rounds).toHaveLength(before + 1)
+  }
+  expect(new Set(told)).toEqual(new Set(['broken']))
+  await end(0)
+  await fail('again')
+  const before = rounds.length
+  await pass(250)
+  expect(rounds).toHaveLength(before + 1)
+  void loop.stop()
+  await end(0)
+})
+
+test('a wake does not shorten the waiting after a failure', async () => {
+  const { loop, rounds, fail, pass, settle } = setup()
+  loop.wake()
+  await fail('broken')
+  loop.wake()
+  await settle()
+  expect(rounds).toHaveLength(1)
+  await pass(250)
+  expect(rounds).toHaveLength(2)
+  void loop.stop()
+  await fail('broken')
+})
+
+test('stopping lets the round that runs come to its end, and begins no other', async () => {
+  const { loop, rounds, end, settle } = setup()
+  let stopped = false
+  const stopping = loop.stop().then(() => {
+    stopped = true
+  })
+  await settle()
+  expect(stopped).toBe(false)
+  await end(60_000)
+  await stopping
+  loop.wake()
+  await settle()
+  expect(rounds).toHaveLength(1)
+})
+
+test('stopping ends the waiting, after a failure too', async () => {
+  const first = setup()
+  await first.end(60_000)
+  await first.loop.stop()
+  const second = setup()
+  await second.fail('broken')
+  await second.loop.stop()
+  expect([first.rounds.length, second.rounds.length]).toEqual([1, 1])
+})
+
+test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
+  const taken: number[] = []
+  const step = (n: number, error?: Error) => async () => {
+    taken.push(n)
+    if (error) throw error
+  }
+  const first = new Error('first')
+  await expect(takeEach([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
+  expect(taken).toEqual([1, 2, 3, 4])
+})

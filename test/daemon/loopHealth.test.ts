@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { createLoopHealth } from '../../src/daemon/loopHealth.ts'
+
+function setup() {
+  const state = { nowMs: 1_000_000 }
+  const health = createLoopHealth({ nowMs: () => state.nowMs })
+  health.started('capture')
+  return { health, state, failing: () => health.failing().map(({ loop }) => loop) }
+}
+const error = new Error('no')
+
+test('a loop that fails three times in a row is failing, until it succeeds', () => {
+  const { health, failing } = setup()
+  health.failed('capture', error)
+  health.failed('capture', error)
+  expect(failing()).toEqual([])
+  health.failed('capture', error)
+  expect(health.failing()).toEqual([{ loop: 'capture', error }])
+  health.succeeded('capture')
+  expect(failing()).toEqual([])
+})
+
+test('one that failed 10 s ago and has not succeeded since is failing', () => {
+  const { health, state, failing } = setup()
+  health.failed('capture', error)
+  state.nowMs += 9_999
+  expect(failing()).toEqual([])
+  state.nowMs += 1
+  expect(failing()).toEqual(['capture'])
+})
+
+test('what is needed is ready once it has succeeded, and for 30 s more', () => {
+  const { health, state } = setup()
+  expect(health.ready(['capture']).reasons).toEqual(['the loop capture has not succeeded since the start'])
+  health.succeeded('capture')
+  expect(health.ready(['capture']).reasons).toEqual([])
+  health.failed('capture', error)
+  state.nowMs += 30_001
+  expect(health.ready(['capture']).reasons).toHaveLength(1)
+  expect(health.ready([]).reasons).toEqual([])
+})
+
+test('a loop whose round does not end for two minutes is stuck; one that fails is alive', () => {
+  const { health, state, failing } = setup()
+  expect(failing()).toEqual([])
+  state.nowMs += 120_001
+  expect(failing()).toEqual(['capture'])
+  expect(health.live().reasons).toEqual([expect.stringMatching(/^the loop capture is stuck since \d{4}-/)])
+  health.failed('capture', error)
+  expect(health.live().reasons).toEqual([])
+})

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import { rescueOrphans } from '../../../src/daemon/maintenance/rescueOrphans.ts'
+import type { Answer, Submission, Transition } from '../../../src/model.ts'
+import { submission } from '../../support/submission.ts'
+
+function setup(orphaned: Submission[], overdue: Submission[] = [], held: Submission[] = []) {
+  const interpreted: Answer[] = []
+  const written: Transition[][] = []
+  return {
+    interpreted,
+    written,
+    run: (writes = orphaned.length + overdue.length) =>
+      rescueOrphans({
+        readOrphaned: async () => orphaned,
+        readOverdue: async () => overdue,
+        holds: (each) => held.some(({ id }) => id === each.id),
+        interpretAnswer(_, answer) {
+          interpreted.push(answer)
+          return { step: { change: { state: 'uncertain' }, cause: 'in doubt', pause: null }, answer, breach: null }
+        },
+        async writeSteps(transitions) {
+          written.push([...transitions])
+          return transitions.slice(0, writes)
+        },
+      }),
+  }
+}
+
+test('what a dead instance was sending is judged as a connection lost after the request had left', async () => {
+  const { run, interpreted, written } = setup([submission({ id: 'a' }), submission({ id: 'b' })])
+  expect(await run()).toBe(2)
+  expect(interpreted).toMatchObject([
+    { kind: 'no-answer', sent: true, cause: 'network' },
+    { kind: 'no-answer', sent: true, cause: 'network' },
+  ])
+  expect(written).toMatchObject([
+    [
+      { submission: { id: 'a' }, job: null, change: { state: 'uncertain' }, cause: 'in doubt' },
+      { submission: { id: 'b' }, job: null },
+    ],
+  ])
+})
+
+test('one whose worker was alive after all and wrote first is not counted', async () => {
+  expect(await setup([submission(), submission()]).run(1)).toBe(1)
+})
+
+test('where nothing was abandoned nothing is written', async () => {
+  const { run, written } = setup([])
+  expect(await run()).toBe(0)
+  expect(written).toEqual([])
+})
+
+test('what is overdue is settled where this process has it not in hand any more, and else left to whoever has', async () => {
+  const [held, forgotten] = [submission({ id: 'held' }), submission({ id: 'forgotten' })]
+  const { run, interpreted, written } = setup([], [held, forgotten], [held])
+  expect(await run()).toBe(1)
+  expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: 'what came of it could not be written' }])
+  expect(written).toMatchObject([[{ submission: { id: 'forgotten' } }]])
+})

@@ -1,0 +1,94 @@
+import { expect, test } from 'vitest'
+import { type ReportDeps, reportOnce } from '../../../src/daemon/report/report.ts'
+
+type Due = Awaited<ReturnType<ReportDeps['readDue']>>['fresh'][number]
+type Tell = ReportDeps['tell']
+type Told = Parameters<ReportDeps['write']>[0][number]
+
+const dueOf = (count: number): Due[] => Array.from({ length: count }, (_, i) => ({ submissionId: `${i}`, failures: 0 }))
+
+const reportOf = (due: Due): Told['report'] => ({
+  ...due,
+  outboxId: `row ${due.submissionId}`,
+  revision: 1,
+  state: 'completed',
+  transactionId: 'tx',
+  errorCode: null,
+  error: null,
+})
+
+const takesAll: Tell = async (due) => ({
+  kind: 'told',
+  rows: due.map((each) => ({ status: reportOf(each), kind: 'written' })),
+})
+
+/** A table that takes nothing together with these. */
+const refuses =
+  (bad: readonly number[]): Tell =>
+  async (due) => {
+    if (!due.some(({ submissionId }) => bad.includes(Number(submissionId)))) return takesAll(due)
+    return { kind: 'refused', statuses: due.map(reportOf), code: '23514', message: 'a check', isLock: false }
+  }
+
+/** Reports that are due, and a table that takes them as `tell` says; each telling takes `tellMs`. */
+function setup(due: { fresh?: Due[]; again?: Due[] }, tell: Tell = takesAll, tellMs = 0) {
+  const told: Due[][] = []
+  const written: Told[] = []
+  let nowMs = 0
+  const run = () =>
+    reportOnce({
+      stopwatch: () => {
+        const startMs = nowMs
+        return () => nowMs - startMs
+      },
+      readDue: async () => ({ fresh: [], again: [], ...due }),
+      tell(part) {
+        told.push([...part])
+        nowMs += tellMs
+        return tell(part)
+      },
+      write: async (results) => void written.push(...results),
+    })
+  return { run, told, written }
+}
+
+test('what is due is told in one batch, and what was put off in another, after it', async () => {
+  const { run, told, written } = setup({ fresh: dueOf(3), again: [{ submissionId: 'late', failures: 2 }] })
+  expect(await run()).toBe(false)
+  expect(told.map((part) => part.map(({ submissionId }) => submissionId))).toEqual([['0', '1', '2'], ['late']])
+  expect(written.map(({ againInMs }) => againInMs)).toEqual([null, null, null, null])
+})
+
+test('a full batch says that there may be more', async () => {
+  expect(await setup({ fresh: dueOf(500) }).run()).toBe(true)
+})
+
+test('rows that the table refuses are found among the others, which are told', async () => {
+  const { run, told, written } = setup({ fresh: dueOf(500) }, refuses([0, 123, 499]))
+  await run()
+  const putOff = written.filter(({ againInMs }) => againInMs !== null)
+  expect(putOff.map(({ problem }) => problem)).toMatchObject(
+    [0, 123, 499].map((n) => ({ kind: 'report_refused', subject: `row ${n}`, retryInMs: 5_000 })),
+  )
+  expect(written).toHaveLength(500)
+  expect(told.length).toBeLessThan(90)
+})
+
+test('the search among them ends in time, and what was not tried stays due', async () => {
+  const { run, told, written } = setup({ fresh: dueOf(500) }, refuses(dueOf(500).map((_, i) => i)), 1_000)
+  await run()
+  expect(told).toHaveLength(10)
+  expect(written.map(({ report }) => report.submissionId)).toEqual(['0', '1', '2', '3', '4', '5'])
+})
+
+test('while another instance tells rows this one leaves them alone', async () => {
+  const { run, written } = setup({ fresh: dueOf(500) }, async () => ({ kind: 'busy' }))
+  expect(await run()).toBe(false)
+  expect(written).toEqual([])
+})
+
+test('an outbox that is away is the loop’s to hear of, and the reports stay due', async () => {
+  const { run, written } = setup({ fresh: dueOf(1) }, () => Promise.reject(new Error('the ERP is away')))
+  await expect(run()).rejects.toThrow('away')
+  expect(written).toEqual([])
+})

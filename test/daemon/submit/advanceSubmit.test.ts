@@ -1,0 +1,154 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { advanceSubmit, neverSent } from '../../../src/daemon/submit/advanceSubmit.ts'
+import { type PauseCall, pauseReasons, type Submission, type SubmitVerdict } from '../../../src/model.ts'
+import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
+import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
+
+const now = { firstPollMs: 7_000, freshKey: '00000000-0000-7000-8000-0000000000ff' }
+const pause: PauseCall = { reason: 'throttled', askedMs: 3_000, detail: 'too many' }
+const advance = (verdict: SubmitVerdict, given: Partial<Submission> = {}) =>
+  advanceSubmit(submission(given), verdict, now)
+
+test.each<[SubmitVerdict, Partial<Submission>, object]>([
+  [
+    { kind: 'accepted', transactionId: 'tx', breach: null },
+    { polls: 3, fruitless: 4, notDoneMs: 9, repeatedAfter401: true },
+    {
+      state: 'accepted',
+      transactionId: 'tx',
+      pollInMs: 7_000,
+      polls: 0,
+      fruitless: 0,
+      notDoneMs: null,
+      repeatedAfter401: false,
+    },
+  ],
+  [
+    { kind: 'accepted', transactionId: 'tx', breach: null },
+    { tracked: false },
+    { state: 'completed', transactionId: 'tx' },
+  ],
+  [{ kind: 'rejected', code: 'E001', reason: 'no' }, {}, { state: 'rejected', errorCode: 'E001', error: 'no' }],
+  [{ kind: 'rejected', code: null, reason: '409', leftTrace: true }, {}, { state: 'rejected', mayHaveArrived: true }],
+  [{ kind: 'failed', code: null, reason: 'no' }, {}, { state: 'failed', errorCode: null, error: 'no' }],
+  [
+    { kind: 'uncertain', code: null, reason: 'lost', breach: null },
+    {},
+    { state: 'uncertain', errorCode: null, error: 'lost' },
+  ],
+  [
+    { kind: 'renew-key', reason: 'E002' },
+    { renewedKeys: 1 },
+    { state: 'queued', dueInMs: 0, idempotencyKey: now.freshKey, renewedKeys: 2 },
+  ],
+  [
+    { kind: 'retry', afterMs: 2_000, reason: '500' },
+    { serverErrors: 1 },
+    { state: 'queued', dueInMs: 2_000, serverErrors: 2, inDoubt: true },
+  ],
+  [{ kind: 'resend', afterMs: 4_000, reason: 'lost' }, {}, { state: 'queued', dueInMs: 4_000, inDoubt: true }],
+  [
+    { kind: 'probe', reason: 'lost' },
+    { id: 'me' },
+    { state: 'sending', probing: true, transactionId: 'me', pollInMs: 5_000, inDoubt: true },
+  ],
+  [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
+  [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
+  [
+    { kind: 'pause', pause, times: 0 },
+    { repeatedAfter401: true },
+    { state: 'queued', dueInMs: 0, repeatedAfter401: false },
+  ],
+  [{ kind: 'pause', pause, times: 2 }, {}, { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } }],
+])('%o of %o', (verdict, given, change) => {
+  const step = advance(verdict, given)
+  expect(step.change).toMatchObject(change)
+  expect(step.pause).toBe(verdict.kind === 'pause' ? pause : null)
+  expect(step.cause).not.toBe('')
+})
+
+describe('what must not change:', () => {
+  test('only a renewed key is another key', () => {
+    fc.assert(
+      fc.property(anyVerdict(), anyHistory, (verdict, history) => {
+        const { idempotencyKey } = advance(verdict, history).change
+        expect(idempotencyKey).toBe(verdict.kind === 'renew-key' ? now.freshKey : undefined)
+      }),
+    )
+  })
+
+  test('a doubt is never taken away', () => {
+    fc.assert(
+      fc.property(anyVerdict(), anyHistory, (verdict, history) => {
+        expect(advance(verdict, history).change.inDoubt).not.toBe(false)
+      }),
+    )
+  })
+
+  test('a pause and a new token use up nothing', () => {
+    for (const verdict of [
+      { kind: 'pause', pause, times: 0 } as const,
+      { kind: 'new-token', ofAge: false, reason: '' } as const,
+    ]) {
+      const { change } = advance(verdict)
+      expect(Object.keys(change).sort()).toEqual(['dueInMs', 'repeatedAfter401', 'state'])
+    }
+  })
+
+  test('a request that never left changes nothing but the state', () => {
+    expect(neverSent('stopped')).toEqual({
+      change: { state: 'queued', dueInMs: 0 },
+      cause: 'never sent: stopped',
+      pause: null,
+    })
+  })
+})
+
+describe('in the ledger', () => {
+  let rows: AnyRow
+  beforeAll(async () => {
+    rows = await openAnyRow()
+  })
+  afterAll(() => rows[Symbol.asyncDispose]())
+
+  test('whatever verdict meets whatever submission, the table takes the row', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyVerdict(), anyHistory, async (verdict, history) => {
+        const sent = await rows.sending(history)
+        const step = advanceSubmit(sent, verdict, { firstPollMs: 0, freshKey: randomUUID() })
+        expect(await rows.write(sent, step)).toBe(step.change.state)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
+  const reason = anyMessage
+  const code = fc.option(fc.string())
+  const afterMs = fc.double({ min: 0, max: 1e7, noNaN: true })
+  return fc.oneof(
+    fc.record({
+      kind: fc.constant('accepted' as const),
+      transactionId: fc.string({ minLength: 1 }),
+      breach: fc.constant(null),
+    }),
+    fc.record({ kind: fc.constant('rejected' as const), code, reason }),
+    fc.record({ kind: fc.constant('failed' as const), code, reason }),
+    fc.record({ kind: fc.constant('uncertain' as const), code, reason, breach: fc.constant(null) }),
+    fc.record({ kind: fc.constantFrom('retry' as const, 'resend' as const), afterMs, reason }),
+    fc.record({ kind: fc.constantFrom('renew-key' as const, 'probe' as const), reason }),
+    fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
+    fc.record({
+      kind: fc.constant('pause' as const),
+      times: fc.nat(2),
+      pause: fc.record({
+        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
+        askedMs: fc.option(fc.nat()),
+        detail: fc.string(),
+      }),
+    }),
+  )
+}

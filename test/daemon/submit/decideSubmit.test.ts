@@ -1,0 +1,354 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decideSubmit, submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
+import type { Answer, Resource, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../../src/model.ts'
+import { readSubmitAnswer } from '../../../src/service/reading.ts'
+import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
+
+/** design.md, section 6, POST: one block a row, in its order. */
+describe('200 or 201 with an id', () => {
+  test.each([
+    ['data', response(200, { transactionId: 'tx', status: 'accepted', timestamp: 'x' }), 'tx'],
+    ['data', response(201, { transactionId: 'tx' }), 'tx'],
+    ['orders', response(201, { orderId: 'o', status: 'pending', createdAt: 'x' }), 'o'],
+    ['orders', response(200, { orderId: 'o' }), 'o'],
+    ['data', response(200, { transactionId: 'E003', note: 'E002' }), 'E003'],
+    ['data', response(200, { transactionId: 'tx', status: 'whatever' }), 'tx'],
+  ] as const)('%s %j: accepted', (resource, answer, transactionId) => {
+    expect(decide(answer, { resource })).toEqual({ kind: 'accepted', transactionId, breach: null })
+  })
+})
+
+describe('2xx that cannot be read, or has no id', () => {
+  test.each(['hold', 'resend', 'probe'] as const)('uncertain, under %s too, and a breach', (policy) => {
+    const breachOf = (answer: Answer, resource: Resource = 'data') => {
+      const verdict = decide(answer, { policy, resource })
+      return verdict.kind === 'uncertain' ? verdict.breach : verdict
+    }
+    expect(breachOf(response(200, '<html>E003</html>'))).toBe('unreadable_answer')
+    expect(breachOf(response(200))).toBe('unreadable_answer')
+    expect(breachOf(response(204))).toBe('unreadable_answer')
+    expect(breachOf(response(200, {}))).toBe('missing_id')
+    expect(breachOf(response(200, { transactionId: '' }))).toBe('missing_id')
+    expect(breachOf(response(200, { transactionId: 'tx' }), 'orders')).toBe('missing_id')
+  })
+})
+
+describe('400 with E001', () => {
+  test('rejected, with the code and the service’s words', () => {
+    expect(decide(response(400, { code: 'E001', message: 'Invalid customer' }))).toEqual({
+      kind: 'rejected',
+      code: 'E001',
+      reason: 'the service answered 400 E001: Invalid customer',
+    })
+  })
+})
+
+describe('E002, whatever the status', () => {
+  const duplicates = [200, 400, 401, 409, 422, 429, 500, 503].map((status) => response(status, { code: 'E002' }))
+
+  test.each(duplicates)('$status with no earlier attempt in doubt: a new idempotency key', (answer) => {
+    expect(kind(decide(answer))).toBe('renew-key')
+    expect(kind(decide(answer, { history: { renewedKeys: 2 } }))).toBe('renew-key')
+  })
+
+  test('after three new keys: failed', () => {
+    const verdict = decide(response(409, { code: 'E002' }), { history: { renewedKeys: 3 } })
+    expect(verdict).toMatchObject({ kind: 'failed', code: 'E002' })
+  })
+
+  test.each(duplicates)('$status with an earlier attempt in doubt: uncertain, it arrived', (answer) => {
+    expect(decide(answer, { history: { earlierInDoubt: true } })).toMatchObject({
+      kind: 'uncertain',
+      code: 'E002',
+      reason: expect.stringContaining('an earlier attempt arrived'),
+    })
+  })
+
+  test('after an answer 500, which may have stored it: uncertain', () => {
+    expect(kind(decide(response(409, { code: 'E002' }), { history: { serverErrors: 1 } }))).toBe('uncertain')
+  })
+})
+
+describe('E003, whatever the status, or 503', () => {
+  test.each([
+    ...[200, 400, 401, 404, 429, 500, 502].map((status) => response(status, { code: 'E003' })),
+    response(503),
+    response(503, '<html>'),
+  ])('$status $excerpt: pause unavailable, for as long as is configured', (answer) => {
+    expect(decide(answer)).toMatchObject({ kind: 'pause', pause: { reason: 'unavailable', askedMs: null } })
+  })
+})
+
+describe('400 other, any other 4xx', () => {
+  test.each([
+    [response(400, { code: 'E042', detail: 'no' }), 'E042', 'the service answered 400 E042: no'],
+    [response(400), null, 'the service answered 400: without a body'],
+    [
+      response(400, 'article E003-17 is not for sale'),
+      null,
+      'the service answered 400: article E003-17 is not for sale',
+    ],
+    [response(400, { message: 'article E003-17' }), null, 'the service answered 400: article E003-17'],
+    [response(404, { code: 'E001', detail: 'no' }), 'E001', 'the service answered 404 E001: no'],
+    [response(413), null, 'the service answered 413: without a body'],
+    [response(422, { code: 'E001' }), 'E001', 'the service answered 422: {"code":"E001"}'],
+  ])('%j: rejected with the service’s words', (answer, code, reason) => {
+    expect(decide(answer)).toEqual({ kind: 'rejected', code, reason })
+  })
+
+  test.each([
+    response(408),
+    response(409, 'seen before'),
+    response(425),
+    response(499),
+    response(400, { code: 'E001', transactionId: 'tx-1' }),
+    response(423, { transactionId: 'tx-1' }),
+  ])('%j: rejected, and it may have arrived (a bulk replay sent it twice)', (answer) => {
+    expect(decide(answer)).toMatchObject({ kind: 'rejected', leftTrace: true })
+  })
+
+  test.each([
+    { answer: response(400), is: 'rejected' },
+    { answer: response(422, { code: 'E001' }), is: 'rejected' },
+    { answer: response(409), is: 'uncertain' },
+    { answer: response(422, 'seen before'), is: 'uncertain' },
+  ])('after an attempt in doubt $answer.status $answer.excerpt: $is', ({ answer, is }) => {
+    expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe(is)
+  })
+})
+
+describe('404, 405 and 410', () => {
+  test.each([
+    response(404),
+    response(404, '<h1>not found</h1>'),
+    response(404, { code: 'NOT_FOUND', status: 404 }),
+    response(405),
+    response(410, 'gone'),
+  ])('%j says nothing about the record (each was rejected for good): a pause that says where to look', (answer) => {
+    const verdict = decide(answer, { history: { earlierInDoubt: true } })
+    expect(verdict).toMatchObject({
+      kind: 'pause',
+      pause: { reason: 'unreachable', detail: expect.stringMatching(/40[45]|410.*SERVICE_BASE_URL/) },
+    })
+    expect(decide(answer)).toEqual(verdict)
+  })
+})
+
+describe('401', () => {
+  test('the first: a new token', () => {
+    expect(kind(decide(response(401)))).toBe('new-token')
+  })
+
+  test('a 401 that comes of the token’s age is never a second one', () => {
+    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
+    expect(decide(response(403), again)).toMatchObject({ kind: 'pause' })
+  })
+
+  test('the second: pause unauthorized, and a word about the allow-list', () => {
+    expect(decide(response(401), { history: { repeatedAfter401: true } })).toMatchObject({
+      kind: 'pause',
+      pause: { reason: 'unauthorized', askedMs: null, detail: expect.stringContaining('allow-list') },
+    })
+  })
+})
+
+describe('403 and 3xx', () => {
+  test.each([403, 300, 301, 302, 307, 308])('%i: pause unauthorized at once', (status) => {
+    expect(decide(response(status))).toMatchObject({ kind: 'pause', pause: { reason: 'unauthorized' } })
+  })
+
+  test('a redirect says where it would have gone', () => {
+    expect(decide(response(307, '(redirect to https://elsewhere/x) '))).toMatchObject({
+      pause: { detail: expect.stringMatching(/elsewhere.*not followed.*SERVICE_BASE_URL/) },
+    })
+  })
+})
+
+describe('the same pause again and again', () => {
+  const met = { reason: 'unauthorized', times: 2, othersThrough: true, othersRecovered: false } as const
+  const refused = response(403, '<h1>Forbidden by the firewall</h1>')
+
+  test('while others get through: at the third time it is the record, before a person (it paused everybody for ever)', () => {
+    expect(decide(refused, { history: { met } })).toMatchObject({
+      kind: 'rejected',
+      reason: expect.stringMatching(/403.*Forbidden by the firewall.*3 times while others got through/),
+    })
+  })
+
+  test('after an attempt in doubt: uncertain', () => {
+    expect(kind(decide(refused, { history: { met, earlierInDoubt: true } }))).toBe('uncertain')
+  })
+
+  test.each([
+    ['for the first time', null, 1],
+    ['for the second', { ...met, times: 1 }, 2],
+    ['while nobody else gets through', { ...met, othersThrough: false }, 2],
+    ['where another met it and recovered', { ...met, othersRecovered: true }, 1],
+    ['after another', { ...met, reason: 'throttled' }, 1],
+  ] as const)('%s: a pause', (_says, met, times) => {
+    expect(decide(refused, { history: { met } })).toMatchObject({ kind: 'pause', times })
+  })
+
+  test('no connection at all says nothing about a record, however often', () => {
+    const history = { met: { ...met, reason: 'unreachable' } } as const
+    expect(decide(noAnswer({ sent: false, cause: 'network' }), { history })).toMatchObject({ kind: 'pause', times: 0 })
+  })
+})
+
+describe('429', () => {
+  test.each([
+    [null, null],
+    [0, 0],
+    [7_000, 7_000],
+    [3_600_000, 300_000],
+  ])('with Retry-After %s ms: pause throttled, %s ms asked for', (retryAfterMs, askedMs) => {
+    const verdict = decide(response(429, '', retryAfterMs))
+    expect(verdict).toMatchObject({ kind: 'pause', pause: { reason: 'throttled', askedMs } })
+  })
+})
+
+describe('500', () => {
+  test('again after 1, 2 and 4 s, then failed', () => {
+    const verdicts = [0, 1, 2, 3].map((serverErrors) => decide(response(500), { history: { serverErrors } }))
+    expect(verdicts).toMatchObject([
+      { kind: 'retry', afterMs: 1_000 },
+      { kind: 'retry', afterMs: 2_000 },
+      { kind: 'retry', afterMs: 4_000 },
+      { kind: 'failed', code: null, reason: expect.stringContaining('3 retries did not help') },
+    ])
+  })
+
+  test('with E001 too: a server error is no word about the data', () => {
+    expect(kind(decide(response(500, { code: 'E001' })))).toBe('retry')
+  })
+})
+
+describe('other 5xx, timeout, connection lost after the request began to leave', () => {
+  const inDoubt = [
+    response(501),
+    response(502, '<html>'),
+    response(504),
+    response(599),
+    response(600),
+    response(199),
+    noAnswer({ sent: true, cause: 'timeout' }),
+    noAnswer({ sent: true, cause: 'network' }),
+  ]
+
+  test.each(inDoubt)('%j under hold: uncertain, no breach', (answer) => {
+    expect(decide(answer, { policy: 'hold' })).toMatchObject({ kind: 'uncertain', breach: null })
+  })
+
+  test.each(inDoubt)('%j under probe: ask the service', (answer) => {
+    expect(kind(decide(answer, { policy: 'probe' }))).toBe('probe')
+  })
+
+  test.each(inDoubt)('%j under resend: again after 1, 2, 4 … 60 s', (answer) => {
+    const waits = [1, 2, 3, 7, 9_999].map((attempt) => decide(answer, { policy: 'resend', attempt }))
+    expect(waits).toMatchObject([1_000, 2_000, 4_000, 60_000, 60_000].map((afterMs) => ({ kind: 'resend', afterMs })))
+  })
+})
+
+describe('could not connect', () => {
+  test.each(['timeout', 'network'] as const)('%s: pause unreachable', (cause) => {
+    expect(decide(noAnswer({ sent: false, cause }))).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
+  })
+})
+
+describe('whatever the answer and the history', () => {
+  const history = fc.record({
+    serverErrors: fc.nat(5),
+    renewedKeys: fc.nat(5),
+    earlierInDoubt: fc.boolean(),
+    repeatedAfter401: fc.boolean(),
+    met: fc.option(
+      fc.record({
+        reason: fc.constantFrom('throttled' as const, 'unavailable' as const, 'unauthorized' as const),
+        times: fc.integer({ min: 1, max: 2 }),
+        othersThrough: fc.boolean(),
+        othersRecovered: fc.boolean(),
+      }),
+    ),
+  })
+  const now = fc.record({
+    history,
+    policy: fc.constantFrom('hold' as const, 'resend' as const, 'probe' as const),
+    attempt: fc.nat(10_000),
+    resource: fc.constantFrom('data' as const, 'orders' as const),
+  })
+  const always = (holds: (verdict: SubmitVerdict, answer: Answer, now: Circumstances) => void) =>
+    fc.assert(
+      fc.property(anyAnswer, now, (answer, now) => holds(decide(answer, now), answer, now)),
+      { numRuns: 2_000 },
+    )
+
+  test('there is a verdict, and every wait is a number between 0 and a minute', () => {
+    always((verdict) => {
+      expect(verdict.kind).toMatch(/^[a-z-]+$/)
+      if ('afterMs' in verdict) expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 0 && ms <= 60_000)
+    })
+  })
+
+  test('what may have arrived is never sent again under hold', () => {
+    always((verdict, answer, { policy }) => {
+      if (policy !== 'hold') return
+      expect(['resend', 'probe']).not.toContain(verdict.kind)
+      if (answer.kind === 'no-answer' && answer.sent) expect(verdict.kind).toBe('uncertain')
+    })
+  })
+
+  test('the key is never renewed when an earlier attempt may have arrived', () => {
+    always((verdict, _answer, { history }) => {
+      if (history?.earlierInDoubt || (history?.serverErrors ?? 0) > 0) expect(verdict.kind).not.toBe('renew-key')
+    })
+  })
+
+  test('a pause comes only where nothing arrived: never after a lost answer, a success with an id, or a bare 500', () => {
+    always((verdict, answer) => {
+      if (verdict.kind !== 'pause') return
+      if (answer.kind === 'no-answer') expect(answer.sent).toBe(false)
+      else if (answer.code !== 'E003')
+        expect([401, 403, 404, 405, 410, 429, 503]).toContain(answer.status < 400 ? 403 : answer.status)
+    })
+  })
+
+  test('a record that is accepted has an id, and it came with a success', () => {
+    always((verdict, answer) => {
+      if (verdict.kind !== 'accepted') return
+      expect(verdict.transactionId).not.toBe('')
+      expect(answer).toMatchObject({ kind: 'response', status: expect.toSatisfy((s: number) => s >= 200 && s < 300) })
+    })
+  })
+
+  test('no history makes a first 401 anything but a new token, or a second one a verdict on the record', () => {
+    always((_verdict, _answer, now) => {
+      const again = decide(response(401), now).kind
+      const isFirst = !now.history?.repeatedAfter401
+      if (isFirst) expect(again).toBe('new-token')
+      else if (now.history?.met?.times !== 2) expect(again).toBe('pause')
+    })
+  })
+})
+
+interface Circumstances {
+  resource?: Resource
+  history?: Partial<SubmitHistory>
+  policy?: UncertainPolicy
+  attempt?: number
+  tokenOutlived?: boolean
+}
+
+function decide(
+  answer: Answer,
+  { resource = 'data', history, policy = 'hold', attempt = 1, tokenOutlived = false }: Circumstances = {},
+) {
+  const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
+  const now = { history: { ...clean, ...history }, policy, attempt, tokenOutlived, limits: submitLimits }
+  return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
+}
+
+function kind(verdict: SubmitVerdict) {
+  return verdict.kind
+}

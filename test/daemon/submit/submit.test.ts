@@ -1,0 +1,90 @@
+import { expect, test } from 'vitest'
+import { submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
+import { interpretAnswer, submit } from '../../../src/daemon/submit/submit.ts'
+import type { Answer, ServiceRequest, Submission, UncertainPolicy } from '../../../src/model.ts'
+import { readSubmitAnswer } from '../../../src/service/reading.ts'
+import { noAnswer, response } from '../../support/answers.ts'
+import { submission } from '../../support/submission.ts'
+
+function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, policy = 'hold' as UncertainPolicy } = {}) {
+  const sent: { request: ServiceRequest; accessToken: string }[] = []
+  const deps = {
+    policy,
+    limits: submitLimits,
+    async send(request: ServiceRequest, accessToken: string) {
+      sent.push({ request, accessToken })
+      return answer
+    },
+    read: readSubmitAnswer,
+    firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
+    isRefusedForAge: () => false,
+    newKey: () => 'fresh',
+  }
+  return {
+    sent,
+    interpret: (of: Partial<Submission>) => interpretAnswer(deps, submission(of), answer),
+    submit: (of: Partial<Submission> = {}, isGood = () => true) => submit(deps, submission(of), 'token', isGood),
+  }
+}
+
+test('the frozen body is sent as it is, with the submission’s key, once', async () => {
+  const { submit, sent } = setup()
+  const { step, answer } = await submit({ body: '{"amount":1.10}', idempotencyKey: 'key' })
+  expect(sent).toEqual([
+    { request: { endpoint: 'submit', body: '{"amount":1.10}', idempotencyKey: 'key' }, accessToken: 'token' },
+  ])
+  expect(step.change).toMatchObject({ state: 'accepted', transactionId: 'tx', pollInMs: 1_000 })
+  expect(answer).toMatchObject({ status: 201 })
+})
+
+test('an order goes to the orders, and is polled on their schedule', async () => {
+  const { submit, sent } = setup({ answer: response(201, { orderId: 'order' }) })
+  const { step } = await submit({ resource: 'orders' })
+  expect(sent[0]?.request.endpoint).toBe('order')
+  expect(step.change).toMatchObject({ state: 'accepted', transactionId: 'order', pollInMs: 2_000 })
+})
+
+test('a process that was stopped for too long does not send, and the submission has used up nothing', async () => {
+  const { submit, sent } = setup()
+  const worked = await submit({}, () => false)
+  expect(sent).toEqual([])
+  expect(worked).toEqual({
+    step: { change: { state: 'queued', dueInMs: 0 }, cause: expect.stringContaining('never sent'), pause: null },
+    answer: null,
+    breach: null,
+  })
+})
+
+test('an answer that breaks the contract says so', async () => {
+  const { submit } = setup({ answer: response(200, { status: 'accepted' }) })
+  expect(await submit()).toMatchObject({ breach: 'missing_id', step: { change: { state: 'uncertain' } } })
+})
+
+test('an answer that judges the record is no breach', async () => {
+  expect(await setup({ answer: response(400, { code: 'E001' }) }).submit()).toMatchObject({
+    breach: null,
+    step: { change: { state: 'rejected', errorCode: 'E001' } },
+  })
+})
+
+test.each<[UncertainPolicy, boolean, object]>([
+  ['hold', true, { state: 'uncertain' }],
+  ['resend', true, { state: 'queued', inDoubt: true }],
+  ['probe', true, { state: 'sending', probing: true }],
+  ['probe', false, { state: 'uncertain' }],
+])('in doubt under policy %s (the mapping sends its own id: %s) it becomes %o', (policy, sendsOwnId, change) => {
+  const answer = noAnswer({ sent: true, cause: 'timeout' })
+  expect(setup({ answer, policy }).interpret({ sendsOwnId }).step.change).toMatchObject(change)
+})
+
+test('what the ledger knows of earlier attempts counts', () => {
+  const duplicate = setup({ answer: response(409, { code: 'E002' }) })
+  expect(duplicate.interpret({}).step.change).toMatchObject({ state: 'queued', idempotencyKey: 'fresh' })
+  expect(duplicate.interpret({ inDoubt: true }).step.change).toMatchObject({ state: 'uncertain' })
+  const unauthorized = setup({ answer: response(401) })
+  expect(unauthorized.interpret({}).step.change).toMatchObject({ repeatedAfter401: true })
+  expect(unauthorized.interpret({ repeatedAfter401: true }).step.pause).toMatchObject({ reason: 'unauthorized' })
+  const broken = setup({ answer: response(500) })
+  expect(broken.interpret({ serverErrors: 2 }).step.change).toMatchObject({ state: 'queued', serverErrors: 3 })
+  expect(broken.interpret({ serverErrors: 3 }).step.change).toMatchObject({ state: 'failed' })
+})

@@ -1,0 +1,223 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { advanceTrack, neverAsked } from '../../../src/daemon/track/advanceTrack.ts'
+import { type PauseCall, pauseReasons, type Submission, type TrackVerdict } from '../../../src/model.ts'
+import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
+import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
+
+const now = {
+  nextPollMs: 9_000,
+  freshKey: '00000000-0000-7000-8000-0000000000ff',
+  askedMs: 5_000.4,
+  answeredMs: 5_012.6,
+}
+const pause: PauseCall = { reason: 'unavailable', askedMs: null, detail: 'E003' }
+const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job', polls: 2 }
+const probing: Partial<Submission> = {
+  ...accepted,
+  state: 'sending',
+  probing: true,
+  transactionId: 'me',
+  inDoubt: true,
+}
+const advance = (verdict: TrackVerdict, given: Partial<Submission>) => advanceTrack(submission(given), verdict, now)
+
+const unknown: TrackVerdict = { kind: 'ask-again', afterMs: 1_000, unknown: true, reason: '404', breach: null }
+const lost: TrackVerdict = { ...unknown, unknown: false, reason: 'timeout' }
+
+test.each<[string, TrackVerdict, Partial<Submission>, object]>([
+  [
+    'completed',
+    { kind: 'completed', result: '{"a":1.10}' },
+    accepted,
+    { state: 'completed', result: '{"a":1.10}', doneMs: 5_013, polls: 3, errorCode: null },
+  ],
+  ['completed, from probing', { kind: 'completed', result: null }, probing, { state: 'completed', doneMs: 5_013 }],
+  [
+    'failed',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    accepted,
+    { state: 'failed', errorCode: 'E009', error: 'no', doneMs: 5_013, mayHaveArrived: false },
+  ],
+  [
+    'failed, and an earlier attempt may have arrived as well',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    { ...accepted, inDoubt: true },
+    { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
+  ],
+  [
+    'failed, under an id that a person gave: it may be another’s',
+    { kind: 'failed', code: 'E009', reason: 'no' },
+    { ...accepted, idByPerson: true },
+    { state: 'failed', errorCode: 'E009', mayHaveArrived: true },
+  ],
+  [
+    'unknown for ten minutes: it may have arrived, and the service has not ended it',
+    { kind: 'lost', idByPerson: false, reason: '404' },
+    { ...accepted, unknownForMs: 600_000 },
+    { state: 'failed', error: '404', mayHaveArrived: true },
+  ],
+  [
+    'unknown for ten minutes under the id that a person gave: back to uncertain, without it',
+    { kind: 'lost', idByPerson: true, reason: '404' },
+    { ...accepted, idByPerson: true },
+    { state: 'uncertain', error: '404', transactionId: null },
+  ],
+  [
+    'unknown for ten minutes, while probing: it had not arrived',
+    { kind: 'lost', idByPerson: false, reason: '404' },
+    { ...probing, unknownForMs: 600_000 },
+    { state: 'queued', dueInMs: 0, transactionId: null },
+  ],
+  [
+    'a duplicate, perhaps of an earlier attempt',
+    { kind: 'uncertain', code: 'E002', reason: 'there twice' },
+    accepted,
+    { state: 'uncertain', errorCode: 'E002', error: 'there twice', doneMs: 5_013 },
+  ],
+  [
+    'pending',
+    { kind: 'pending' },
+    { ...accepted, fruitless: 4 },
+    { state: 'accepted', pollInMs: 9_000, polls: 3, fruitless: 0, notDoneMs: 5_000 },
+  ],
+  ['pending, from probing: it had arrived', { kind: 'pending' }, probing, { state: 'accepted', pollInMs: 9_000 }],
+  ['unknown', unknown, accepted, { state: 'accepted', pollInMs: 1_000, polls: 3, fruitless: 1, unknown: true }],
+  ['lost', lost, { ...accepted, fruitless: 3 }, { state: 'accepted', pollInMs: 1_000, fruitless: 4, unknown: false }],
+  ['unknown, while probing', unknown, probing, { state: 'sending', probing: true, pollInMs: 1_000, unknown: true }],
+  [
+    'unknown for a minute, while probing: it had not arrived',
+    unknown,
+    { ...probing, unknownForMs: 60_001 },
+    { state: 'queued', dueInMs: 0, transactionId: null, polls: 3 },
+  ],
+  [
+    'a connection lost, after it was unknown for a minute',
+    lost,
+    { ...probing, unknownForMs: 60_001 },
+    { state: 'sending', probing: true, pollInMs: 1_000 },
+  ],
+  [
+    'to be submitted again',
+    { kind: 'resubmit', afterMs: 300_000, code: 'E003', reason: 'E003' },
+    { ...accepted, resubmissions: 1, inDoubt: true, notDoneMs: 5 },
+    {
+      state: 'queued',
+      dueInMs: 300_000,
+      resubmissions: 2,
+      idempotencyKey: now.freshKey,
+      transactionId: null,
+      notDoneMs: null,
+      errorCode: 'E003',
+    },
+  ],
+  [
+    'a first 401',
+    { kind: 'new-token', ofAge: false, reason: '401' },
+    { ...accepted, unknownForMs: 5 },
+    { state: 'accepted', pollInMs: 0, repeatedAfter401: true, unknown: true },
+  ],
+  [
+    'a pause',
+    { kind: 'pause', pause, refusedPolls: 1 },
+    probing,
+    { state: 'sending', probing: true, pollInMs: 0, repeatedAfter401: false, refusedPolls: 1 },
+  ],
+])('%s', (_, verdict, given, change) => {
+  const step = advance(verdict, given)
+  expect(step.change).toMatchObject(change)
+  expect(step.pause).toBe(verdict.kind === 'pause' ? pause : null)
+  expect(step.cause).not.toBe('')
+})
+
+describe('what must not change:', () => {
+  test('only the service’s own word teaches how long it takes, and ends what its key stands for', () => {
+    for (const idByPerson of [true, false])
+      expect(advance({ kind: 'lost', idByPerson, reason: '404' }, accepted).change.doneMs).toBeUndefined()
+  })
+
+  test('only a record that is submitted again gets another key', () => {
+    fc.assert(
+      fc.property(anyVerdict(), anyHistory, fc.constantFrom(accepted, probing), (verdict, history, state) => {
+        const { idempotencyKey } = advance(verdict, { ...history, ...state }).change
+        expect(idempotencyKey).toBe(verdict.kind === 'resubmit' ? now.freshKey : undefined)
+      }),
+    )
+  })
+
+  test('what was in doubt and never arrived stays in doubt: its request may still be on its way', () => {
+    const { change } = advance(unknown, { ...probing, unknownForMs: 60_001 })
+    expect(change.inDoubt).toBeUndefined()
+    expect(change.idempotencyKey).toBeUndefined()
+  })
+
+  test('a poll that was never asked changes nothing, not even since when the service does not know it', () => {
+    expect(neverAsked(submission({ ...accepted, unknownForMs: 5 }), 'stopped')).toEqual({
+      change: { state: 'accepted', probing: false, pollInMs: 0, pollRarely: false, unknown: true },
+      cause: 'never asked: stopped',
+      pause: null,
+    })
+    expect(neverAsked(submission(probing), 'stopped').change).toMatchObject({ state: 'sending', unknown: false })
+  })
+})
+
+describe('in the ledger', () => {
+  let rows: AnyRow
+  beforeAll(async () => {
+    rows = await openAnyRow()
+  })
+  afterAll(() => rows[Symbol.asyncDispose]())
+
+  test('whatever verdict meets whatever submission, the table takes the row', async () => {
+    await fc.assert(
+      fc.asyncProperty(anyVerdict(), anyHistory, fc.boolean(), async (verdict, history, isProbing) => {
+        const polled = await rows.polled(history, isProbing)
+        const step = advanceTrack(polled, verdict, {
+          nextPollMs: 1_000,
+          freshKey: randomUUID(),
+          askedMs: polled.ageMs,
+          answeredMs: polled.ageMs + 10,
+        })
+        expect(await rows.write(polled, step)).toBe(step.change.state)
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+function anyVerdict(): fc.Arbitrary<TrackVerdict> {
+  const reason = anyMessage
+  const code = fc.option(fc.string())
+  const afterMs = fc.double({ min: 0, max: 1e7, noNaN: true })
+  return fc.oneof(
+    fc.record({ kind: fc.constant('completed' as const), result: fc.option(fc.json()) }),
+    fc.record({ kind: fc.constant('failed' as const), code, reason }),
+    fc.record({ kind: fc.constant('lost' as const), idByPerson: fc.boolean(), reason }),
+    fc.record({ kind: fc.constant('uncertain' as const), code: fc.string(), reason }),
+    fc.constant({ kind: 'pending' as const }),
+    fc.record({
+      kind: fc.constant('ask-again' as const),
+      afterMs,
+      unknown: fc.boolean(),
+      reason,
+      breach: fc.constant(null),
+    }),
+    fc.record({
+      kind: fc.constant('resubmit' as const),
+      afterMs,
+      code: fc.constantFrom('E002', 'E003'),
+      reason,
+    }),
+    fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
+    fc.record({
+      kind: fc.constant('pause' as const),
+      refusedPolls: fc.nat(3),
+      pause: fc.record({
+        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
+        askedMs: fc.option(fc.nat()),
+        detail: fc.string(),
+      }),
+    }),
+  )
+}

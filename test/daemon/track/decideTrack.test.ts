@@ -1,0 +1,250 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { decideTrack, trackLimits } from '../../../src/daemon/track/decideTrack.ts'
+import type { Answer, Resource, TrackHistory, TrackVerdict } from '../../../src/model.ts'
+import { readAnswer } from '../../../src/service/reading.ts'
+import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
+
+/** design.md, section 6, GET, sentence by sentence. */
+describe('pending', () => {
+  test.each([
+    ['data', { transactionId: 'tx', status: 'pending' }],
+    ['data', { transactionId: 'tx', status: 'accepted' }],
+    ['data', { status: 'pending' }],
+    ['data', { transactionId: 'tx', status: 'pending', errorCode: 'E003' }],
+    ['orders', { orderId: 'tx', status: 'Pending', items: [] }],
+  ] as const)('%s %j: poll again', (resource, body) => {
+    expect(decide(response(200, body), { resource })).toEqual({ kind: 'pending' })
+  })
+})
+
+describe('completed', () => {
+  test('completed, with the result in the service’s own digits', () => {
+    const answer = response(200, '{"transactionId":"tx","status":"completed","result":{"paid":1234.50}}')
+    expect(decide(answer)).toEqual({ kind: 'completed', result: '{"paid":1234.50}' })
+  })
+
+  test('without a result too, and whatever the result speaks of', () => {
+    expect(decide(response(200, { transactionId: 'tx', status: 'completed' }))).toEqual({
+      kind: 'completed',
+      result: null,
+    })
+    const note = response(200, { transactionId: 'tx', status: 'completed', result: { note: 'E003' } })
+    expect(decide(note).kind).toBe('completed')
+  })
+
+  test('an order: with what it says of itself', () => {
+    const answer = response(200, '{"orderId":"tx","status":"completed","items":[{"price":1.10}]}')
+    expect(decide(answer, { resource: 'orders' })).toEqual({
+      kind: 'completed',
+      result: '{"items":[{"price":1.10}]}',
+    })
+  })
+})
+
+describe('failed', () => {
+  const failed = (errorCode?: string) => response(200, { transactionId: 'tx', status: 'failed', errorCode })
+
+  test('with E003: submit again after 5 minutes, under a new key, since the old one’s transaction has failed', () => {
+    expect(decide(failed('E003'))).toMatchObject({ kind: 'resubmit', afterMs: 300_000, code: 'E003' })
+  })
+
+  test('with E002: submit again with a new key, at once', () => {
+    expect(decide(failed('E002'))).toMatchObject({ kind: 'resubmit', afterMs: 0, code: 'E002' })
+  })
+
+  test.each(['E002', 'E003'])('with %s after three submissions more: failed', (code) => {
+    expect(decide(failed(code), { history: { resubmissions: 2 } }).kind).toBe('resubmit')
+    expect(decide(failed(code), { history: { resubmissions: 3 } })).toMatchObject({ kind: 'failed', code })
+  })
+
+  test('with E002 after an attempt in doubt: uncertain, since the duplicate may be of our own making', () => {
+    const history = { earlierInDoubt: true, resubmissions: 3 }
+    expect(decide(failed('E002'), { history })).toMatchObject({ kind: 'uncertain', code: 'E002' })
+    expect(decide(failed('E003'), { history: { earlierInDoubt: true } }).kind).toBe('resubmit')
+  })
+
+  test.each([
+    'E002',
+    'E003',
+  ])('with %s, where a person gave the id: nothing is sent again for another’s sake', (code) => {
+    expect(decide(failed(code), { history: { idByPerson: true } })).toMatchObject({ kind: 'failed', code })
+  })
+
+  test.each(['E001', 'E042', undefined])('with %s: failed with the code', (code) => {
+    expect(decide(failed(code))).toMatchObject({ kind: 'failed', code: code ?? null })
+  })
+})
+
+describe('404', () => {
+  test.each([null, 0, 599_999])('known not to be known for %s ms: keep asking', (unknownForMs) => {
+    expect(decide(response(404), { history: { unknownForMs } })).toMatchObject({ kind: 'ask-again', unknown: true })
+  })
+
+  test('for 10 minutes: lost, whosever word the id was', () => {
+    const history = { unknownForMs: 600_000 }
+    expect(decide(response(404), { history })).toMatchObject({ kind: 'lost', idByPerson: false })
+    const byPerson = decide(response(404), { history: { ...history, idByPerson: true } })
+    expect(byPerson).toMatchObject({
+      kind: 'lost',
+      idByPerson: true,
+      reason: expect.stringContaining('does not know tx'),
+    })
+  })
+})
+
+describe('500, timeouts, lost connections, and questions that the service will not have', () => {
+  test.each([
+    response(500),
+    response(502, '<html>'),
+    response(504),
+    response(400, { code: 'E001' }),
+    response(409, { code: 'E002' }),
+    response(410),
+    noAnswer({ sent: true, cause: 'timeout' }),
+    noAnswer({ sent: true, cause: 'network' }),
+  ])('%j: ask again after 1 s doubling to 60, for as long as it takes', (answer) => {
+    const waits = [0, 1, 5, 6, 100_000].map((fruitless) => decide(answer, { history: { fruitless } }))
+    expect(waits).toMatchObject(
+      [1_000, 2_000, 32_000, 60_000, 60_000].map((afterMs) => ({
+        kind: 'ask-again',
+        afterMs,
+        unknown: false,
+        breach: null,
+      })),
+    )
+  })
+})
+
+test('the older it is, the longer the waits may be: a quarter of its age, an hour at most', () => {
+  const hour = 3_600_000
+  const waits = [0, 240_000, hour, 4 * hour, 100 * hour].map((ageMs) =>
+    decide(response(410), { ageMs, history: { fruitless: 100 } }),
+  )
+  expect(waits).toMatchObject([60_000, 60_000, 900_000, hour, hour].map((afterMs) => ({ afterMs })))
+})
+
+describe('a breach of contract', () => {
+  test.each([
+    ['data', response(200, { transactionId: 'tx', status: 'cancelled' }), 'unknown_status'],
+    ['data', response(200, { transactionId: 'tx', status: '' }), 'unknown_status'],
+    ['orders', response(200, { orderId: 'tx', status: 'shipped' }), 'unknown_status'],
+    ['data', response(200, { transactionId: 'other', status: 'completed' }), 'other_transaction'],
+    ['orders', response(200, { orderId: 'other', status: 'failed' }), 'other_transaction'],
+    ['data', response(200, '<html>'), 'unreadable_answer'],
+    ['data', response(200, {}), 'unreadable_answer'],
+    ['data', response(204), 'unreadable_answer'],
+  ] as const)('%s %j: ask again, and count it', (resource, answer, breach) => {
+    expect(decide(answer, { resource })).toMatchObject({ kind: 'ask-again', breach, unknown: false })
+  })
+})
+
+describe('401, 403, 429, E003 as for a POST', () => {
+  test('a 401 that comes of the token’s age is never a second one', () => {
+    const again = { history: { repeatedAfter401: true }, tokenOutlived: true }
+    expect(decide(response(401), again)).toMatchObject({ kind: 'new-token', ofAge: true })
+  })
+
+  test('a first 401: a new token; a second: pause unauthorized', () => {
+    expect(decide(response(401)).kind).toBe('new-token')
+    expect(decide(response(401), { history: { repeatedAfter401: true } })).toMatchObject({
+      pause: { reason: 'unauthorized' },
+    })
+  })
+
+  test.each([
+    [response(403), 'unauthorized'],
+    [response(302), 'unauthorized'],
+    [response(429, '', 2_000), 'throttled'],
+    [response(503), 'unavailable'],
+    [response(404, { code: 'E003' }), 'unavailable'],
+    [response(200, { code: 'E003' }), 'unavailable'],
+    [noAnswer({ sent: false, cause: 'network' }), 'unreachable'],
+  ] as const)('%j: pause %s', (answer, reason) => {
+    expect(decide(answer)).toMatchObject({ kind: 'pause', pause: { reason } })
+  })
+})
+
+describe('a transaction whose polls alone are refused', () => {
+  test.each([
+    [{ times: 0, othersThrough: false }, 'pause', 1],
+    [{ times: 1, othersThrough: false }, 'pause', 1],
+    [{ times: 1, othersThrough: true }, 'ask-again', 2],
+    [{ times: 2, othersThrough: false }, 'ask-again', 3],
+  ] as const)('after %j: %s', (refusedPolls, kind, times) => {
+    for (const status of [302, 403, 429, 503])
+      expect(decide(response(status), { history: { refusedPolls } })).toMatchObject({ kind, refusedPolls: times })
+  })
+
+  test('stops nobody else, and leaves a service that nobody can reach to the pause', () => {
+    const refusedPolls = { times: 5, othersThrough: true }
+    const answer = noAnswer({ sent: false, cause: 'network' })
+    expect(decide(answer, { history: { refusedPolls } })).toMatchObject({ kind: 'pause', refusedPolls: 5 })
+  })
+})
+
+describe('whatever the answer and the history', () => {
+  const now = fc.record({
+    resource: fc.constantFrom('data' as const, 'orders' as const),
+    history: fc.record({
+      unknownForMs: fc.option(fc.nat(2_000_000)),
+      resubmissions: fc.nat(5),
+      fruitless: fc.nat(100_000),
+      repeatedAfter401: fc.boolean(),
+      earlierInDoubt: fc.boolean(),
+      idByPerson: fc.boolean(),
+      refusedPolls: fc.record({ times: fc.nat(3), othersThrough: fc.boolean() }),
+    }),
+  })
+  const always = (holds: (verdict: TrackVerdict, answer: Answer, now: Circumstances) => void) =>
+    fc.assert(
+      fc.property(anyAnswer, now, (answer, now) => holds(decide(answer, now), answer, now)),
+      { numRuns: 2_000 },
+    )
+
+  test('there is a verdict, and no wait is longer than it should be', () => {
+    always((verdict) => {
+      expect(verdict.kind).toMatch(/^[a-z-]+$/)
+      // A service that asks for longer is asked alone after longer.
+      const longestMs = verdict.kind === 'ask-again' && verdict.refusedPolls !== undefined ? 300_000 : 60_000
+      if (verdict.kind === 'ask-again')
+        expect(verdict.afterMs).toSatisfy((ms: number) => ms >= 1_000 && ms <= longestMs)
+    })
+  })
+
+  test('it fails or completes by the service’s word alone', () => {
+    always((verdict, answer) => {
+      if (verdict.kind !== 'failed' && verdict.kind !== 'completed' && verdict.kind !== 'resubmit') return
+      if (answer.kind === 'no-answer') throw new Error('without an answer')
+      if (answer.status !== 404)
+        expect(answer.json).toMatchObject({ status: verdict.kind.replace('resubmit', 'failed') })
+    })
+  })
+
+  test('it is never submitted again more than three times', () => {
+    always((verdict, _answer, { history }) => {
+      if ((history?.resubmissions ?? 0) >= 3) expect(verdict.kind).not.toBe('resubmit')
+    })
+  })
+})
+
+interface Circumstances {
+  resource?: Resource
+  ageMs?: number
+  history?: Partial<TrackHistory>
+  tokenOutlived?: boolean
+}
+
+function decide(answer: Answer, { resource = 'data', ageMs = 0, history, tokenOutlived = false }: Circumstances = {}) {
+  const clean = {
+    unknownForMs: null,
+    resubmissions: 0,
+    fruitless: 0,
+    repeatedAfter401: false,
+    earlierInDoubt: false,
+    idByPerson: false,
+    refusedPolls: { times: 0, othersThrough: false },
+  }
+  const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, tokenOutlived, limits: trackLimits }
+  return decideTrack(answer, readAnswer(answer, resource), now)
+}

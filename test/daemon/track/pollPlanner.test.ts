@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
+import type { Resource } from '../../../src/model.ts'
+
+const windowMs = 60_000
+const idle = { capacity: 100, slotsOnSubmissions: 0, submissionsReady: 0, accepted: 1 }
+/** Room for two polls a record. */
+const busy = { capacity: 100, slotsOnSubmissions: 25, submissionsReady: 0, accepted: 10 }
+const scarce = { capacity: 100, slotsOnSubmissions: 50, submissionsReady: 500, accepted: 50 }
+
+/** 300 transactions that took about so long, each seen within a fifth of it. */
+const took = (resource: Resource, ms: number) =>
+  Array.from({ length: 300 }, (_, i) => ({
+    resource,
+    afterMs: ms * (0.8 + (i % 10) / 100),
+    untilMs: ms * (1 + (i % 10) / 100),
+  }))
+
+const planner = () => createPollPlanner(windowMs, 100, () => 0.5)
+
+test('before anything is learned it asks within the window', () => {
+  const first = planner().nextPollMs('data', 0)
+  expect(first).toBeGreaterThan(0)
+  expect(first).toBeLessThan(windowMs)
+})
+
+test('it asks when it is likely to be done', () => {
+  const plan = planner()
+  plan.learn(took('data', 20_000))
+  plan.press(busy)
+  const first = plan.nextPollMs('data', 0)
+  expect(first).toBeGreaterThan(15_000)
+  expect(first).toBeLessThan(30_000)
+})
+
+test('the two halves of the service are learned apart', () => {
+  const plan = planner()
+  plan.learn([...took('data', 2_000), ...took('orders', 40_000)])
+  plan.press(busy)
+  expect(plan.nextPollMs('data', 0)).toBeLessThan(5_000)
+  expect(plan.nextPollMs('orders', 0)).toBeGreaterThan(30_000)
+})
+
+test('when slots are short it asks later than when they are idle', () => {
+  const plan = planner()
+  plan.learn(took('data', 20_000))
+  plan.press(scarce)
+  const late = plan.nextPollMs('data', 0)
+  plan.press(idle)
+  expect(plan.nextPollMs('data', 0)).toBeLessThan(late)
+})
+
+test('what is learned replaces what was learned before', () => {
+  const plan = planner()
+  plan.press(busy)
+  plan.learn(took('data', 40_000))
+  plan.learn(took('data', 2_000))
+  expect(plan.nextPollMs('data', 0)).toBeLessThan(5_000)
+})
+
+test('each call takes a fresh random number', () => {
+  let calls = 0
+  const plan = createPollPlanner(windowMs, 100, () => ++calls / 10)
+  plan.nextPollMs('data', 0)
+  plan.nextPollMs('data', 0)
+  expect(calls).toBe(2)
+})
+
+test('a burst after an idle time is asked for when it is done (it was left alone for minutes)', () => {
+  const plan = planner()
+  plan.learn(took('data', 2_000)) // idle, each was asked for early and seen pending
+  plan.press(scarce)
+  expect(plan.nextPollMs('data', 0)).toBeLessThan(3_000)
+})

@@ -1,0 +1,134 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { randomFrom } from '../../../bench/simulation.ts'
+import {
+  ageAtPosition,
+  binPosition,
+  doneBy,
+  fitProcessingTimes,
+  meanMs,
+  type Observation,
+  quantileMs,
+} from '../../../src/daemon/track/processingTimes.ts'
+
+const WINDOW_MS = 60_000
+
+const anyObservation: fc.Arbitrary<Observation> = fc.record({
+  afterMs: fc.double({ min: -1_000, max: 1e9, noNaN: false }),
+  untilMs: fc.oneof(fc.double({ min: 0, max: 1e9, noNaN: false }), fc.constant(Number.POSITIVE_INFINITY)),
+})
+
+/** What a poll every `intervalMs` sees of times of `medianMs` ± 10 %. */
+function polledEvery(intervalMs: number, medianMs: number, count: number, seed: number): Observation[] {
+  const random = randomFrom(seed)
+  return Array.from({ length: count }, () => {
+    const doneMs = medianMs * (0.9 + 0.2 * random())
+    const polls = Math.ceil(doneMs / intervalMs)
+    return { afterMs: (polls - 1) * intervalMs, untilMs: polls * intervalMs }
+  })
+}
+
+test('whatever is observed, the mass is a probability and sums to 1', () => {
+  fc.assert(
+    fc.property(
+      fc.array(anyObservation, { maxLength: 120 }),
+      fc.integer({ min: 100, max: 600_000 }),
+      (seen, windowMs) => {
+        const model = fitProcessingTimes(seen, windowMs)
+        expect(model.mass.every((share) => share >= 0 && share <= 1)).toBe(true)
+        expect(model.mass.reduce((sum, share) => sum + share, 0)).toBeCloseTo(1, 9)
+        expect(meanMs(model)).toBeGreaterThan(0)
+      },
+    ),
+    { numRuns: 60 },
+  )
+})
+
+test('done-by rises with age, from 0 to 1, and quantile is its inverse', () => {
+  const model = fitProcessingTimes(polledEvery(2_000, 30_000, 50, 1), WINDOW_MS)
+  expect(doneBy(model, 0)).toBe(0)
+  expect(doneBy(model, Number.POSITIVE_INFINITY)).toBeCloseTo(1, 9)
+  fc.assert(
+    fc.property(fc.double({ min: 0.01, max: 0.99, noNaN: true }), (share) => {
+      expect(doneBy(model, quantileMs(model, share))).toBeCloseTo(share, 6)
+    }),
+  )
+})
+
+test('an age and its place on the scale of bins say the same', () => {
+  const model = fitProcessingTimes([], WINDOW_MS)
+  fc.assert(
+    fc.property(fc.double({ min: 0, max: 6 * 3_600_000, noNaN: true }), (ageMs) => {
+      expect(ageAtPosition(model, binPosition(ageMs, WINDOW_MS)) / (ageMs + 1)).toBeCloseTo(ageMs / (ageMs + 1), 6)
+    }),
+  )
+})
+
+test('with no data it expects seconds to a minute, and ten observations outweigh that', () => {
+  const fresh = fitProcessingTimes([], WINDOW_MS)
+  expect(quantileMs(fresh, 0.5)).toBeGreaterThan(5_000)
+  expect(quantileMs(fresh, 0.5)).toBeLessThan(20_000)
+  const ten = fitProcessingTimes(polledEvery(5_000, 120_000, 10, 2), WINDOW_MS)
+  expect(quantileMs(ten, 0.5)).toBeGreaterThan(100_000)
+  expect(quantileMs(ten, 0.5)).toBeLessThan(140_000)
+})
+
+test('polls that came late do not teach that processing is slow', () => {
+  const early = polledEvery(2_000, 10_000, 40, 3)
+  const before = fitProcessingTimes(early, WINDOW_MS)
+  const late = Array.from({ length: 60 }, () => ({ afterMs: 0, untilMs: 600_000 }))
+  const after = fitProcessingTimes([...early, ...late], WINDOW_MS)
+  expect(quantileMs(after, 0.5)).toBeLessThan(quantileMs(before, 0.5) * 1.1)
+  const onlyLate = fitProcessingTimes(late, WINDOW_MS)
+  expect(quantileMs(onlyLate, 0.5)).toBeLessThan(20_000)
+})
+
+test.each([
+  1, 2, 3, 4, 5,
+])('50 completions after a service became five times slower it is followed (seed %i)', (seed) => {
+  const seen = [...polledEvery(2_000, 30_000, 250, seed), ...polledEvery(2_000, 150_000, 50, seed + 100)]
+  const model = fitProcessingTimes(seen, WINDOW_MS)
+  expect(quantileMs(model, 0.15)).toBeGreaterThan(100_000)
+  expect(quantileMs(model, 0.9)).toBeLessThan(200_000)
+})
+
+test.each([
+  1, 2, 3, 4, 5,
+])('50 completions after a service became five times faster it is followed (seed %i)', (seed) => {
+  const seen = [...polledEvery(2_000, 150_000, 250, seed), ...polledEvery(2_000, 30_000, 50, seed + 100)]
+  const model = fitProcessingTimes(seen, WINDOW_MS)
+  expect(quantileMs(model, 0.5)).toBeLessThan(35_000)
+  expect(quantileMs(model, 0.9)).toBeLessThan(45_000)
+})
+
+test('a service that did not change is not taken for one that did, even with two humps', () => {
+  const random = randomFrom(11)
+  const changes = Array.from({ length: 40 }, () => {
+    const seen = Array.from({ length: 300 }, () => {
+      const doneMs = random() < 0.8 ? 2_000 + 3_000 * random() : 120_000 + 180_000 * random()
+      return { afterMs: doneMs * 0.9, untilMs: doneMs * 1.1 }
+    })
+    return fitProcessingTimes(seen, WINDOW_MS).observations < 300
+  })
+  expect(changes.filter(Boolean).length).toBeLessThanOrEqual(1)
+})
+
+test('a thin tail stays: it is never certain that a transaction is done', () => {
+  const model = fitProcessingTimes(polledEvery(2_000, 10_000, 300, 5), WINDOW_MS)
+  expect(1 - doneBy(model, 3 * 3_600_000)).toBeGreaterThan(1e-6)
+  expect(doneBy(model, 60_000)).toBeGreaterThan(0.97)
+})
+
+test('compressed time behaves alike: everything a tenth gives ages a tenth', () => {
+  const seen = polledEvery(2_000, 30_000, 60, 6)
+  const tenth = seen.map(({ afterMs, untilMs }) => ({ afterMs: afterMs / 10, untilMs: untilMs / 10 }))
+  const [full, compressed] = [fitProcessingTimes(seen, WINDOW_MS), fitProcessingTimes(tenth, WINDOW_MS / 10)]
+  for (const share of [0.1, 0.5, 0.9])
+    expect(quantileMs(compressed, share) * 10).toBeCloseTo(quantileMs(full, share), 3)
+})
+
+test('one that is not yet done moves the model up', () => {
+  const seen = polledEvery(2_000, 10_000, 20, 7)
+  const live = Array.from({ length: 10 }, () => ({ afterMs: 60_000, untilMs: Number.POSITIVE_INFINITY }))
+  expect(quantileMs(fitProcessingTimes([...seen, ...live], WINDOW_MS), 0.9)).toBeGreaterThan(60_000)
+})

@@ -1,0 +1,121 @@
+import { expect, test } from 'vitest'
+import { trackLimits } from '../../../src/daemon/track/decideTrack.ts'
+import { track } from '../../../src/daemon/track/track.ts'
+import type { Answer, ServiceRequest, Submission } from '../../../src/model.ts'
+import { readAnswer } from '../../../src/service/reading.ts'
+import { response } from '../../support/answers.ts'
+import { submission } from '../../support/submission.ts'
+
+const accepted: Partial<Submission> = {
+  state: 'accepted',
+  transactionId: 'tx',
+  claimId: null,
+  jobId: 'job',
+  ageMs: 5_000,
+}
+
+function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pending' })) {
+  const sent: { request: ServiceRequest; accessToken: string }[] = []
+  const asked: [string, number][] = []
+  const deps = {
+    limits: trackLimits,
+    async send(request: ServiceRequest, accessToken: string) {
+      sent.push({ request, accessToken })
+      return answer
+    },
+    read: readAnswer,
+    nextPollMs(resource: string, notDoneAgeMs: number) {
+      asked.push([resource, notDoneAgeMs])
+      return 1_234
+    },
+    isRefusedForAge: () => false,
+    newKey: () => 'fresh',
+  }
+  return {
+    sent,
+    asked,
+    track: (of: Partial<Submission> = {}, isGood = () => true) =>
+      track(deps, submission({ ...accepted, ...of }), 'token', isGood),
+  }
+}
+
+test('it asks once, for the transaction, without a key', async () => {
+  const { track, sent } = setup()
+  await track()
+  expect(sent).toEqual([{ request: { endpoint: 'status', body: 'tx', idempotencyKey: null }, accessToken: 'token' }])
+})
+
+test('an order is asked for among the orders', async () => {
+  const { track, sent } = setup(response(200, { orderId: 'tx', status: 'pending' }))
+  await track({ resource: 'orders' })
+  expect(sent[0]?.request).toMatchObject({ endpoint: 'order_status', body: 'tx' })
+})
+
+test('one that is being probed for is asked for by the submission’s own id', async () => {
+  const { track, sent } = setup()
+  await track({ state: 'sending', probing: true, transactionId: null, id: 'me' })
+  expect(sent[0]?.request.body).toBe('me')
+})
+
+test('still pending: the schedule says when to ask next, by the age at which it was asked', async () => {
+  const { track, asked } = setup()
+  const { step } = await track()
+  expect(asked).toEqual([['data', 5_000]])
+  expect(step.change).toMatchObject({ state: 'accepted', pollInMs: 1_234, notDoneMs: 5_000, polls: 1 })
+})
+
+test('one that is stuck is asked for in an hour, as one of those that get few slots; one that is not, as planned', async () => {
+  const day = 86_400_000
+  const pending = (await setup().track({ ageMs: day })).step
+  expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, pollRarely: true })
+  const useless = (await setup(response(410)).track({ ageMs: day, fruitless: 50 })).step
+  expect(useless.change).toMatchObject({ pollInMs: 3_600_000, pollRarely: true })
+  expect((await setup().track({ ageMs: day - 1 })).step.change.pollRarely).toBeUndefined()
+  expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
+})
+
+test('completed: its age when the answer was there is what is learned, and the result keeps its digits', async () => {
+  const text = '{"transactionId":"tx","status":"completed","result":{"total":1.10}}'
+  const { step } = await setup(response(200, text)).track()
+  expect(step.change).toMatchObject({ state: 'completed', doneMs: 5_012, result: '{"total":1.10}' })
+})
+
+test('failed with E003 or E002: it is submitted again, at most three times', async () => {
+  const { track } = setup(response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E003' }))
+  expect((await track({ resubmissions: 2 })).step.change).toMatchObject({
+    state: 'queued',
+    dueInMs: 300_000,
+    idempotencyKey: 'fresh',
+  })
+  expect((await track({ resubmissions: 3 })).step.change).toMatchObject({ state: 'failed', errorCode: 'E003' })
+})
+
+test('failed with E002 after an attempt in doubt: a person must see whether it is there twice', async () => {
+  const { track } = setup(response(200, { transactionId: 'tx', status: 'failed', errorCode: 'E002' }))
+  expect((await track({ inDoubt: true })).step.change).toMatchObject({ state: 'uncertain', errorCode: 'E002' })
+})
+
+test('another transaction’s answer is a breach of contract, and no end', async () => {
+  const worked = await setup(response(200, { transactionId: 'other', status: 'completed' })).track()
+  expect(worked).toMatchObject({ breach: 'other_transaction', step: { change: { state: 'accepted' } } })
+})
+
+test('what the ledger knows of earlier polls counts', async () => {
+  const unauthorized = setup(response(401))
+  expect((await unauthorized.track()).step.change).toMatchObject({ repeatedAfter401: true })
+  expect((await unauthorized.track({ repeatedAfter401: true })).step.pause).toMatchObject({ reason: 'unauthorized' })
+  const unknown = setup(response(404))
+  expect((await unknown.track({ unknownForMs: 599_999 })).step.change).toMatchObject({
+    state: 'accepted',
+    unknown: true,
+  })
+  expect((await unknown.track({ unknownForMs: 600_000 })).step.change).toMatchObject({ state: 'failed' })
+  expect((await setup(response(500)).track({ fruitless: 3 })).step.change).toMatchObject({ pollInMs: 8_000 })
+})
+
+test('a process that was stopped for too long does not ask', async () => {
+  const { track, sent } = setup()
+  const worked = await track({}, () => false)
+  expect(sent).toEqual([])
+  expect(worked).toMatchObject({ answer: null, step: { change: { state: 'accepted', pollInMs: 0 }, pause: null } })
+})

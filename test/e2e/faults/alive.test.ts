@@ -1,0 +1,217 @@
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** What an instance that lives has in hand is never put in doubt by another. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+async function start(env: Record<string, string> = {}): Promise<Daemon> {
+  const daemon = await harness.start(env)
+  onTestFinished(() => daemon.stop())
+  return daemon
+}
+
+/** A session of somebody else that keeps a lock until the test lets go. */
+async function lock(sql: string): Promise<() => Promise<void>> {
+  const client = await harness.pool.connect()
+  let held = true
+  await client.query(`begin; ${sql}`)
+  const letGo = async () => {
+    if (!held) return
+    held = false
+    await client.query('rollback')
+    client.release()
+  }
+  onTestFinished(letGo)
+  return letGo
+}
+
+test('one locked job row stops the queue’s maintenance, and nobody is taken for dead', async () => {
+  await harness.pool.query(
+    `insert into pgboss.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
+  )
+  const letGo = await lock(`select from pgboss.job where state = 'completed' for update`)
+  await harness.fault({ kind: 'delay', delayMs: 20_000, endpoint: 'submit', bodyContains: 'slow-' })
+  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await harness.insert('slow-')
+  await until(
+    () => harness.outcome('slow-'),
+    ({ state, posts }) => state === 'sending' && posts.length === 1,
+  )
+  await start({ REQUEST_TIMEOUT_SECONDS: '60' })
+  await until(
+    () => harness.outcome('slow-'),
+    ({ state }) => state !== 'sending',
+    60_000,
+  )
+  await letGo()
+  expect(await harness.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
+}, 120_000)
+
+test('a job that somebody locks while its poll is in hand holds up that record alone', async () => {
+  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'status', times: 1 })
+  await start()
+  await harness.insert('held-')
+  const job = `select from pgboss.job where state = 'active' and name = 'outboxd_poll'`
+  await until(
+    () => harness.pool.query(job),
+    ({ rowCount }) => rowCount === 1,
+  )
+  const letGo = await lock(`${job} for update`)
+  await until(
+    () =>
+      harness.pool.query(
+        `select from pg_stat_activity where application_name = 'outboxd' and wait_event_type = 'Lock' and datname = current_database()`,
+      ),
+    ({ rowCount }) => rowCount !== 0,
+  )
+  const others = ['other-1-', 'other-2-', 'other-3-']
+  for (const marker of others) await harness.insert(marker)
+  for (const marker of others) await harness.becomes(marker, 'completed')
+  expect(await harness.outcome('held-')).toMatchObject({ state: 'accepted' })
+  await letGo()
+  expect(await harness.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
+}, 120_000)
+
+test('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async () => {
+  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'locked-' })
+  const { port } = await start()
+  await harness.insert('locked-')
+  await until(
+    () => harness.outcome('locked-'),
+    ({ state, posts }) => state === 'sending' && posts.length === 1,
+  )
+  const letGo = await lock(`select from outboxd.submission where state = 'sending' for update`)
+  const { rows } = await harness.pool.query<{ pid: number }>(
+    `select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%state = ''sending'' for update'`,
+  )
+  const says = await until(statusSays, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
+  expect(says).not.toContain('All is well')
+  expect(says).toMatch(/not written since .* \(that of [0-9a-f-]{36}\).*another session holds a lock/s)
+  expect(says).toContain('55P03')
+  await until(statusSays, (text) => text.includes(`process ${rows[0]?.pid}`))
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
+  )
+  await harness.insert('meanwhile-')
+  await harness.becomes('meanwhile-', 'completed')
+  await letGo()
+  expect(await harness.becomes('locked-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
+  await until(statusSays, (text) => text.startsWith('All is well'))
+}, 120_000)
+
+test('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async () => {
+  await start()
+  await harness.insert('unlocked-')
+  await harness.becomes('unlocked-', 'completed')
+  const letGo = await lock('lock table outboxd.passage')
+  await harness.insert('behind-')
+  const says = await until(statusSays, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
+  expect(says).toContain('another session holds a lock')
+  // Told with each beat, and long enough for the backoff to be longer than a COMMIT may go unanswered.
+  const { rows } = await until(
+    () =>
+      harness.pool.query<{ kind: string }>(
+        `select kind from outboxd.problem where kind = 'claim_lost' or (subject like 'dispatch of %' and times > 12)`,
+      ),
+    ({ rowCount }) => rowCount !== 0,
+    90_000,
+  )
+  expect(rows).toEqual([{ kind: 'loop_failing' }])
+  await letGo()
+  expect(await harness.becomes('behind-', 'completed')).toMatchObject({ effects: 1 })
+}, 120_000)
+
+test('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async () => {
+  const { port } = await start()
+  await harness.insert('heard-')
+  await harness.becomes('heard-', 'completed')
+  const letGo = await lock('select from outboxd.instance for update')
+  const heartbeatFails = (text: string) => /heartbeat of [0-9a-f]{8}/.test(text)
+  const says = await until(() => statusSays(), heartbeatFails, 30_000)
+  expect(says).toContain('the database took too long')
+  expect(says).not.toContain('All is well')
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
+  )
+  await harness.insert('unheard-')
+  // By now others might call it dead.
+  await until(
+    () => harness.pool.query(`select from outboxd.instance where beat_at > now() - interval '12 s'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+  const outcome = await until(
+    () => harness.outcome('unheard-'),
+    ({ state }) => state !== null,
+  )
+  expect(outcome).toMatchObject({ state: 'queued', attempt: 0, posts: [] })
+  await letGo()
+  expect(await harness.becomes('unheard-', 'completed', 'uncertain')).toMatchObject({
+    state: 'completed',
+    posts: [200],
+  })
+  await until(
+    () => statusSays(),
+    (text) => text.startsWith('All is well'),
+  )
+}, 90_000)
+
+test('a loop that fails is told by status and the metrics, until it succeeds', async () => {
+  const { port } = await start()
+  await harness.insert('captured-')
+  await harness.becomes('captured-', 'completed')
+  await harness.pool.query('alter table outbox rename to outbox_away')
+  let away = true
+  const bringBack = async () => {
+    if (away) await harness.pool.query('alter table outbox_away rename to outbox')
+    away = false
+  }
+  onTestFinished(bringBack)
+  const { rows } = await until(
+    () =>
+      harness.pool.query<{ subject: string; detail: string }>(
+        `select subject, detail from outboxd.problem where kind = 'loop_failing' and subject like 'capture of %'`,
+      ),
+    ({ rowCount }) => rowCount === 1,
+  )
+  expect(rows[0]?.detail).toBe('a table is missing: relation "outbox" does not exist (42P01)')
+  await bringBack()
+  await until(
+    () => harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+  await until(
+    () => metricsOf(port),
+    (text) => text.includes('outboxd_problems{kind="loop_failing"} 0'),
+  )
+}, 60_000)
+
+test('what an instance said of itself goes when it is dead', async () => {
+  await harness.pool.query(
+    `insert into outboxd.problem (kind, subject, detail) values ('loop_failing', 'capture of 0a1b2c3d', 'gone')`,
+  )
+  await start()
+  await until(
+    () => harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`),
+    ({ rowCount }) => rowCount === 0,
+  )
+})
+
+async function statusSays(): Promise<string> {
+  const context = testContext(harness.env)
+  await status(context, {})
+  return context.printed()
+}
+
+async function metricsOf(port: number): Promise<string> {
+  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+}

@@ -1,0 +1,58 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** Records that are always answered with an error of the server's do not stop those that it takes. */
+
+async function started(fault: Record<string, unknown>): Promise<{ harness: Harness; port: number }> {
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  await harness.fault({ kind: 'answer', endpoint: 'submit', bodyContains: 'bad-', ...fault })
+  const { port } = await harness.start()
+  return { harness, port }
+}
+
+test('14 of 34 records are answered 502: the others are completed within seconds (the waits doubled)', async () => {
+  const { harness, port } = await started({ status: 502 })
+  const bad = Array.from({ length: 14 }, (_, i) => `bad-${i}-`)
+  const good = Array.from({ length: 20 }, (_, i) => `good-${i}-`)
+  const before = Date.now()
+  // The worst order: nothing good comes in between.
+  for (const marker of [...bad, ...good]) await harness.insert(marker)
+
+  // What is said during it.
+  await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
+  const { rows } = await harness.pool.query(`select detail from outboxd.pause where reason = 'unreachable'`)
+  expect(rows[0]?.detail).toMatch(/answered 502/)
+  expect(rows[0]?.detail).not.toMatch(/unanswered/)
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
+
+  await Promise.all(good.map((marker) => harness.becomes(marker, 'completed')))
+  expect(Date.now() - before).toBeLessThan(45_000)
+  const outcomes = await Promise.all(bad.map((marker) => harness.becomes(marker, 'uncertain')))
+  expect(outcomes.every(({ posts }) => posts.length === 1)).toBe(true)
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).toMatch(/14 records wait for a person \(14 uncertain\)/)
+}, 180_000)
+
+test('records that end as rejected, always answered 503 with E003, are no silence', async () => {
+  const { harness } = await started({ status: 503, code: 'E003' })
+  const bad = Array.from({ length: 10 }, (_, i) => `bad-${i}-`)
+  for (const marker of bad) await harness.insert(marker)
+  const rejected = async () => {
+    const { rows } = await harness.pool.query<{ n: number }>(
+      `select count(*)::int as n from outboxd.submission where state = 'rejected'`,
+    )
+    return rows[0]?.n ?? 0
+  }
+  for (let i = 0; (await rejected()) < bad.length && i < 200; i++) {
+    await harness.insert(`good-${i}-`)
+    await harness.becomes(`good-${i}-`, 'completed')
+    expect(await harness.pauses()).not.toContain('unreachable')
+  }
+  expect(await rejected()).toBe(bad.length)
+}, 180_000)

@@ -1,0 +1,164 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Harness, type Outcome, setup } from './harness.ts'
+
+/** Every answer to a POST that a service can give, to one record each, side by side through one daemon. */
+
+interface Row {
+  says: string
+  fault: Record<string, unknown>
+  field2?: string
+  customerId?: string
+  becomes: Partial<Outcome>
+}
+
+const rows: Row[] = [
+  {
+    says: '500 three times, then well: sent again with the same key, completed',
+    fault: { kind: 'answer', status: 500, times: 3 },
+    becomes: { state: 'completed', posts: [500, 500, 500, 200], effects: 1 },
+  },
+  {
+    says: '500 for ever: failed after three retries',
+    fault: { kind: 'answer', status: 500 },
+    becomes: { state: 'failed', posts: [500, 500, 500, 500], effects: 0 },
+  },
+  {
+    says: '500 although it was stored: the repeat is answered E002, uncertain',
+    fault: { kind: 'answer', status: 500, when: 'after', times: 1 },
+    becomes: { state: 'uncertain', code: 'E002', posts: [500, 409], effects: 1 },
+  },
+  {
+    says: 'E002 out of the blue: sent again under a new key, completed',
+    fault: { kind: 'answer', status: 409, code: 'E002', times: 1 },
+    becomes: { state: 'completed', posts: [409, 200], effects: 1 },
+  },
+  {
+    says: 'E002 for ever: failed after three new keys',
+    fault: { kind: 'answer', status: 409, code: 'E002' },
+    becomes: { state: 'failed', code: 'E002', posts: [409, 409, 409, 409], effects: 0 },
+  },
+  {
+    says: '502: uncertain, not sent again',
+    fault: { kind: 'answer', status: 502 },
+    becomes: { state: 'uncertain', posts: [502], effects: 0 },
+  },
+  {
+    says: '504 although it was stored: uncertain, not sent again',
+    fault: { kind: 'answer', status: 504, when: 'after' },
+    becomes: { state: 'uncertain', posts: [504], effects: 1 },
+  },
+  {
+    says: '200 that is garbage: uncertain',
+    fault: { kind: 'garbage' },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: '200 without an id: uncertain',
+    fault: { kind: 'missing_id' },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: '200 in gzip, which nobody asked for: uncertain',
+    fault: { kind: 'gzip', bytes: 50_000_000 },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: '200 of ten megabytes: uncertain',
+    fault: { kind: 'oversized' },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: '200 that drips past the deadline: uncertain',
+    fault: { kind: 'drip', intervalMs: 100 },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: 'an answer after the deadline: uncertain',
+    fault: { kind: 'delay', delayMs: 5_500 },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
+    says: 'the connection closed before anything was stored: uncertain',
+    fault: { kind: 'drop' },
+    becomes: { state: 'uncertain', posts: [null], effects: 0 },
+  },
+  {
+    says: 'the connection closed after it was stored: uncertain',
+    fault: { kind: 'drop', when: 'after' },
+    becomes: { state: 'uncertain', posts: [null], effects: 1 },
+  },
+  {
+    says: '400: rejected',
+    fault: { kind: 'answer', status: 400 },
+    becomes: { state: 'rejected', posts: [400], effects: 0 },
+  },
+  {
+    says: '400 whose text mentions the article E003-17: rejected as any other (it stopped everybody, for ever again)',
+    fault: { kind: 'answer', status: 400, body: 'article E003-17 is not for sale', contentType: 'text/plain' },
+    becomes: { state: 'rejected', code: null, posts: [400], effects: 0 },
+  },
+  {
+    says: '422 with words of its own: rejected',
+    fault: { kind: 'answer', status: 422, body: { message: 'no' } },
+    becomes: { state: 'rejected', posts: [422], effects: 0 },
+  },
+  {
+    says: '409 without a code after an attempt in doubt: uncertain, not rejected',
+    fault: { kind: 'answer', status: 500, when: 'after', times: 1 },
+    field2: 'then-409-',
+    becomes: { state: 'uncertain', posts: [500, 409], effects: 1 },
+  },
+  {
+    says: 'a customer that the service does not know: rejected with E001',
+    fault: { kind: 'delay', delayMs: 1 },
+    customerId: 'UNKNOWN1',
+    becomes: { state: 'rejected', code: 'E001', posts: [400], effects: 0 },
+  },
+  {
+    says: 'accepted, then failed: failed with its code',
+    fault: { kind: 'delay', delayMs: 1 },
+    field2: 'fail:E001 ',
+    becomes: { state: 'failed', code: 'E001', posts: [200], effects: 1 },
+  },
+  {
+    says: 'accepted, then failed with E002: submitted again under new keys, three times at most',
+    fault: { kind: 'delay', delayMs: 1 },
+    field2: 'fail:E002 ',
+    becomes: { state: 'failed', code: 'E002', posts: [200, 200, 200, 200], effects: 4 },
+  },
+  {
+    says: 'accepted, then failed with E003: submitted again after the pause, three times at most',
+    fault: { kind: 'delay', delayMs: 1 },
+    field2: 'fail:E003 ',
+    becomes: { state: 'failed', code: 'E003', posts: [200, 200, 200, 200], effects: 4 },
+  },
+]
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  await Promise.all(
+    rows.map(async ({ fault, field2 = '', customerId = 'C1' }, i) => {
+      const marker = `answer-${i}-`
+      await harness.fault({ ...fault, endpoint: 'submit', bodyContains: marker })
+      if (field2 === 'then-409-')
+        await harness.fault({ kind: 'answer', status: 409, body: 'conflict', endpoint: 'submit', bodyContains: marker })
+      await harness.insert(marker, { field2, customerId })
+    }),
+  )
+  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '4' })
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+describe('an answer to a POST', () => {
+  test.concurrent.each(rows.map((row, i) => ({ ...row, marker: `answer-${i}-` })))('$says', async ({
+    marker,
+    becomes,
+  }) => {
+    const outcome = await harness.becomes(marker, 'completed', 'failed', 'rejected', 'uncertain')
+    expect(outcome).toMatchObject(becomes)
+    const keys = new Set(outcome.keys).size
+    const renewed = outcome.causes.filter((cause) => /E002|E003/.test(cause)).length
+    if (outcome.state === 'completed') expect(keys).toBe(1 + renewed)
+  })
+})

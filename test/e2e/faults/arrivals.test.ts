@@ -1,0 +1,79 @@
+import { afterEach, expect, onTestFinished, test } from 'vitest'
+import { list } from '../../../src/commands/list.ts'
+import { replay } from '../../../src/commands/replay.ts'
+import { resolve } from '../../../src/commands/resolve.ts'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** Records that failed and may have arrived all the same, and ids that persons give. */
+
+let harness: Harness
+afterEach(() => harness.control('DELETE', 'faults'))
+
+async function started(settings: Parameters<typeof setup>[0] = {}) {
+  harness = await setup(settings)
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  const daemon = await harness.start()
+  return daemon
+}
+
+/** A command of the operator's, in words. */
+async function output(command: (context: ReturnType<typeof testContext>) => Promise<number>): Promise<string> {
+  const context = testContext(harness.env)
+  await command(context)
+  return context.printed() + context.messages()
+}
+
+test('four answers of 500 although it was stored: no replay in bulk sends it twice, one by name finds it there', async () => {
+  const daemon = await started({ idempotency: 'replay' })
+  await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 4 })
+  const id = await harness.insert('stored-')
+  const failed = await harness.becomes('stored-', 'failed')
+  expect(failed).toMatchObject({ posts: [500, 500, 500, 500], effects: 1 })
+  expect(await output((context) => list(context, {}))).toContain('may have arrived')
+  expect(await output((context) => status(context, {}))).toContain('1 record waits for a person (1 failed)')
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    (text) => text.includes('outboxd_submissions{state="failed"} 1'),
+  )
+
+  const message = await output((context) => replay(context, [], { state: 'failed', yes: true }))
+  expect(message).toContain('Replayed 0 records; 1 record left alone')
+  await output((context) => replay(context, [`outbox:${id}`], {}))
+  const outcome = await harness.becomes('stored-', 'completed')
+  expect(outcome).toMatchObject({ effects: 1, attempt: 5 })
+  expect(new Set(outcome.keys).size).toBe(1)
+}, 60_000)
+
+test('the same where the service answers E002 to a key that it knows: uncertain, not renewed', async () => {
+  await started({ idempotency: 'e002' })
+  await harness.fault({ kind: 'answer', status: 500, when: 'before', endpoint: 'submit', times: 3 })
+  await harness.fault({ kind: 'answer', status: 500, when: 'after', endpoint: 'submit', times: 1 })
+  const id = await harness.insert('known-')
+  await harness.becomes('known-', 'failed')
+  await output((context) => replay(context, [`outbox:${id}`], {}))
+  expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', effects: 1 })
+}, 60_000)
+
+test('404 after resolve --arrived with a wrong id: uncertain again, and it can be resolved again', async () => {
+  await started()
+  await harness.fault({ kind: 'drop', when: 'after', endpoint: 'submit', times: 1 })
+  const id = await harness.insert('mistyped-')
+  await harness.becomes('mistyped-', 'uncertain')
+  const name = `outbox:${id}`
+  expect(await output((context) => resolve(context, name, { arrived: 'no-such-id' }))).toContain('does not know')
+  await output((context) => resolve(context, name, { arrived: 'no-such-id', unchecked: true, yes: true }))
+  await until(
+    () => harness.pool.query('select from outboxd.submission where unknown_since is not null'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await harness.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'`)
+  const outcome = await harness.becomes('mistyped-', 'uncertain')
+  expect(outcome.error).toContain('does not know no-such-id, the transaction that a person gave')
+
+  const { rows } = (await harness.control('GET', 'transactions?limit=1')) as { rows: { transactionId: string }[] }
+  await output((context) => resolve(context, name, { arrived: rows[0]?.transactionId ?? '' }))
+  expect(await harness.becomes('mistyped-', 'completed')).toMatchObject({ effects: 1, posts: [null] })
+}, 60_000)

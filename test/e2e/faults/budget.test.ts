@@ -1,0 +1,115 @@
+import type pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup, through } from './harness.ts'
+
+/** What the instances agree on, and what they say when they cannot. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+async function metric({ port }: Daemon, name: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  const line = text.split('\n').find((each) => each.startsWith(`${name} `)) ?? ''
+  return Number(line.slice(name.length))
+}
+
+async function problems(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.problem')
+  return rows.map(({ kind }) => kind)
+}
+
+test('instances with different limits: the smaller holds, the metrics say who differs, and it ends with the old one', async () => {
+  const old = await harness.start({ RATE_LIMIT_REQUESTS: '200' })
+  const fresh = await harness.start()
+  const differ = () => metric(fresh, 'outboxd_problems{kind="settings_differ"}')
+  await until(differ, (count) => count === 2)
+  await until(
+    () => metric(fresh, 'outboxd_rate_limit_capacity'),
+    (requests) => requests === 200,
+  )
+  await old.stop()
+  await until(differ, (count) => count === 0)
+  await until(
+    () => metric(fresh, 'outboxd_rate_limit_capacity'),
+    (requests) => requests === 500,
+  )
+  await fresh.stop()
+})
+
+test('a window of 1 s and a database 24 ms away: records get through, nearly as fast as the limit allows', async () => {
+  await using far = await setup({ processingTime: 'constant:0.01' })
+  await far.postgres.setFault({ kind: 'delay', ms: 12 })
+  const daemon = await far.start({
+    DATABASE_URL: through(far.postgres, far.env.DATABASE_URL ?? ''),
+    RATE_LIMIT_REQUESTS: '20',
+    RATE_LIMIT_WINDOW_SECONDS: '1',
+  })
+  for (let n = 0; n < 40; n++) await far.insert(`far${n}-`)
+  const completed = () =>
+    far.pool
+      .query<{ n: number }>(`select count(*)::int as n from outbox where status = 'completed'`)
+      .then(({ rows }) => rows[0]?.n ?? 0)
+  const beganMs = performance.now()
+  await until(completed, (n) => n === 40, 60_000)
+  // 40 records are some 80 requests: four windows.
+  expect(performance.now() - beganMs).toBeLessThan(30_000)
+  expect(await metric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
+})
+
+test('a database so far away that every permit runs out: that is said, and it ends when requests leave again', async () => {
+  await using far = await setup()
+  const daemon = await far.start({
+    DATABASE_URL: far.env.DATABASE_URL ?? '',
+    STATE_DATABASE_URL: through(far.postgres, far.env.DATABASE_URL ?? ''),
+    RATE_LIMIT_WINDOW_SECONDS: '1',
+  })
+  await far.insert('near-')
+  await far.becomes('near-', 'completed')
+  await far.postgres.setFault({ kind: 'delay', ms: 400 })
+  // One claim takes them all, and all their permits run out at once.
+  for (let n = 0; n < 6; n++) await far.insert(`far${n}-`)
+  await until(
+    () => problems(far.pool),
+    (kinds) => kinds.includes('budget_starved'),
+    50_000,
+  )
+  await far.postgres.setFault(null)
+  expect(await far.becomes('far5-', 'completed')).toMatchObject({ effects: 1 })
+  await until(
+    () => problems(far.pool),
+    (kinds) => kinds.length === 0,
+  )
+  expect(await metric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBeDefined()
+})
+
+test.each([
+  { requests: 2, tokenSeconds: 2 },
+  { requests: 1, tokenSeconds: 3 },
+])('a limit of $requests in 2 s, and tokens that last $tokenSeconds s: records get through', async ({
+  requests,
+  tokenSeconds,
+}) => {
+  await using small = await setup({ tokenLifetimeSeconds: tokenSeconds })
+  await small.start({ RATE_LIMIT_REQUESTS: String(requests), RATE_LIMIT_WINDOW_SECONDS: '2' })
+  for (const marker of ['first-', 'second-']) await small.insert(marker)
+  for (const marker of ['first-', 'second-'])
+    await until(
+      () => small.outcome(marker),
+      ({ status }) => status === 'completed',
+      60_000,
+    )
+})
+
+test('a limit of 1, and tokens that last no longer than the window: what cannot work is said', async () => {
+  await using small = await setup({ tokenLifetimeSeconds: 2 })
+  const daemon = await small.start({ RATE_LIMIT_REQUESTS: '1', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  await small.insert('starved-')
+  await until(
+    () => metric(daemon, 'outboxd_problems{kind="budget_starved"}'),
+    (count) => count === 1,
+  )
+})

@@ -1,0 +1,55 @@
+import { expect, test } from 'vitest'
+import { setClockBack } from '../../support/setClock.ts'
+import { until } from '../../support/until.ts'
+import { setup } from './harness.ts'
+
+const hour = 3_600_000
+
+test('the database’s clock is set back by an hour: what was queued, tracked and paused goes on, and that is said', async () => {
+  await using harness = await setup({ processingTime: 'constant:1' })
+  const { port } = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
+  for (const marker of markers) await harness.insert(marker)
+  // Some are tracked, some wait for a slot, and all slots have been used.
+  await until(
+    () => harness.outcome('clock0-'),
+    ({ state }) => state === 'accepted',
+  )
+  await harness.pool.query(`insert into outboxd.pause (reason, until, detail)
+    values ('throttled', clock_timestamp() + interval '1 s', 'said so')`)
+  await setClockBack(harness.pool, hour)
+  await harness.insert('afterwards-')
+  for (const marker of [...markers, 'afterwards-'])
+    expect(
+      await until(
+        () => harness.outcome(marker),
+        ({ status }) => status === 'completed',
+        60_000,
+      ),
+    ).toMatchObject({ effects: 1 })
+
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  await until(metrics, (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text))
+})
+
+test('an outcome that was put off is told after a while, and not an hour later', async () => {
+  await using harness = await setup()
+  await harness.pool.query(`
+    create function refuse() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
+    create trigger refuse before update of status on outbox for each row when (new.status = 'completed') execute function refuse()`)
+  await harness.start()
+  await harness.insert('put-off-')
+  await until(
+    () => harness.pool.query(`select from outboxd.problem where kind = 'report_refused'`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await setClockBack(harness.pool, hour)
+  await harness.pool.query('drop trigger refuse on outbox')
+  expect(
+    await until(
+      () => harness.outcome('put-off-'),
+      ({ status }) => status === 'completed',
+      50_000,
+    ),
+  ).toMatchObject({ effects: 1 })
+})

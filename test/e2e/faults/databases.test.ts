@@ -1,0 +1,196 @@
+import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { startEmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../../src/store/migrateStores.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup, through } from './harness.ts'
+
+/** Postgres breaks under a daemon that lives: it reconnects, loses nothing, sends nothing twice, and is sure of it. */
+
+async function insertMany(harness: Harness, name: string, count: number): Promise<string[]> {
+  const markers = Array.from({ length: count }, (_, i) => `${name}-${i}-`)
+  for (const marker of markers) await harness.insert(marker)
+  return markers
+}
+
+const allCompleted = async (harness: Harness, markers: string[]) => {
+  const outcomes = await Promise.all(
+    markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain', 'failed')),
+  )
+  expect(
+    outcomes.filter(({ state, effects, posts }) => state !== 'completed' || effects !== 1 || posts.length !== 1),
+  ).toEqual([])
+}
+
+describe('one database behind the proxy', () => {
+  let harness: Harness
+  let daemon: Daemon
+  beforeAll(async () => {
+    harness = await setup({ idempotency: 'ignore' })
+  })
+  afterEach(async () => {
+    await harness.postgres.setFault(null)
+    await harness.control('DELETE', 'faults')
+    await daemon.stop()
+  })
+  afterAll(() => harness[Symbol.asyncDispose]())
+
+  const start = async (env: Record<string, string> = {}) => {
+    daemon = await harness.start({ DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? ''), ...env })
+  }
+
+  test('all backends terminated again and again: every record is completed, none twice', async () => {
+    await start()
+    await harness.fault({ kind: 'delay', delayMs: 50, endpoint: 'submit' })
+    const markers = await insertMany(harness, 'terminated', 40)
+    for (const least of [5, 15, 25]) {
+      await until(
+        () => harness.pool.query(`select from outboxd.submission where state in ('accepted', 'completed')`),
+        ({ rowCount }) => (rowCount ?? 0) >= least,
+      )
+      await harness.pool.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity
+         where datname = current_database() and application_name like 'outboxd%'`,
+      )
+    }
+    await allCompleted(harness, markers)
+  })
+
+  test('the database out of reach with requests on the wire: their answers are kept and written later', async () => {
+    await start()
+    await harness.fault({ kind: 'delay', delayMs: 400, endpoint: 'submit' })
+    const markers = await insertMany(harness, 'away', 4)
+    for (const marker of markers)
+      await until(
+        () => harness.outcome(marker),
+        ({ posts }) => posts.length === 1,
+      )
+    await harness.postgres.setFault({ kind: 'refuse' })
+    await until(
+      async () => ((await harness.control('GET', 'transactions')) as { rows: unknown[] }).rows.length,
+      (n) => n >= 4,
+    )
+    await harness.postgres.setFault(null)
+    await allCompleted(harness, markers)
+  })
+
+  // The trigger makes one COMMIT last long enough to cut its answer off.
+  test.each([
+    { name: 'capture', event: 'insert', when: `new.state = 'queued'` },
+    { name: 'claim', event: 'update', when: `new.state = 'sending'` },
+    { name: 'accept', event: 'update', when: `new.state = 'accepted' and old.state = 'sending'` },
+    { name: 'complete', event: 'update', when: `new.state = 'completed'` },
+  ])('the answer to the COMMIT of $name is lost: done once all the same', async ({ name, event, when }) => {
+    await harness.pool.query(`
+      create sequence once_${name};
+      create function linger_${name}() returns trigger language plpgsql as $$
+      begin
+        if nextval('once_${name}') = 1 then perform pg_sleep(0.6); end if;
+        return null;
+      end $$;
+      create constraint trigger linger_${name} after ${event} on outboxd.submission deferrable initially deferred
+        for each row when (${when}) execute function linger_${name}()`)
+    onTestFinished(async () => {
+      await harness.pool.query(`drop trigger linger_${name} on outboxd.submission`)
+    })
+    await start({ STATE_DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL ?? '') })
+    await harness.insert(`lost-${name}-`)
+    const committing = () =>
+      harness.pool.query(
+        `select from pg_stat_activity where datname = current_database() and query = 'commit' and state = 'active'
+           and application_name = 'outboxd'`,
+      )
+    await until(committing, ({ rowCount }) => rowCount === 1)
+    await harness.postgres.setFault({ kind: 'cut-after-request' }, { times: 100 })
+    await until(committing, ({ rowCount }) => rowCount === 0)
+    await harness.postgres.setFault(null)
+    const outcome = await harness.becomes(`lost-${name}-`, 'completed', 'uncertain', 'failed')
+    expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(outcome.steps.filter((step) => step === 'accepted completed')).toHaveLength(1)
+    expect(outcome.steps.filter((step) => step === 'sending accepted')).toHaveLength(1)
+    if (name === 'claim') expect(outcome.causes).toContain('never sent: the claim was lost')
+  })
+
+  test('the outbox out of reach while the ledger is there: the journey goes on, the row is told later', async () => {
+    await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
+    await harness.fault({ kind: 'delay', delayMs: 500, endpoint: 'submit' })
+    await harness.insert('outbox-away-')
+    await until(
+      () => harness.outcome('outbox-away-'),
+      ({ posts }) => posts.length === 1,
+    )
+    await harness.postgres.setFault({ kind: 'refuse' })
+    await until(
+      () => harness.outcome('outbox-away-'),
+      ({ state }) => state === 'completed',
+    )
+    expect((await harness.outcome('outbox-away-')).status).not.toBe('completed')
+    await harness.postgres.setFault(null)
+    await harness.becomes('outbox-away-', 'completed')
+  })
+
+  test('the ledger out of reach while the outbox is there: the row waits as new', async () => {
+    const url = harness.env.DATABASE_URL ?? ''
+    daemon = await harness.start({ DATABASE_URL: url, STATE_DATABASE_URL: through(harness.postgres, url) })
+    await harness.postgres.setFault({ kind: 'refuse' })
+    await harness.insert('ledger-away-')
+    // Were it to be captured, that would be within a sweep.
+    await until(
+      () =>
+        harness.pool.query(
+          `select from pg_stat_activity where datname = current_database() and application_name = 'outboxd'`,
+        ),
+      ({ rowCount }) => rowCount === 0,
+    )
+    expect(await harness.outcome('ledger-away-')).toMatchObject({ status: 'new', state: null, posts: [] })
+    await harness.postgres.setFault(null)
+    expect(await harness.becomes('ledger-away-', 'completed')).toMatchObject({ effects: 1 })
+  })
+
+  test('LISTEN on a half-open connection hears nothing: the sweep carries on', { retry: 2 }, async () => {
+    await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
+    await harness.insert('heard-')
+    await harness.becomes('heard-', 'completed')
+    // What passes first is the notice, on the connection that listens.
+    await harness.postgres.setFault({ kind: 'half-open' }, { times: 1 })
+    await harness.pool.query(`select pg_notify('outboxd_outbox', '')`)
+    await harness.postgres.struck()
+    await harness.insert('unheard-')
+    await harness.becomes('unheard-', 'completed')
+  })
+
+  test('every connection of the pool waits for a lock for longer than it may: all goes on when it is free', async () => {
+    await start()
+    await harness.fault({ kind: 'delay', delayMs: 300, endpoint: 'submit' })
+    const markers = await insertMany(harness, 'exhausted', 12)
+    await until(
+      () => harness.outcome(markers[0] ?? ''),
+      ({ posts }) => posts.length === 1,
+    )
+    const client = await harness.pool.connect()
+    await client.query('begin; lock table outboxd.submission in access exclusive mode')
+    await client.query('select pg_sleep(6)') // a connection is waited for for 5 s
+    await client.query('commit')
+    client.release()
+    await allCompleted(harness, markers)
+  })
+})
+
+test('an immediate restart of Postgres under 60 records: every one is completed, none twice', async () => {
+  const server = await startEmbeddedPostgres({ fsync: 'off' })
+  onTestFinished(() => server.stop())
+  await migrateState(server.url)
+  await migrateOutbox(server.url, 'outbox')
+  const harness = await setup({ idempotency: 'ignore' }, server.url)
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  await harness.start()
+  await harness.fault({ kind: 'delay', delayMs: 80, endpoint: 'submit' })
+  const markers = await insertMany(harness, 'restart', 60)
+  for (const least of [10, 30]) {
+    await until(
+      () => harness.pool.query(`select from outboxd.submission where state in ('accepted', 'completed')`),
+      ({ rowCount }) => (rowCount ?? 0) >= least,
+    )
+    await server.restartImmediately()
+  }
+  await allCompleted(harness, markers)
+})

@@ -1,0 +1,90 @@
+import { readFileSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { check } from '../../../src/commands/check.ts'
+import { migrate } from '../../../src/commands/migrate.ts'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** What outboxd puts into the ERP's database never harms the ERP, and what it therefore leaves undone is told. */
+
+let harness: Harness
+let daemon: Daemon
+beforeAll(async () => {
+  harness = await setup()
+  daemon = await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+async function output(env = harness.env): Promise<string> {
+  const context = testContext(env)
+  await status(context, {})
+  return context.printed()
+}
+
+const metrics = async ({ port } = daemon) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+
+test('change capture that a dropped column broke: the ERP goes on, status and the metric say it until it is mended', async () => {
+  await harness.pool.query(
+    `create table sales_order (id int primary key, customer text, ordered_at timestamptz, amount numeric)`,
+  )
+  await harness.pool.query(readFileSync('deploy/change-capture/install.sql', 'utf8'))
+  await harness.pool.query(`select outboxd_capture.install('sales_order', 'data', '{amount}',
+    payload => '{customerId, customer, orderDate, ordered_at, amount, amount, field2, customer}')`)
+  await harness.pool.query('alter table sales_order rename amount to net')
+  await harness.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
+
+  await until(
+    () => metrics(),
+    (text) => text.includes('outboxd_problems{kind="change_capture"} 1'),
+  )
+  expect(await output()).toMatch(
+    /Not all changes of 1 table of the ERP were captured \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
+  )
+
+  const checked = testContext(harness.env)
+  await check(checked, {})
+  expect(checked.printed()).toMatch(
+    /PROBLEM {2}change capture: public\.sales_order: .*1 noted: 42703: column n.amount does not exist/,
+  )
+
+  await harness.pool.query('alter table sales_order rename net to amount')
+  await harness.pool.query('select outboxd_capture.retry()')
+  await harness.becomes('Order-1-', 'completed')
+  await until(
+    () => metrics(),
+    (text) => text.includes('outboxd_problems{kind="change_capture"} 0'),
+  )
+  expect(await output()).toMatch(/^All is well/)
+})
+
+test('a table with a history: migrate and check count it before the first start, then status and the metric say that it is sent', async () => {
+  await using fresh = await setup()
+  await fresh.pool.query(`insert into outbox (type, payload, created_at)
+    select 'data', '{}', timestamptz '2020-01-01 00:00Z' + n * interval '1 day' from generate_series(0, 3999) n`)
+  const context = testContext(fresh.env)
+  await migrate(context, {})
+  await check(context, {})
+  const message =
+    /nothing was captured yet, and 4,?000 rows wait, created from 2020-01-01T.* to 2030-12-13T.*: the daemon sends all of them.*outboxd adopt --start/
+  expect(context.messages()).toMatch(message)
+  expect(context.printed()).toMatch(message)
+
+  const started = await fresh.start({ CAPTURE_WINDOW: '10' })
+  await until(
+    () => metrics(started),
+    (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
+  )
+  expect(await output(fresh.env)).toMatch(
+    /4000 rows waited in the outbox table before anything was captured.*adopt --same --start now/,
+  )
+  await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
+  await until(
+    () => metrics(started),
+    (text) => text.includes('outboxd_problems{kind="outbox_history"} 0'),
+  )
+  const again = testContext(fresh.env)
+  await check(again, {})
+  expect(again.printed()).not.toContain('nothing was captured yet')
+})

@@ -1,0 +1,44 @@
+import { onTestFinished, test } from 'vitest'
+import { startEmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../../src/store/migrateStores.ts'
+import { until } from '../../support/until.ts'
+import { setup } from './harness.ts'
+
+test('a primary that became read-only behind a proxy: its connections are left, and new ones lead to the new primary', async () => {
+  const server = await startEmbeddedPostgres({ fsync: 'off' })
+  onTestFinished(() => server.stop())
+  await migrateState(server.url)
+  await migrateOutbox(server.url, 'outbox')
+  const harness = await setup({}, server.url)
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  await harness.start()
+  await harness.insert('before-')
+  await harness.becomes('before-', 'completed')
+  const listener = async () => {
+    const { rows } = await harness.pool.query(
+      `select pid from pg_stat_activity where application_name = 'outboxd listen'`,
+    )
+    return rows[0]?.pid
+  }
+  const listenedBefore = await listener()
+  // The open sessions take up the server's setting, new ones the database's: as where a proxy has turned elsewhere.
+  await harness.pool.query('alter database postgres set default_transaction_read_only = off')
+  await harness.pool.query('alter system set default_transaction_read_only = on')
+  await harness.pool.query('select pg_reload_conf()')
+  await until(
+    () =>
+      harness.pool.query('create temp table probe ()').then(
+        () => 'written',
+        (error: { code: string }) => error.code,
+      ),
+    (written) => written === 'written', // this pool, too, has left its old sessions by now
+  )
+  for (const marker of ['after-1-', 'after-2-', 'after-3-']) {
+    await until(
+      () => harness.insert(marker).catch(() => null),
+      (id) => id !== null,
+    )
+  }
+  for (const marker of ['after-1-', 'after-2-', 'after-3-']) await harness.becomes(marker, 'completed')
+  await until(listener, (pid) => pid !== undefined && pid !== listenedBefore)
+})

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import { list } from '../../../src/commands/list.ts'
+import { status } from '../../../src/commands/status.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { testContext } from '../../support/context.ts'
+import { install } from '../installation.ts'
+
+const outbox = `
+table: source
+id: id
+type: { constant: data }
+payload: payload
+state: none
+filter: (note::int) > 0
+`
+const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
+
+test('a filter that raises an error for one row: the others are sent, and status and list name the row until it is mended', async () => {
+  const given = await install({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8'), 'outbox.yaml': outbox })
+  const { pool } = given
+  await pool.query('create table source (id bigint primary key, payload jsonb, note text)')
+  const insert = (id: number, note: string) =>
+    pool.query('insert into source (id, payload, note) values ($1, $2, $3)', [id, payload, note])
+  await given.startInstance()
+  await insert(1, '1')
+  await insert(2, 'x')
+  await insert(3, '1')
+  const arrive = (count: number, withinMs: number) =>
+    vi.waitFor(async () => expect(await given.arrivals()).toHaveLength(count), { timeout: withinMs, interval: 50 })
+  await arrive(2, 20_000)
+  await vi.waitFor(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
+  const context = () => testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
+  const [says, names] = [context(), context()]
+  await status(says, {})
+  expect(says.printed()).toContain('1 row of the outbox is put off')
+  expect(says.printed()).not.toContain('All is well')
+  await list(names, {})
+  expect(names.messages()).toMatch(
+    /outbox:2 is put off.*the filter of the description, or a column of its payload, raises an error for it/,
+  )
+  await pool.query(`update source set note = '1' where id = 2`)
+  await arrive(3, 100_000) // it is asked about once a minute
+  await vi.waitFor(async () => expect((await readSnapshot(pool)).problems).toEqual({}))
+}, 150_000)

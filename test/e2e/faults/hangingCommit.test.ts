@@ -1,0 +1,113 @@
+import pg from 'pg'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../../src/store/migrateStores.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { startDaemonProcess } from './daemonProcess.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
+
+let server: EmbeddedPostgres
+let harness: Harness
+/** A session whose own COMMITs wait for nobody. */
+let operator: pg.Client
+beforeAll(async () => {
+  server = await startEmbeddedPostgres({ fsync: 'off' })
+  await migrateState(server.url)
+  await migrateOutbox(server.url, 'outbox')
+  harness = await setup({ idempotency: 'ignore' }, server.url)
+  operator = new pg.Client(server.url)
+  await operator.connect()
+  await operator.query('set synchronous_commit = local')
+})
+afterAll(async () => {
+  await operator.end()
+  await harness[Symbol.asyncDispose]()
+  await server.stop()
+})
+
+async function loseStandby(): Promise<void> {
+  await operator.query(`alter system set synchronous_standby_names = 'gone'`)
+  await operator.query('select pg_reload_conf()')
+  onTestFinished(giveStandbyUp)
+}
+
+async function giveStandbyUp(): Promise<void> {
+  await operator.query('alter system reset synchronous_standby_names')
+  await operator.query('select pg_reload_conf()')
+}
+
+/** Records that are captured and wait for nothing but the end of a pause. */
+async function captured(markers: string[]): Promise<void> {
+  await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  for (const marker of markers) await harness.insert(marker)
+  for (const marker of markers)
+    await until(
+      () => harness.outcome(marker),
+      ({ status, state }) => status === 'queued' && state === 'queued',
+    )
+}
+
+async function statusSays(): Promise<string> {
+  const context = testContext(harness.env)
+  await status(context, {})
+  return context.printed()
+}
+
+/** Sessions of daemons whose COMMIT hangs. */
+const hanging = () =>
+  operator.query(`select from pg_stat_activity where wait_event = 'SyncRep' and application_name = 'outboxd'`)
+
+test('SIGTERM while COMMITs hang: it waits until they come true, puts nothing in doubt, and leaves with 0', async () => {
+  await using daemon = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: '4' })
+  const markers = Array.from({ length: 8 }, (_, i) => `leaving-${i}-`)
+  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'leaving-' })
+  await captured(markers)
+  await operator.query('delete from outboxd.pause')
+  await until(
+    () => Promise.all(markers.map((marker) => harness.outcome(marker))),
+    (outcomes) => outcomes.some(({ state, posts }) => state === 'sending' && posts.length === 1),
+  )
+  await loseStandby()
+  // An outcome, and a claim for the others.
+  await until(hanging, ({ rowCount }) => (rowCount ?? 0) >= 1)
+  daemon.signal('SIGTERM')
+  const line = await daemon.says('not leaving yet', 60_000)
+  expect(line).toMatchObject({ level: 'warn', count: expect.any(Number), records: expect.any(Array) })
+  // For longer than the answer to a COMMIT is waited for, and than it waited once: 2 s for the request and 10 s more.
+  for (let nth = 0; nth < 2; nth++) await daemon.says('not leaving yet', 60_000)
+  await giveStandbyUp()
+  expect(await daemon.ended()).toBe(0)
+  await harness.start()
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(outcome.steps).not.toContain('sending uncertain')
+  }
+}, 180_000)
+
+test('a claim whose COMMIT hangs for longer than it is waited for is given back when it comes true', async () => {
+  await harness.start()
+  await harness.start()
+  await harness.insert('before-')
+  await harness.becomes('before-', 'completed')
+  const markers = ['hanging-0-', 'hanging-1-', 'hanging-2-']
+  await captured(markers)
+  await loseStandby()
+  await operator.query('delete from outboxd.pause')
+  // The second is made when the first has been given up, which is after 25 s.
+  const says = await until(statusSays, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
+  expect(says).toContain('does not answer a COMMIT')
+  expect(says).not.toContain('All is well')
+  await giveStandbyUp()
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ state: 'completed', posts: [200], effects: 1 })
+    expect(outcome.steps).not.toContain('sending uncertain')
+  }
+  expect(outcomes.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
+  await until(statusSays, (text) => text.startsWith('All is well'))
+}, 180_000)

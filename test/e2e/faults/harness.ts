@@ -1,0 +1,220 @@
+import { join } from 'node:path'
+import pg from 'pg'
+import { type Clock, systemClock } from '../../../src/clock.ts'
+import { readConfig } from '../../../src/config.ts'
+import { startApp } from '../../../src/daemon/app.ts'
+import { loadMappings } from '../../../src/mapping/loadMappings.ts'
+import { createLog } from '../../../src/observe/log.ts'
+import { createMetrics } from '../../../src/observe/metrics.ts'
+import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/startSandbox.ts'
+import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { type FaultProxy, startFaultProxy } from '../../support/faultProxy.ts'
+import { until } from '../../support/until.ts'
+
+/** What has become of a record: in the outbox, in our ledger, and at the service. */
+export interface Outcome {
+  /** The outbox row's status. */
+  status: string
+  state: string | null
+  attempt: number
+  code: string | null
+  error: string | null
+  /** Each step: from, to. */
+  steps: string[]
+  causes: string[]
+  /** Statuses of the POSTs that the service got, null for an answer it did not give. */
+  posts: (number | null)[]
+  /** Idempotency keys of those. */
+  keys: string[]
+  /** Transactions and orders that the service made of it. */
+  effects: number
+}
+
+/** A service and a database with a proxy before each, and what tests need to fill them and look into them. */
+export interface Harness extends AsyncDisposable {
+  pool: pg.Pool
+  sandbox: Sandbox
+  /** Before the service. */
+  service: FaultProxy
+  /** Before Postgres. */
+  postgres: FaultProxy
+  /** Environment of a daemon. */
+  env: Record<string, string>
+  /** Starts a daemon in this process. */
+  start(env?: Record<string, string>, clock?: Clock): Promise<Daemon>
+  /** Inserts a record of type data whose body holds `marker`. @returns its outbox id */
+  insert(marker: string, more?: { key?: string; type?: string; field2?: string; customerId?: string }): Promise<string>
+  outcome(marker: string): Promise<Outcome>
+  /** Waits until the outbox row says one of these. */
+  becomes(marker: string, ...statuses: string[]): Promise<Outcome>
+  /** Switches a fault on at the sandbox. */
+  fault(spec: Record<string, unknown>): Promise<void>
+  /** The sandbox's control API. */
+  control(method: string, path: string, body?: unknown): Promise<unknown>
+  pauses(): Promise<string[]>
+}
+
+export interface Daemon {
+  port: number
+  stop(): Promise<void>
+}
+
+/** @param databaseUrl a migrated database to use instead of one of the test file's own */
+export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Harness> {
+  await using stack = new AsyncDisposableStack()
+  const telemetry = await createDatabase('template0')
+  const database = databaseUrl === undefined ? await createDatabase() : openDatabase(databaseUrl)
+  stack.use(database)
+  stack.use(telemetry)
+  const sandbox = await startSandbox({
+    databaseUrl: telemetry.url,
+    port: 0,
+    rateLimitRequests: 10_000,
+    processingTime: 'constant:0.1',
+    ...settings,
+  })
+  stack.defer(() => sandbox.close())
+  const service = await startFaultProxy({ target: { host: '127.0.0.1', port: sandbox.port } })
+  stack.defer(() => service.close())
+  const postgres = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(database.url).port) } })
+  stack.defer(() => postgres.close())
+  const env = daemonEnvironment(database.url, service.url)
+  const daemons = new Set<Daemon>()
+  stack.defer(async () => {
+    await service.setFault(null)
+    await postgres.setFault(null)
+    await Promise.all([...daemons].map((daemon) => daemon.stop()))
+  })
+
+  const control = async (method: string, path: string, body?: unknown) => {
+    const json =
+      body === undefined ? {} : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }
+    const response = await fetch(`${sandbox.url}/_sandbox/${path}`, { method, ...json })
+    if (!response.ok) throw new Error(await response.text())
+    return response.json()
+  }
+  const outcome = (marker: string) => readOutcome(database.pool, telemetry.pool, marker)
+  const owned = stack.move()
+  return {
+    pool: database.pool,
+    sandbox,
+    service,
+    postgres,
+    env,
+    async start(more = {}, clock = systemClock) {
+      const daemon = await startDaemon({ ...env, ...more }, clock)
+      daemons.add(daemon)
+      return daemon
+    },
+    insert: (marker, more = {}) => insert(database.pool, marker, more),
+    outcome,
+    becomes: (marker, ...statuses) =>
+      until(
+        () => outcome(marker),
+        ({ status, state }) => statuses.includes(status) && status === state,
+      ),
+    async fault(spec) {
+      await control('POST', 'faults', spec)
+    },
+    control,
+    async pauses() {
+      const { rows } = await database.pool.query<{ reason: string }>('select reason from outboxd.pause order by reason')
+      return rows.map(({ reason }) => reason)
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  }
+}
+
+function openDatabase(url: string): TestDatabase {
+  const pool = new pg.Pool({ connectionString: url, max: 10 })
+  pool.on('error', () => {})
+  return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
+}
+
+/** The same database as seen through the proxy before Postgres. */
+export function through(proxy: FaultProxy, databaseUrl: string): string {
+  const url = new URL(databaseUrl)
+  url.port = String(proxy.port)
+  return url.href
+}
+
+const mappingsDir = join(import.meta.dirname, '..', '..', '..', 'mappings')
+
+function daemonEnvironment(databaseUrl: string, serviceUrl: string): Record<string, string> {
+  return {
+    DATABASE_URL: databaseUrl,
+    SERVICE_BASE_URL: serviceUrl,
+    SERVICE_AUTH_URL: serviceUrl,
+    SERVICE_CLIENT_ID: 'sandbox',
+    SERVICE_CLIENT_SECRET: 'sandbox-secret',
+    RATE_LIMIT_REQUESTS: '500',
+    RATE_LIMIT_WINDOW_SECONDS: '6',
+    REQUEST_TIMEOUT_SECONDS: '2',
+    UNAVAILABLE_PAUSE_SECONDS: '0.3',
+    UNAUTHORIZED_PAUSE_SECONDS: '0.3',
+    MAPPINGS_DIR: mappingsDir,
+    HTTP_PORT: '0',
+    LOG_LEVEL: 'silent',
+  }
+}
+
+async function startDaemon(env: Record<string, string>, clock: Clock): Promise<Daemon> {
+  const config = readConfig(env)
+  const mappings = loadMappings(config.mappingsDir)
+  const app = await startApp({
+    config,
+    mappings: () => mappings,
+    clock,
+    log: createLog(config.logLevel),
+    metrics: createMetrics({ version: 'test' }),
+    version: 'test',
+  })
+  let stopping: Promise<unknown> | undefined
+  return {
+    port: app.http.port,
+    async stop() {
+      stopping ??= app.stop()
+      await stopping
+    },
+  }
+}
+
+async function insert(
+  pool: pg.Pool,
+  marker: string,
+  { key, type = 'data', field2 = '', customerId = 'C1' }: Parameters<Harness['insert']>[1] & {},
+): Promise<string> {
+  const payload =
+    type === 'order'
+      ? { customerId: '7b0e6c3e-2f5d-4b43-9d5a-0f6f3c1c9a11', items: [marker] }
+      : { customerId, orderDate: '2026-11-21T10:00:00Z', amount: 12.5, field2: `${field2}${marker}` }
+  const { rows } = await pool.query<{ id: string }>(
+    'insert into outbox (type, key, payload) values ($1, $2, $3) returning id::text',
+    [type, key ?? null, JSON.stringify(payload)],
+  )
+  return rows[0]?.id ?? ''
+}
+
+async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): Promise<Outcome> {
+  const { rows } = await pool.query<Omit<Outcome, 'posts' | 'keys' | 'effects'>>(
+    `select o.status, s.state, coalesce(s.attempt, 0) as attempt, s.error_code as code, s.error,
+       coalesce((select array_agg(concat_ws(' ', e.from_state, e.to_state) order by e.id) from outboxd.submission_event e
+         where e.submission_id = s.id), '{}') as steps,
+       coalesce((select array_agg(e.cause order by e.id) from outboxd.submission_event e
+         where e.submission_id = s.id), '{}') as causes
+     from outbox o left join outboxd.submission s on s.outbox_id = o.id::text
+     where o.payload::text like $1`,
+    [`%${marker}"%`],
+  )
+  const { rows: arrivals } = await telemetry.query<{ status: number | null; key: string; effect: boolean }>(
+    `select status, idempotency_key as key, coalesce(transaction_id, order_id::text) is not null as effect
+     from sandbox.ledger where method = 'POST' and endpoint in ('submit', 'order') and body like $1 order by sequence`,
+    [`%${marker}"%`],
+  )
+  return {
+    ...(rows[0] ?? { status: 'missing', state: null, attempt: 0, code: null, error: null, steps: [], causes: [] }),
+    posts: arrivals.map(({ status }) => status),
+    keys: arrivals.map(({ key }) => key),
+    effects: arrivals.filter(({ effect }) => effect).length,
+  }
+}

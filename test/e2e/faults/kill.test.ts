@@ -1,0 +1,44 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { startDaemonProcess } from './daemonProcess.ts'
+import { setup } from './harness.ts'
+
+const records = 200
+const maxInFlight = 8
+
+test('kill -9 of the only daemon in the middle of 200 records: a restart brings all to an end, none twice', async () => {
+  const harness = await setup({ idempotency: 'ignore' })
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  await harness.fault({ kind: 'delay', delayMs: 150, endpoint: ['submit', 'order'] })
+  const markers = Array.from({ length: records }, (_, i) => `kill-${i}-`)
+  for (const [i, marker] of markers.entries()) await harness.insert(marker, { type: i % 4 === 0 ? 'order' : 'data' })
+
+  await using killed = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: String(maxInFlight) })
+  const count = async (where: string) => {
+    const { rows } = await harness.pool.query<{ n: number }>(
+      `select count(*)::int as n from outboxd.submission where ${where}`,
+    )
+    return rows[0]?.n ?? 0
+  }
+  await until(
+    async () => ({ done: await count(`state = 'completed'`), sending: await count(`state = 'sending'`) }),
+    ({ done, sending }) => done >= 50 && sending >= 1,
+  )
+  killed.signal('SIGKILL')
+  expect(await killed.ended()).toBe('SIGKILL')
+  const inFlight = await count(`state = 'sending'`)
+  expect(inFlight).toBeGreaterThan(0)
+  expect(inFlight).toBeLessThanOrEqual(maxInFlight)
+
+  await using _restarted = await startDaemonProcess({ ...harness.env, MAX_IN_FLIGHT: String(maxInFlight) })
+  await until(
+    () => harness.pool.query(`select status, count(*)::int as n from outbox group by status order by status`),
+    ({ rows }) => rows.every(({ status }) => status === 'completed' || status === 'uncertain'),
+    45_000,
+  )
+  const outcomes = await Promise.all(markers.map(harness.outcome))
+  expect(outcomes.filter(({ effects }) => effects > 1)).toEqual([])
+  expect(outcomes.filter(({ state, effects }) => state === 'completed' && effects !== 1)).toEqual([])
+  const uncertain = outcomes.filter(({ state }) => state === 'uncertain')
+  expect(uncertain).toHaveLength(inFlight)
+}, 90_000)

@@ -1,0 +1,184 @@
+import { readFileSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import { adopt } from '../../../src/commands/adopt.ts'
+import { check } from '../../../src/commands/check.ts'
+import { show } from '../../../src/commands/show.ts'
+import { status } from '../../../src/commands/status.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { testContext } from '../../support/context.ts'
+import { type Installation, install } from '../installation.ts'
+
+/** Which rows are ours, and which row an id names: a table that begins anew, another table, a history that is none of ours. */
+
+const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
+const payload = (field2: string) =>
+  `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
+const insert = ({ pool }: Installation, field2: string) =>
+  pool.query(`insert into outbox (type, payload) values ('data', '${payload(field2)}')`)
+const rows = async ({ pool }: Installation) =>
+  (
+    await pool.query<{ said: string }>(
+      `select id || ' ' || (payload ->> 'field2') || ' ' || status as said from outbox order by id`,
+    )
+  ).rows.map(({ said }) => said)
+const until = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
+const contextOf = ({ url }: Installation, env = {}) => testContext({ DATABASE_URL: url, ...env })
+
+async function statusOf(installation: Installation, env = {}): Promise<string> {
+  const context = contextOf(installation, env)
+  await status(context, {})
+  return context.printed() + context.messages()
+}
+
+test('a table that was emptied and begins anew: its rows are told nothing and named, until an operator says that they are new', async () => {
+  const given = await install(mapping)
+  await insert(given, 'first')
+  await given.startInstance()
+  await until(async () => expect(await rows(given)).toEqual(['1 first completed']))
+  await given.pool.query('truncate outbox restart identity')
+  await insert(given, 'second')
+  await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
+  expect(await rows(given)).toEqual(['1 second new'])
+  const standing = await statusOf(given)
+  expect(standing).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
+  expect(standing).not.toContain('All is well')
+  expect(standing).toContain('outboxd show outbox:1 shows both')
+  const shown = contextOf(given)
+  expect(await show(shown, 'outbox:1', {})).toBe(0)
+  expect(shown.printed()).toMatch(
+    /conflict: the outbox row 1 is not the one .*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
+  )
+
+  const asked = contextOf(given)
+  expect(await adopt(asked, { new: true })).toBe(4)
+  expect(asked.messages()).toContain('The ledger has sent 1 record of this outbox already')
+  expect(asked.messages()).toContain('is sent AGAIN')
+  expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
+  await until(async () => expect(await rows(given)).toEqual(['1 second completed']))
+  expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])
+  expect(await statusOf(given)).toContain('All is well')
+})
+
+test('a daemon that names another table is refused at the start, and check and status say it', async () => {
+  const given = await install(mapping)
+  await given.startInstance()
+  await given.pool.query('create table other (like outbox including all)')
+  await expect(given.startInstance({ OUTBOX_TABLE: 'other' })).rejects.toThrow(
+    'the ledger belongs to the outbox public.outbox of the database',
+  )
+  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_outbox: 1 })
+  expect(await statusOf(given)).toContain('A daemon is configured for another outbox table than the ledger belongs to')
+  const context = contextOf(given, { OUTBOX_TABLE: 'other' })
+  expect(await check(context, {})).not.toBe(0)
+  expect(context.printed()).toContain('PROBLEM  outbox: the ledger belongs to the outbox public.outbox')
+  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { start: 'now' })).toBe(2)
+  expect(await adopt(contextOf(given, { OUTBOX_TABLE: 'other' }), { same: true, yes: true })).toBe(0)
+  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  await given.startInstance({ OUTBOX_TABLE: 'other' })
+})
+
+test.each([
+  ['now', 'Rows with an id below 3 are none of ours.'],
+  ['id:3', 'Rows with an id below 3 are none of ours.'],
+  ['since:2026-01-01', 'Rows recorded before 2026-01-01'],
+])('a history is left alone by the start position %s, which holds for all instances', async (start, message) => {
+  const given = await install(mapping)
+  await insert(given, 'old')
+  await insert(given, 'older')
+  await given.pool.query(`update outbox set created_at = '2025-12-31'`)
+  expect(await adopt(contextOf(given), { start, yes: true })).toBe(0)
+  await given.startInstance()
+  await given.startInstance()
+  await insert(given, 'fresh')
+  await until(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
+  const shown = await statusOf(given)
+  expect(shown).toContain(message)
+  expect(shown).toContain('0 in the outbox')
+  expect(shown).toContain('All is well')
+})
+
+test('a start position that does not fit the table is refused', async () => {
+  const given = await install(mapping)
+  for (const start of ['id:x', 'id:99999', 'since:2999-01-01'])
+    expect(await adopt(contextOf(given), { start, yes: true })).toBe(2)
+  expect(await adopt(contextOf(given), { start: 'soon' })).toBe(2)
+})
+
+const remembered = (sequence: string) => `
+table: source
+id: id
+type: { constant: data }
+payload: payload
+state: none
+${sequence}`
+const source = `create table source (id bigint generated always as identity primary key, payload jsonb, note text)`
+const fill = ({ pool }: Installation, field2: string, rows: number) =>
+  pool.query(`insert into source (payload) select '${payload(field2)}' from generate_series(1, ${rows})`)
+const arrived = async (given: Installation) =>
+  Object.fromEntries(
+    [...Map.groupBy(await given.arrivals(), (body) => /"field2":"(\w+)"/.exec(body)?.[1] ?? '')].map(([name, all]) => [
+      name,
+      all.length,
+    ]),
+  )
+
+test('by a sequence: a table that was emptied and filled beyond the position while no daemon ran is noticed, and nothing of it is lost', async () => {
+  const given = await install({ ...mapping, 'outbox.yaml': remembered('sequence: id') })
+  await given.pool.query(source)
+  const env = { MAPPINGS_DIR: given.mappingsDir }
+  await fill(given, 'first', 3)
+  const stop = await given.startInstance()
+  await until(async () => expect(await arrived(given)).toEqual({ first: 3 }))
+  await until(async () =>
+    expect((await given.pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }]),
+  )
+  await stop()
+  await given.pool.query('truncate source restart identity')
+  await fill(given, 'second', 5)
+  await given.startInstance()
+  await until(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
+  expect(await statusOf(given, env)).not.toContain('All is well')
+  expect(await arrived(given)).toEqual({ first: 3 })
+  expect(await adopt(contextOf(given, env), { new: true, yes: true })).toBe(0)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
+})
+
+test('rows without created_at that the ERP edits are one problem of the table, until an operator says that they are edited', async () => {
+  const given = await install({ ...mapping, 'outbox.yaml': remembered('') })
+  await given.pool.query(source)
+  const env = { MAPPINGS_DIR: given.mappingsDir }
+  await fill(given, 'first', 30)
+  await given.startInstance()
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30 }))
+  await given.pool.query(`update source set payload = '${payload('edited')}'`)
+  await fill(given, 'second', 1)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
+  expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
+  expect(await statusOf(given, env)).toMatch(
+    /In the outbox 30 rows with ids that the ledger knows .*outboxd adopt --same, once/,
+  )
+  expect(await adopt(contextOf(given, env), { same: true, yes: true })).toBe(0)
+  await given.pool.query(`update source set payload = '${payload('again')}'`)
+  await fill(given, 'third', 1)
+  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
+  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect(await statusOf(given, env)).toContain('All is well')
+})
+
+test('rows that wait before the start are counted before it is said, and named for as long as they wait', async () => {
+  const given = await install(mapping)
+  for (const field2 of ['first', 'second', 'third']) await insert(given, field2)
+  const asked = contextOf(given)
+  expect(await adopt(asked, { start: 'id:3' })).toBe(4)
+  expect(asked.messages()).toContain('2 rows before it say that they wait, the oldest recorded 2')
+  expect(await adopt(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
+  expect(await statusOf(given)).toContain(
+    'Rows with an id below 3 are none of ours. 2 rows before it say that they wait',
+  )
+  const checked = contextOf(given)
+  await check(checked, {})
+  expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
+  const shown = contextOf(given)
+  expect(await show(shown, 'outbox:1', {})).toBe(3)
+  expect(shown.messages()).toContain('the row 1 lies before the start position of this outbox')
+})

@@ -1,0 +1,97 @@
+import { readFileSync } from 'node:fs'
+import { expect, test, vi } from 'vitest'
+import { check } from '../../../src/commands/check.ts'
+import { recover } from '../../../src/commands/recover.ts'
+import { status } from '../../../src/commands/status.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { testContext } from '../../support/context.ts'
+import { type Installation, install } from '../installation.ts'
+
+/** The ledger was set back, or lost: rows say that they were taken, and nobody would ever send them. */
+
+const mapping = readFileSync('mappings/data.yaml', 'utf8')
+const payload = (field2: string) =>
+  `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
+const contextOf = ({ url }: Installation) => testContext({ DATABASE_URL: url })
+const until = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
+const rows = async ({ pool }: Installation) =>
+  (
+    await pool.query<{ said: string }>(`select payload ->> 'field2' || ' ' || status as said from outbox order by id`)
+  ).rows.map(({ said }) => said)
+
+/** Three rows that a lost ledger had taken, one that it had completed, and one that waits. */
+async function withGap(): Promise<Installation> {
+  const given = await install({ 'data.yaml': mapping })
+  for (const [field2, said] of [
+    ['a', 'queued'],
+    ['b', 'accepted'],
+    ['c', 'uncertain'],
+    ['d', 'completed'],
+    ['e', 'new'],
+  ] as const)
+    await given.pool.query(`insert into outbox (type, payload, status, transaction_id) values ('data', $1, $2, $3)`, [
+      payload(field2),
+      said,
+      said === 'accepted' ? 'tx-b' : null,
+    ])
+  return given
+}
+
+test('rows that the ledger lost are found at the start, told, and taken in as uncertain, once', async () => {
+  const given = await withGap()
+  await given.startInstance()
+  await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
+  const before = contextOf(given)
+  await status(before, {})
+  expect(before.printed()).toContain(
+    'the ledger does not know them, and nobody will send them: outboxd recover --dry-run',
+  )
+  expect(before.printed()).not.toContain('All is well')
+  const checked = contextOf(given)
+  await check(checked, {})
+  expect(checked.printed()).toContain(
+    'PROBLEM  outbox: 3 rows say that they were taken and the ledger does not know them',
+  )
+
+  const dry = contextOf(given)
+  expect(await recover(dry, { dryRun: true })).toBe(0)
+  expect(dry.printed()).toContain(
+    '3 rows that the ledger does not know (1 say queued, 1 say accepted, 1 say uncertain)',
+  )
+  expect(dry.printed()).toMatch(/2 {2}accepted {2}\S+ {2}tx-b/)
+  expect(await recover(contextOf(given), { as: 'uncertain' })).toBe(4)
+  expect(await recover(contextOf(given), { as: 'uncertain', yes: true })).toBe(0)
+  await until(async () =>
+    expect(await rows(given)).toEqual(['a uncertain', 'b uncertain', 'c uncertain', 'd completed', 'e completed']),
+  )
+  expect((await readSnapshot(given.pool)).problems).toEqual({})
+  expect(await recover(contextOf(given), { as: 'uncertain', yes: true })).toBe(3)
+  expect(await given.arrivals()).toHaveLength(1)
+  const { rows: events } = await given.pool.query(
+    `select distinct cause, who like 'operator %' as operator from outboxd.submission_event where cause like 'recovered%'`,
+  )
+  expect(events).toEqual([{ cause: 'recovered as uncertain', operator: true }])
+})
+
+test('rows that the ledger lost are sent where an operator says that they are new', async () => {
+  const given = await withGap()
+  expect(await recover(contextOf(given), {})).toBe(2)
+  expect(await recover(contextOf(given), { as: 'new', yes: true })).toBe(0)
+  await given.startInstance()
+  await until(async () =>
+    expect(new Set((await rows(given)).map((said) => said.split(' ')[1]))).toEqual(new Set(['completed'])),
+  )
+  expect(await given.arrivals()).toHaveLength(4)
+})
+
+test('a table that says nothing until the end: recover says that nothing can be found', async () => {
+  const given = await install({
+    'data.yaml': mapping,
+    'outbox.yaml': readFileSync('mappings/examples/sales_order.yaml', 'utf8'),
+  })
+  await given.pool.query(`create table sales_order (id bigint primary key, customer_no text, status text, net_amount numeric,
+    reference text, ordered_at timestamptz, created_at timestamptz, synced_at timestamptz, sync_error text)`)
+  const context = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
+  expect(await recover(context, { dryRun: true })).toBe(3)
+  expect(context.messages()).toContain('do not say that they were taken before they are done')
+})

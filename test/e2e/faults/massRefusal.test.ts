@@ -1,0 +1,72 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { resume } from '../../../src/commands/resume.ts'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** Refusals in a row of one status and body, from records that share nothing. */
+
+const nginx = {
+  kind: 'answer',
+  status: 400,
+  body: '<center><h1>400 Bad Request</h1>The SSL certificate error</center><hr><center>nginx</center>',
+  contentType: 'text/html',
+  endpoint: 'submit',
+}
+
+async function started(): Promise<{ harness: Harness; port: number }> {
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  return { harness, port: (await harness.start()).port }
+}
+
+async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[1] = {}): Promise<string[]> {
+  const markers = Array.from({ length: 25 }, (_, i) => `mass-${i}-`)
+  for (const marker of markers) await harness.insert(marker, more)
+  return markers
+}
+
+test('nginx’s 400 for a certificate: a pause and an alert, and all are completed when it is mended (all were rejected)', async () => {
+  const { harness, port } = await started()
+  await harness.fault(nginx)
+  const markers = await insertMany(harness)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  const rejected = () =>
+    harness.pool.query(`select from outboxd.submission where state = 'rejected'`).then(({ rowCount }) => rowCount)
+  // Up to those that were on the wire with the tenth.
+  expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
+
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).toMatch(
+    /Record after record \(data\) is refused in the same words.*resume --believe-refusals/,
+  )
+  expect(context.printed()).not.toContain('All is well')
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
+
+  await harness.control('DELETE', 'faults')
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+  expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
+  await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 0'))
+}, 60_000)
+
+test('an operator who knows that it is right has them rejected', async () => {
+  const { harness } = await started()
+  await harness.fault(nginx)
+  const markers = await insertMany(harness)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  const context = testContext(harness.env)
+  expect(await resume(context, { believeRefusals: true })).toBe(0)
+  expect(context.messages()).toMatch(/Taken at its word for a day: .*400.*certificate error/)
+  await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
+}, 60_000)
+
+test('the service’s own judgement, under a code: rejected, however many in a row', async () => {
+  const { harness } = await started()
+  const markers = await insertMany(harness, { customerId: 'UNKNOWN1' })
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'rejected')))
+  expect(outcomes.every(({ code, posts }) => code === 'E001' && posts.length === 1)).toBe(true)
+  expect(await harness.pauses()).toEqual([])
+}, 60_000)

@@ -1,0 +1,54 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import type { Fault } from '../../support/faultProxy.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** The network between the daemon and the service, broken at every point of a POST. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.service.setFault(null))
+
+interface Row {
+  fault: Fault
+  /** POSTs that the service got whole. */
+  arrived: 0 | 1
+}
+
+test.each<Row>([
+  { fault: { kind: 'cut-before-request' }, arrived: 0 },
+  { fault: { kind: 'reset' }, arrived: 0 },
+  { fault: { kind: 'cut-during-request' }, arrived: 0 },
+  { fault: { kind: 'cut-during-request', afterBytes: 40 }, arrived: 0 },
+  { fault: { kind: 'cut-after-request' }, arrived: 1 },
+  { fault: { kind: 'reset-after-request' }, arrived: 1 },
+  { fault: { kind: 'cut-during-answer' }, arrived: 1 },
+  { fault: { kind: 'hang' }, arrived: 0 },
+  { fault: { kind: 'hang-after-request' }, arrived: 1 },
+  { fault: { kind: 'half-open' }, arrived: 0 },
+])('$fault: the request began to leave, so the record is uncertain and never sent again', async ({
+  fault,
+  arrived,
+}) => {
+  // A token and a connection are there before the fault, so that it strikes the POST.
+  const name = `${fault.kind}${'afterBytes' in fault ? fault.afterBytes : ''}`
+  await harness.insert(`${name}-before-`)
+  await harness.becomes(`${name}-before-`, 'completed')
+  await harness.service.setFault(fault)
+  await harness.insert(`${name}-struck-`)
+  const outcome = await harness.becomes(`${name}-struck-`, 'uncertain')
+  expect(outcome.effects).toBe(arrived)
+  await harness.service.setFault(null)
+  await harness.insert(`${name}-after-`)
+  expect(await harness.becomes(`${name}-after-`, 'completed')).toMatchObject({ effects: 1 })
+  expect((await harness.outcome(`${name}-struck-`)).posts).toHaveLength(arrived)
+})
+
+test('an answer in pieces of one byte is an answer', async () => {
+  await harness.service.setFault({ kind: 'slice', bytes: 7 })
+  await harness.insert('sliced-')
+  expect(await harness.becomes('sliced-', 'completed')).toMatchObject({ effects: 1, posts: [200] })
+})

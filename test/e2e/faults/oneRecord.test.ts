@@ -1,0 +1,61 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** One record does not stop the others. */
+
+let harness: Harness
+let port: number
+beforeAll(async () => {
+  harness = await setup()
+  ;({ port } = await harness.start())
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.control('DELETE', 'faults'))
+
+const firewall = { kind: 'answer', status: 403, body: '<h1>Request blocked</h1>', contentType: 'text/html' }
+
+/** How many POSTs of the record the service has had. */
+const posts = (marker: string) => harness.outcome(marker).then((outcome) => outcome.posts.length)
+
+test('a firewall that refuses one record: it ends before a person, with its words (it paused everybody for ever)', async () => {
+  await harness.fault({ ...firewall, endpoint: 'submit', bodyContains: 'poison-' })
+  await harness.insert('poison-')
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+
+  // What is said during it.
+  const during = testContext(harness.env)
+  await status(during, {})
+  expect(during.printed()).toMatch(/Nothing is sent: paused \(unauthorized\)/)
+
+  // Alone it goes on: the service may be refusing everybody.
+  await until(
+    () => posts('poison-'),
+    (n) => n >= 4,
+  )
+  expect(await harness.outcome('poison-')).toMatchObject({ status: 'queued' })
+
+  for (let i = 0; i < 10 && (await harness.outcome('poison-')).state !== 'rejected'; i++) {
+    const before = await posts('poison-')
+    await harness.insert(`healthy-${i}-`)
+    await harness.becomes(`healthy-${i}-`, 'completed')
+    await until(
+      () => harness.outcome('poison-'),
+      ({ state, posts }) => state === 'rejected' || posts.length > before,
+    )
+  }
+  const outcome = await harness.becomes('poison-', 'rejected')
+  expect(outcome.error).toMatch(/403: .*Request blocked.*3 times while others got through, so it is this record/)
+  expect(outcome.effects).toBe(0)
+
+  await harness.insert('last-')
+  await harness.becomes('last-', 'completed')
+  await until(harness.pauses, (reasons) => reasons.length === 0)
+  const after = testContext(harness.env)
+  await status(after, {})
+  expect(after.printed()).toMatch(/^1 record waits for a person \(1 rejected\): outboxd list/)
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_submissions{state="rejected"} 1'))
+}, 60_000)

@@ -1,0 +1,159 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** Trouble that concerns everyone: nobody sends for a while, nothing is used up, and all goes on by itself. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(async () => {
+  await harness.service.setFault(null)
+  await harness.control('DELETE', 'faults')
+})
+
+/** Inserts so many records in one statement's time, and gives their markers. */
+async function insertMany(name: string, count: number): Promise<string[]> {
+  const markers = Array.from({ length: count }, (_, i) => `${name}-${i}-`)
+  for (const marker of markers) await harness.insert(marker)
+  return markers
+}
+
+const completed = (markers: string[]) => Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+
+/** POSTs at the service with their statuses, in the order of arrival. */
+async function posts(): Promise<(number | null)[]> {
+  const { rows } = (await harness.control('GET', 'ledger?endpoint=submit&limit=100000')) as {
+    rows: { status: number | null }[]
+  }
+  return rows.map(({ status }) => status)
+}
+
+test.each([
+  { name: '503', fault: { kind: 'answer', status: 503 } },
+  { name: 'e003', fault: { kind: 'answer', status: 400, code: 'E003' } },
+])('$name: everyone pauses, one request feels the way, then all go on; no retry is used up', async ({
+  name,
+  fault,
+}) => {
+  const before = (await posts()).length
+  await harness.fault({ ...fault, endpoint: 'submit' })
+  const markers = await insertMany(name, 20)
+  await until(harness.pauses, (reasons) => reasons.includes('unavailable'))
+  // Whatever was on the wire has been answered when the second probe has been refused.
+  const inFlightMost = 8
+  const first = (await posts()).length - before
+  await until(
+    async () => (await posts()).length - before,
+    (n) => n >= first + 2,
+  )
+  expect(first).toBeLessThanOrEqual(inFlightMost + 1)
+  await harness.control('DELETE', 'faults')
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
+  expect(new Set(outcomes.flatMap(({ keys }) => keys)).size).toBe(20)
+  expect(await harness.pauses()).toEqual([])
+})
+
+test('429 with Retry-After: nobody sends before that time is over', async () => {
+  const before = Date.now()
+  await harness.fault({ kind: 'answer', status: 429, headers: { 'retry-after': '2' }, endpoint: 'submit', times: 1 })
+  const [first = '', ...others] = await insertMany('retry-after', 5)
+  await completed([first, ...others])
+  expect(Date.now() - before).toBeGreaterThanOrEqual(2_000)
+  const outcomes = await Promise.all([first, ...others].map(harness.outcome))
+  expect(outcomes.flatMap(({ posts }) => posts).filter((status) => status === 429)).toHaveLength(1)
+})
+
+test('429 without a word: waits a second and goes on', async () => {
+  await harness.fault({ kind: 'answer', status: 429, endpoint: 'submit', times: 1 })
+  const [outcome] = await completed(await insertMany('throttled', 1))
+  expect(outcome?.posts).toEqual([429, 200])
+})
+
+test('401 once: a new token, and the same request again', async () => {
+  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 1 })
+  const [outcome] = await completed(await insertMany('once-401', 1))
+  expect(outcome).toMatchObject({ posts: [401, 200], effects: 1 })
+  expect(outcome?.causes.join()).not.toContain('pause')
+})
+
+test('tokens revoked at the service: fetched anew', async () => {
+  await harness.control('POST', 'tokens/revoke')
+  const [outcome] = await completed(await insertMany('revoked', 1))
+  expect(outcome?.posts).toEqual([401, 200])
+})
+
+test('401 again and again: paused as unauthorized, looking again now and then, nothing used up', async () => {
+  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
+  const markers = await insertMany('always-401', 5)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  await harness.control('DELETE', 'faults')
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
+})
+
+test.each([
+  { name: '403', fault: { kind: 'answer', status: 403 } },
+  { name: '307', fault: { kind: 'redirect', status: 307 } },
+  { name: '302', fault: { kind: 'redirect', status: 302 } },
+])('$name: our configuration, not the record: pauses, follows nothing, goes on when it is mended', async ({
+  name,
+  fault,
+}) => {
+  await harness.fault({ ...fault, endpoint: 'submit' })
+  const markers = await insertMany(`conf-${name}`, 3)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
+  await harness.control('DELETE', 'faults')
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
+})
+
+test.each([
+  {
+    name: '404',
+    fault: { kind: 'answer', status: 404, body: '<h1>default backend - 404</h1>', contentType: 'text/html' },
+  },
+  { name: '405', fault: { kind: 'answer', status: 405 } },
+  { name: '410', fault: { kind: 'answer', status: 410, body: '' } },
+])('$name to submissions while the partner deploys: pauses, nothing used up, all go on (all were rejected for good)', async ({
+  name,
+  fault,
+}) => {
+  await harness.fault({ ...fault, endpoint: 'submit' })
+  const markers = await insertMany(`deploys-${name}`, 20)
+  await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
+  const { rows } = await harness.pool.query(`select detail from outboxd.pause where reason = 'unreachable'`)
+  expect(rows[0].detail).toContain('SERVICE_BASE_URL')
+  await harness.control('DELETE', 'faults')
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
+})
+
+test('a token issuer that fails: nothing is sent, nothing used up, all goes on', async () => {
+  await harness.fault({ kind: 'answer', status: 500, endpoint: 'token' })
+  await harness.control('POST', 'tokens/revoke')
+  const markers = await insertMany('issuer', 3)
+  await until(harness.pauses, (reasons) => reasons.length > 0)
+  await harness.control('DELETE', 'faults')
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ effects }) => effects === 1)).toBe(true)
+})
+
+test('nobody listens: paused as unreachable, and no record is in doubt', async () => {
+  await harness.service.setFault({ kind: 'refuse' })
+  const markers = await insertMany('refused', 5)
+  await until(harness.pauses, (reasons) => reasons.includes('unreachable'))
+  await harness.service.setFault(null)
+  const outcomes = await completed(markers)
+  expect(outcomes.every(({ posts }) => posts.length === 1)).toBe(true)
+})
+
+test('E003 to a poll: paused, and the transaction is asked for again', async () => {
+  await harness.fault({ kind: 'answer', status: 503, code: 'E003', endpoint: 'status', times: 2 })
+  const [outcome] = await completed(await insertMany('poll-e003', 1))
+  expect(outcome).toMatchObject({ posts: [200], effects: 1 })
+})

@@ -1,0 +1,51 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** Questions that go wrong: the transaction does not fail by it, however often. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.control('DELETE', 'faults'))
+
+test.each([
+  { name: 'status-500', fault: { kind: 'answer', status: 500 } },
+  { name: 'status-502', fault: { kind: 'answer', status: 502 } },
+  { name: 'status-404', fault: { kind: 'answer', status: 404 } },
+  { name: 'status-drop', fault: { kind: 'drop' } },
+  { name: 'status-garbage', fault: { kind: 'garbage' } },
+  { name: 'status-unknown', fault: { kind: 'unknown_status', value: 'archived' } },
+  { name: 'status-other', fault: { kind: 'wrong_id' } },
+  { name: 'status-gzip', fault: { kind: 'gzip', bytes: 1_000 } },
+  { name: 'status-401', fault: { kind: 'answer', status: 401 } },
+  { name: 'status-429', fault: { kind: 'answer', status: 429 } },
+  { name: 'status-late', fault: { kind: 'delay', delayMs: 2_600 } },
+])('$name: asked again, completed, submitted once', async ({ name, fault }) => {
+  await harness.fault({ ...fault, endpoint: 'status', times: 1 })
+  await harness.insert(`${name}-`)
+  const outcome = await harness.becomes(`${name}-`, 'completed')
+  expect(outcome).toMatchObject({ posts: [200], effects: 1 })
+})
+
+test('an answer of more than 1 MB, every time: read, and completed', async () => {
+  await harness.fault({ kind: 'oversized', bytes: 1_500_000, endpoint: 'status' })
+  await harness.insert('large-')
+  expect(await harness.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
+})
+
+test('404 for ten minutes: failed, and the reason says so', async () => {
+  await harness.fault({ kind: 'answer', status: 404, endpoint: 'status' })
+  await harness.insert('long-404-')
+  await until(
+    () => harness.pool.query('select from outboxd.submission where unknown_since is not null'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await harness.pool.query(`update outboxd.submission set unknown_since = clock_timestamp() - interval '11 minutes'
+    where unknown_since is not null`)
+  const outcome = await harness.becomes('long-404-', 'failed')
+  expect(outcome.error).toContain('does not know it any more')
+})

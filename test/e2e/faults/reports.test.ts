@@ -1,0 +1,139 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** One row of the outbox that cannot be told what has become of it: the others are told, and operators hear of it. */
+
+let harness: Harness
+let daemon: Daemon
+beforeAll(async () => {
+  harness = await setup()
+  daemon = await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+const outboxId = async (marker: string): Promise<string> => {
+  const { rows } = await harness.pool.query('select id::text from outbox where payload::text like $1', [`%${marker}"%`])
+  return rows[0].id
+}
+const ledgerSays = (marker: string, state: string) =>
+  until(
+    () => harness.outcome(marker),
+    (outcome) => outcome.state === state,
+  )
+
+/** What `outboxd status` and the metrics say, once they say this. */
+async function told(message: RegExp, kind: string, count: number): Promise<void> {
+  await until(
+    async () => {
+      const context = testContext(harness.env, null)
+      await status(context, {})
+      return context.printed()
+    },
+    (printed) => message.test(printed),
+  )
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    (metrics) => metrics.includes(`outboxd_problems{kind="${kind}"} ${count}\n`),
+  )
+}
+
+async function othersAreTold(name: string): Promise<void> {
+  const markers = Array.from({ length: 5 }, (_, i) => `${name}-other-${i}-`)
+  for (const marker of markers) await harness.insert(marker)
+  await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+}
+
+describe('a trigger of the ERP', () => {
+  afterEach(() => harness.pool.query('drop function if exists meddle() cascade'))
+
+  const meddle = (id: string, what: string) =>
+    harness.pool.query(`
+      create or replace function meddle() returns trigger language plpgsql as $$
+      begin if old.id = ${id} then ${what}; end if; return new; end $$;
+      create or replace trigger meddle before update on outbox for each row execute function meddle()`)
+
+  test('that refuses the outcome of one row holds up no other; it is told as soon as it may be', async () => {
+    await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
+    await harness.insert('refused-')
+    await harness.becomes('refused-', 'accepted')
+    await meddle(await outboxId('refused-'), `raise exception 'period is closed'`)
+    await ledgerSays('refused-', 'completed')
+    await othersAreTold('refused')
+    await told(/refuses the outcome of 1 row/, 'report_refused', 1)
+    const { rows } = await harness.pool.query(
+      `select subject, detail from outboxd.problem where kind = 'report_refused'`,
+    )
+    expect(rows).toEqual([{ subject: await outboxId('refused-'), detail: expect.stringContaining('P0001') }])
+    await harness.pool.query('drop trigger meddle on outbox')
+    await harness.becomes('refused-', 'completed')
+    await told(/All is well/, 'report_refused', 0)
+  })
+
+  test('that ignores what is written to one row holds up no other', async () => {
+    await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
+    await harness.insert('ignored-')
+    await harness.becomes('ignored-', 'accepted')
+    await meddle(await outboxId('ignored-'), 'return null')
+    await ledgerSays('ignored-', 'completed')
+    await othersAreTold('ignored')
+    await told(/ignores what is written to 1 row/, 'mark_ineffective', 1)
+    await harness.pool.query('drop trigger meddle on outbox')
+    await harness.becomes('ignored-', 'completed')
+    await told(/All is well/, 'mark_ineffective', 0)
+  })
+
+  test('that ignores even the mark of a row lets it be sent once, and holds up none behind it', async () => {
+    await harness.pool.query(`
+      create or replace function meddle() returns trigger language plpgsql as $$
+      begin if old.payload::text like '%never-marked-%' then return null; end if; return new; end $$;
+      create or replace trigger meddle before update on outbox for each row execute function meddle()`)
+    await harness.insert('never-marked-')
+    await ledgerSays('never-marked-', 'completed')
+    await othersAreTold('marked')
+    await told(/ignores what is written to 1 row/, 'mark_ineffective', 1)
+    expect(await harness.outcome('never-marked-')).toMatchObject({ status: 'new', effects: 1, posts: [200] })
+    await harness.pool.query('drop trigger meddle on outbox')
+    expect(await harness.becomes('never-marked-', 'completed')).toMatchObject({ effects: 1, posts: [200] })
+    await told(/All is well/, 'mark_ineffective', 0)
+  })
+})
+
+test('a row that a form of the ERP keeps locked holds up no other, and its holder is named', async () => {
+  await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'status', times: 1 })
+  await harness.insert('locked-')
+  await harness.becomes('locked-', 'accepted')
+  const form = await harness.pool.connect()
+  try {
+    await form.query('begin')
+    const { rows } = await form.query(`select pg_backend_pid() as pid from outbox where id = $1 for update`, [
+      await outboxId('locked-'),
+    ])
+    await ledgerSays('locked-', 'completed')
+    await othersAreTold('locked')
+    await told(/waits for a lock/, 'report_locked', 1)
+    const { rows: problems } = await harness.pool.query(
+      `select detail from outboxd.problem where kind = 'report_locked'`,
+    )
+    expect(problems[0].detail).toContain(`pid ${rows[0].pid}`)
+    await form.query('rollback')
+    await harness.becomes('locked-', 'completed')
+    await told(/All is well/, 'report_locked', 0)
+  } finally {
+    form.release()
+  }
+})
+
+test('what fails whatever the row is no row’s fault: /readyz names the loop', async () => {
+  await harness.pool.query(`create function closed() returns trigger language plpgsql as $$ begin raise exception 'closed'; end $$;
+    create trigger closed before update on outbox for each statement execute function closed()`)
+  await harness.pool.query(`update outboxd.submission set report_due = true where state = 'completed'`)
+  const other = await harness.start()
+  const ready = async () => (await fetch(`http://127.0.0.1:${other.port}/readyz`)).text()
+  await until(ready, (message) => message.includes('report') && !message.includes('capture'))
+  await harness.pool.query('drop trigger closed on outbox')
+  await until(ready, (message) => !message.includes('report'))
+  expect((await harness.pool.query(`select from outboxd.problem`)).rowCount).toBe(0)
+})

@@ -1,0 +1,37 @@
+import { expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+const paused = (causes: readonly string[]) => causes.filter((cause) => cause.startsWith('pause unauthorized'))
+
+/** It takes the service's tokens to last 0.9 s, so that no 401 comes but those that the test asks for. */
+async function startShort(harness: Harness) {
+  return harness.start({
+    RATE_LIMIT_REQUESTS: '2',
+    RATE_LIMIT_WINDOW_SECONDS: '1',
+    TOKEN_EXPIRES_IN_UNIT: 'milliseconds',
+  })
+}
+
+test('tokens that are over when the service looks at them: new ones, and nobody is told that it does not let us in', async () => {
+  await using harness = await setup({ tokenLifetimeSeconds: 900 })
+  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 3 })
+  await startShort(harness)
+  await harness.insert('short-')
+  const { causes, effects } = await harness.becomes('short-', 'completed')
+  expect(causes.filter((cause) => cause.includes('401')).length).toBeGreaterThanOrEqual(3)
+  expect(paused(causes)).toEqual([])
+  expect(effects).toBe(1)
+}, 60_000)
+
+test('a service that refuses each such token is believed in the end, and the metrics say that the budget starves', async () => {
+  await using harness = await setup({ tokenLifetimeSeconds: 900 })
+  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
+  const { port } = await startShort(harness)
+  await harness.insert('never-')
+  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  await until(metrics, (text) => /outboxd_problems\{kind="budget_starved"\} [1-9]/.test(text), 60_000)
+  await until(harness.pauses, (reasons) => reasons.includes('unauthorized'), 60_000)
+  await harness.control('DELETE', 'faults')
+  expect(await harness.becomes('never-', 'completed')).toMatchObject({ effects: 1 })
+}, 120_000)

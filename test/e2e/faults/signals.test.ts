@@ -1,0 +1,73 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../../support/until.ts'
+import { startDaemonProcess } from './daemonProcess.ts'
+import { type Harness, setup } from './harness.ts'
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+/** A record whose request is on the wire: the service has it, and answers after so long. */
+async function onTheWire(marker: string, delayMs: number): Promise<void> {
+  await harness.fault({ kind: 'delay', delayMs, endpoint: 'submit', bodyContains: marker })
+  await harness.insert(marker)
+  await until(
+    () => harness.outcome(marker),
+    ({ state, posts }) => state === 'sending' && posts.length === 1,
+  )
+}
+
+test('SIGTERM during a request: the answer is awaited and written, then it leaves with 0', async () => {
+  await using daemon = await startDaemonProcess(harness.env)
+  await onTheWire('sigterm-', 800)
+  daemon.signal('SIGTERM')
+  expect(await daemon.ended()).toBe(0)
+  expect(await harness.outcome('sigterm-')).toMatchObject({ state: 'accepted', status: 'accepted', posts: [200] })
+})
+
+test('a second SIGTERM leaves at once, and what was on the wire stays sending for others to settle', async () => {
+  await using daemon = await startDaemonProcess({ ...harness.env, REQUEST_TIMEOUT_SECONDS: '30' })
+  await onTheWire('twice-', 20_000)
+  const before = performance.now()
+  daemon.signal('SIGTERM')
+  daemon.signal('SIGTERM')
+  await until(
+    () => {
+      daemon.signal('SIGTERM') // two signals sent at once may arrive as one
+      return Promise.race([daemon.ended(), Promise.resolve('running')])
+    },
+    (how) => how !== 'running',
+  )
+  expect(await daemon.ended()).toBe(1)
+  expect(performance.now() - before).toBeLessThan(5_000)
+  expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
+})
+
+test('stopped past its lease, a worker is taken over from within 20 s, and woken late it changes nothing', async () => {
+  const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
+  await using sleeper = await startDaemonProcess(patient)
+  await onTheWire('sleeper-', 4_000)
+  await using taker = await startDaemonProcess(patient)
+  sleeper.signal('SIGSTOP')
+  const before = await until(
+    () => harness.outcome('sleeper-'),
+    ({ state }) => state === 'uncertain',
+    40_000,
+  )
+  const { rows } = await harness.pool.query<{ seconds: number }>(
+    `select extract(epoch from max(e.at) - max(i.beat_at))::float8 as seconds from outboxd.submission_event e
+     join outboxd.submission s on s.id = e.submission_id, outboxd.instance i
+     where s.payload like '%sleeper-%' and i.id <> (select id from outboxd.instance order by beat_at desc limit 1)`,
+  )
+  expect(rows[0]?.seconds).toBeLessThan(20)
+  sleeper.signal('SIGCONT')
+  // The service's answer has been waiting for it. It leaves only when that has been written, or refused.
+  sleeper.signal('SIGTERM')
+  expect(await sleeper.ended()).toBe(0)
+  const after = await harness.outcome('sleeper-')
+  expect(after).toMatchObject({ state: 'uncertain', posts: [200], effects: 1, steps: before.steps })
+  taker.signal('SIGTERM')
+  expect(await taker.ended()).toBe(0)
+}, 60_000)

@@ -1,0 +1,96 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import type { Fault } from '../../support/faultProxy.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** A service that takes what it is sent and says nothing costs no record but those that were on the wire. */
+
+const maxInFlight = 8
+const records = 60
+
+async function started(): Promise<{ harness: Harness; port: number }> {
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  const { port } = await harness.start({ MAX_IN_FLIGHT: String(maxInFlight) })
+  // A token and connections are there before the fault, so that it strikes records.
+  await harness.insert('before-')
+  await harness.becomes('before-', 'completed')
+  return { harness, port }
+}
+
+async function insertMany(harness: Harness): Promise<string[]> {
+  const markers = Array.from({ length: records }, (_, i) => `silence-${i}-`)
+  for (const marker of markers) await harness.insert(marker)
+  return markers
+}
+
+async function count(harness: Harness, state: string): Promise<number> {
+  const { rows } = await harness.pool.query<{ n: number }>(
+    'select count(*)::int as n from outboxd.submission where state = $1',
+    [state],
+  )
+  return rows[0]?.n ?? 0
+}
+
+/** How often the pause was brought back since it began. */
+async function level(harness: Harness): Promise<number> {
+  const { rows } = await harness.pool.query<{ level: number }>(
+    `select level from outboxd.pause where reason = 'unreachable'`,
+  )
+  return rows[0]?.level ?? -1
+}
+
+test.each<Fault>([
+  { kind: 'hang' },
+  { kind: 'hang-after-request' },
+  { kind: 'cut-before-request' }, // what a refused client certificate looks like under TLS 1.3
+])('$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)', async (fault) => {
+  const { harness, port } = await started()
+  await harness.service.setFault(fault)
+  await insertMany(harness)
+  await until(
+    () => count(harness, 'uncertain'),
+    (n) => n > 0,
+  )
+  await until(
+    () => level(harness),
+    (n) => n >= 2,
+    30_000,
+  )
+  expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
+  expect(await count(harness, 'sending')).toBe(0)
+
+  // What is said during it.
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
+  expect(context.printed()).not.toContain('All is well')
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
+
+  await harness.service.setFault(null)
+  const doubtful = await count(harness, 'uncertain')
+  await until(
+    () => count(harness, 'completed'),
+    (n) => n === records + 1 - doubtful,
+    40_000,
+  )
+  expect(await count(harness, 'uncertain')).toBe(doubtful)
+  expect(await harness.pauses()).toEqual([])
+}, 90_000)
+
+test('a service that answers questions and hangs on every record: each try costs one record, and each takes longer', async () => {
+  const { harness } = await started()
+  await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit' })
+  await insertMany(harness)
+  await until(
+    () => level(harness),
+    (n) => n >= 2,
+    30_000,
+  )
+  // Those on the wire at first, and one each time that the pause came back.
+  expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight + (await level(harness)))
+  expect(await count(harness, 'sending')).toBeLessThanOrEqual(1)
+}, 60_000)

@@ -1,0 +1,83 @@
+import { once } from 'node:events'
+import { createServer } from 'node:net'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { startProgram } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup, through } from './harness.ts'
+
+/** A start that fails has not begun: no row is taken, no request is made, nothing is left on the wire. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  for (let i = 0; i < 8; i++) await harness.insert(`start-${i}-`)
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+const run = (env: Record<string, string>) =>
+  startProgram(['run'], { NODE_ENV: 'production', ...harness.env, LOG_LEVEL: 'info', ...env })
+
+async function untouched() {
+  const { rows } = await harness.pool.query(
+    `select (select count(*)::int from outbox where status <> 'new') as taken,
+       (select count(*)::int from outboxd.submission) as captured`,
+  )
+  const { rows: requests } = (await harness.control('GET', 'ledger')) as { rows: unknown[] }
+  expect({ ...rows[0], requests }).toEqual({ taken: 0, captured: 0, requests: [] })
+}
+
+test('a taken port: it leaves with 2 and says which variable to change', async () => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  onTestFinished(() => void taken.close())
+  const { port } = taken.address() as { port: number }
+  const { code, stderr } = await run({ HTTP_PORT: String(port) }).ended()
+  expect({ code, stderr }).toEqual({
+    code: 2,
+    stderr: `outboxd: cannot listen on 127.0.0.1 port ${port} (EADDRINUSE): set HTTP_HOST and HTTP_PORT to a free address\n`,
+  })
+  await untouched()
+})
+
+test('no sign of life can be given: it leaves with 1', async () => {
+  await harness.pool.query('alter table outboxd.instance rename to instance_away')
+  onTestFinished(async () => {
+    await harness.pool.query('alter table outboxd.instance_away rename to instance')
+  })
+  const { code, stderr } = await run({}).ended()
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('outboxd.instance') })
+  await untouched()
+})
+
+test('the queue’s schema is missing: it leaves with 1', async () => {
+  await harness.pool.query('alter schema pgboss rename to pgboss_away')
+  onTestFinished(async () => {
+    await harness.pool.query('alter schema pgboss_away rename to pgboss')
+  })
+  expect((await run({}).ended()).code).toBe(1)
+  await untouched()
+})
+
+test('while its databases are away it is alive and says why it is not ready, and leaves at once when told to', async () => {
+  await harness.postgres.setFault({ kind: 'refuse' })
+  onTestFinished(() => harness.postgres.setFault(null))
+  const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')
+  const daemon = run({ DATABASE_URL: url })
+  const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"'))) as { port: number }
+  const get = async (path: string) => {
+    const answer = await fetch(`http://127.0.0.1:${port}/${path}`)
+    return { status: answer.status, body: await answer.text() }
+  }
+  expect((await get('livez')).status).toBe(200)
+  const ready = await until(
+    () => get('readyz'),
+    ({ body }) => body.includes('ECONNREFUSED'),
+  )
+  expect(ready.status).toBe(503)
+  expect(ready.body).toContain('a database is awaited: the database of STATE_DATABASE_URL')
+  expect(ready.body).not.toContain('postgres:postgres')
+  expect((await get('metrics')).status).toBe(200)
+  daemon.signal('SIGTERM')
+  expect((await daemon.ended()).code).toBe(0)
+  await untouched()
+})

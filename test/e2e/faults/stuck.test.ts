@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { openQueue } from '../../../src/ledger/queue.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** Transactions that the service never ends. */
+
+const stuck = 1_000
+const records = 30
+const env = { RATE_LIMIT_REQUESTS: '100', RATE_LIMIT_WINDOW_SECONDS: '6', STUCK_AFTER_SECONDS: '3600' }
+
+let harness: Harness
+let daemon: Daemon
+beforeAll(async () => {
+  harness = await setup()
+  const { rows } = await harness.pool.query<{ submissionId: string; jobId: string }>(
+    `insert into outboxd.submission (id, outbox_id, type, resource, payload, body, recorded_at, state, idempotency_key,
+       transaction_id, sent_at, accepted_at, job_id, poll_at, polled_rarely)
+     select gen_random_uuid(), 'old ' || n, 'data', 'data', '{}', '{}', now() - interval '2 days', 'accepted',
+       gen_random_uuid(), 'old ' || n, now() - interval '2 days', now() - interval '2 days', gen_random_uuid(), now(), true
+     from generate_series(1, $1) n returning id as "submissionId", job_id as "jobId"`,
+    [stuck],
+  )
+  const queue = await openQueue(harness.env.DATABASE_URL ?? '', () => {})
+  await queue.insert(
+    harness.pool,
+    rows.map((row) => ({ ...row, inMs: 0, rarely: true })),
+  )
+  await queue.close()
+  daemon = await harness.start(env)
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+test('new records go through at pace beside a thousand of them, and none of them is forgotten', async () => {
+  const startMs = performance.now()
+  for (let n = 0; n < records; n++) await harness.insert(`new-${n}-`)
+  await until(
+    () => harness.pool.query(`select from outbox where status = 'completed'`),
+    ({ rowCount }) => rowCount === records,
+    45_000,
+  )
+  const windows = Math.ceil((performance.now() - startMs) / 6_000)
+  const { rows } = await harness.pool.query<{ asked: number }>(
+    `select count(*)::int as asked from outboxd.submission where outbox_id like 'old %' and polls > 0`,
+  )
+  expect(rows[0]?.asked).toBeGreaterThan(0)
+  // A twentieth of each window, and what was allowed while nothing else waited.
+  expect(rows[0]?.asked).toBeLessThan(60 + 5 * (windows + 1))
+}, 60_000)
+
+test('status and the metrics say that they are stuck', async () => {
+  await until(
+    async () => {
+      const context = testContext({ ...harness.env, ...env })
+      await status(context, {})
+      return context.printed()
+    },
+    (printed) =>
+      printed.includes(`For too long the service has not ended ${stuck} accepted records, the oldest outbox:old`),
+  )
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    (text) => text.includes('outboxd_problems{kind="stuck_transaction"} 1'),
+  )
+})

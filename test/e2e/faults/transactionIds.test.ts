@@ -1,0 +1,38 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { status } from '../../../src/commands/status.ts'
+import { testContext } from '../../support/context.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** Ids that the service gives twice, as a proxy that caches answers does. */
+
+let harness: Harness
+let daemon: Daemon
+beforeAll(async () => {
+  harness = await setup()
+  daemon = await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.control('DELETE', 'faults'))
+
+test('a record that is given the id of another is uncertain, and status and the metrics say so', async () => {
+  await harness.insert('owner-')
+  await harness.becomes('owner-', 'completed')
+  const { rows } = await harness.pool.query<{ id: string }>('select transaction_id as id from outbox')
+  await harness.fault({ kind: 'wrong_id', id: rows[0]?.id, endpoint: 'submit', times: 1 })
+  await harness.insert('misled-')
+  const outcome = await harness.becomes('misled-', 'uncertain')
+  expect(outcome.error).toContain(`the id ${rows[0]?.id}, which outbox:1 has already`)
+  expect(await harness.outcome('owner-')).toMatchObject({ state: 'completed' })
+
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).toContain('1 record waits for a person (1 uncertain)')
+  expect(context.printed()).not.toContain('All is well')
+  await until(
+    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    (text) =>
+      text.includes('outboxd_contract_breaches_total{kind="duplicate_id"} 1') &&
+      text.includes('outboxd_submissions{state="uncertain"} 1'),
+  )
+})

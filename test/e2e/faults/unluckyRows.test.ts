@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { list } from '../../../src/commands/list.ts'
+import { status } from '../../../src/commands/status.ts'
+import { migrateOutbox } from '../../../src/store/migrateStores.ts'
+import { testContext } from '../../support/context.ts'
+import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { type Daemon, type Harness, setup } from './harness.ts'
+
+/** Rows that cannot be captured, or cannot be marked: each is its own trouble, and the others go on. */
+
+let harness: Harness
+let daemon: Daemon
+beforeAll(async () => {
+  harness = await setup()
+  await harness.pool.query('alter table outbox alter payload type text')
+  daemon = await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+const good = { customerId: 'C1', orderDate: '2026-11-21T10:00:00Z', amount: 1, field2: 'x' }
+
+async function insertRow(key: string | null, payload: string): Promise<string> {
+  const { rows } = await harness.pool.query<{ id: string }>(
+    `insert into outbox (type, key, payload) values ('data', $1, $2) returning id::text`,
+    [key, payload],
+  )
+  return rows[0]?.id ?? ''
+}
+
+const statusOf = async (id: string) => {
+  const { rows } = await harness.pool.query<{ status: string; error: string | null }>(
+    'select status, error from outbox where id = $1',
+    [id],
+  )
+  return rows[0] ?? { status: 'gone', error: null }
+}
+
+const ends = (id: string) =>
+  until(
+    () => statusOf(id),
+    (row) => ['completed', 'rejected'].includes(row.status),
+    60_000,
+  )
+
+/** Whether the outcome is told too is another matter (reports.test.ts). */
+const isTakenAndSent = (marker: string) =>
+  until(
+    () => harness.outcome(marker),
+    (outcome) => outcome.status !== 'new' && outcome.state === 'completed',
+    60_000,
+  )
+
+const skippedNow = async (port: number) => {
+  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  return /^outboxd_problems\{kind="row_skipped"\} (\d+)$/m.exec(page)?.[1]
+}
+
+test('a key of 6 kB is rejected with the reason, and those around it are sent', async () => {
+  await harness.insert('before-long-key')
+  const id = await insertRow(randomBytes(3_000).toString('hex'), JSON.stringify(good))
+  await harness.insert('after-long-key')
+  expect(await ends(id)).toEqual({
+    status: 'rejected',
+    error: 'the key has 6000 bytes, more than the 2500 that a key may have',
+  })
+  await harness.becomes('before-long-key', 'completed')
+  await harness.becomes('after-long-key', 'completed')
+})
+
+test('a text that is no JSON, with an emoji wherever the parser’s message may cut it, is rejected', async () => {
+  const texts = Array.from({ length: 24 }, (_, at) => `{"a": ${'x'.repeat(at)}😀${'y'.repeat(40)}`)
+  const ids = await Promise.all(texts.map((text) => insertRow(null, text)))
+  await harness.insert('after-emoji')
+  for (const id of ids)
+    expect(await ends(id)).toEqual({ status: 'rejected', error: expect.stringContaining('not JSON') })
+  await harness.becomes('after-emoji', 'completed')
+})
+
+test('a trigger of the ERP that refuses the mark of one row: it is sent once, the others are marked, and all say so', async () => {
+  const marked = async (id: string) => (await statusOf(id)).status !== 'new'
+  await harness.pool.query(`create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.payload like '%locked-period%' then raise exception 'the period is closed'; end if;
+      return new;
+    end $$;
+    create trigger refuse before update on outbox for each row execute function refuse()`)
+  onTestFinished(async () => void (await harness.pool.query('drop function if exists refuse cascade')))
+  await harness.insert('before-trigger')
+  const id = await harness.insert('locked-period')
+  await harness.insert('after-trigger')
+  for (let i = 0; i < 20; i++) await harness.insert(`more-${i}-trigger`)
+  for (const marker of ['before-trigger', 'after-trigger', 'more-19-trigger']) await isTakenAndSent(marker)
+  const sent = await until(
+    () => harness.outcome('locked-period'),
+    ({ state }) => state === 'completed',
+  )
+  expect(sent).toMatchObject({ status: 'new', effects: 1, posts: [200] })
+
+  await until(
+    () => skippedNow(daemon.port),
+    (count) => count === '1',
+  )
+  const says = testContext({ ...harness.env })
+  await status(says, {})
+  expect(says.printed()).not.toContain('All is well')
+  expect(says.printed()).toContain(`1 row of the outbox`)
+  const asked = testContext({ ...harness.env })
+  await list(asked, {})
+  expect(asked.messages()).toContain(`outbox:${id} is put off`)
+  expect(asked.messages()).toContain('P0001')
+
+  await harness.pool.query('drop function refuse cascade')
+  await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
+  await until(() => marked(id), Boolean)
+  await until(
+    () => skippedNow(daemon.port),
+    (count) => count === '0',
+  )
+  expect(await harness.outcome('locked-period')).toMatchObject({ effects: 1, posts: [200] })
+})
+
+test('a refusal that comes with the commit alone is put off too', async () => {
+  await harness.pool.query(`create function refuse() returns trigger language plpgsql as $$
+    begin
+      if new.payload like '%late-refusal%' then raise exception 'not at the end of the day'; end if;
+      return null;
+    end $$;
+    create constraint trigger refuse after update on outbox deferrable initially deferred
+      for each row execute function refuse()`)
+  onTestFinished(async () => {
+    await harness.pool.query('drop function if exists refuse cascade')
+    await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
+  })
+  await harness.insert('late-refusal')
+  await harness.insert('on-the-next-day')
+  await isTakenAndSent('on-the-next-day')
+  const sent = await until(
+    () => harness.outcome('late-refusal'),
+    ({ state }) => state === 'completed',
+  )
+  expect(sent).toMatchObject({ effects: 1 })
+})
+
+test('bytes that are no UTF-8 in an SQL_ASCII database: in the payload, the key or the type they reject that row alone', async () => {
+  const ascii = await asciiDatabase()
+  const other = await setup({})
+  onTestFinished(() => other[Symbol.asyncDispose]())
+  await ascii.pool.query('alter table outbox alter payload type text')
+  const bytes = (hex: string) => `convert_from('\\x${hex}', 'SQL_ASCII')`
+  const put = async (type: string, key: string, payload: string) =>
+    (
+      await ascii.pool.query<{ id: string }>(
+        `insert into outbox (type, key, payload) values (${type}, ${key}, ${payload}) returning id::text`,
+      )
+    ).rows[0]?.id
+  const json = `'${JSON.stringify({ ...good, field2: 'ä€' })}'`
+  const well = [await put(`'data'`, 'null', json), await put(`'data'`, `'k'`, json)]
+  const bad = [
+    await put(`'data'`, 'null', `'{"a": "' || ${bytes('fc')} || '"}'`),
+    await put(`'data'`, bytes('6bfc'), json),
+    await put(bytes('64fc'), 'null', json),
+    await put(`'data'`, 'null', `'{"a": "' || ${bytes('e282')} || '"}'`),
+  ]
+  well.push(await put(`'data'`, `'k'`, json), await put(`'data'`, 'null', json))
+  await other.start({ DATABASE_URL: ascii.url, STATE_DATABASE_URL: other.env.DATABASE_URL ?? '' })
+  const states = async () =>
+    Object.fromEntries(
+      (await ascii.pool.query('select id::text, status from outbox order by id')).rows.map(({ id, status: is }) => [
+        id,
+        is,
+      ]),
+    )
+  await until(
+    states,
+    (now) =>
+      [...well, ...bad].every(
+        (id) =>
+          now[id ?? ''] !== 'new' &&
+          now[id ?? ''] !== 'queued' &&
+          now[id ?? ''] !== 'accepted' &&
+          now[id ?? ''] !== 'sending',
+      ),
+    60_000,
+  )
+  const now = await states()
+  expect(well.map((id) => now[id ?? ''])).toEqual(well.map(() => 'completed'))
+  expect(bad.map((id) => now[id ?? ''])).toEqual(bad.map(() => 'rejected'))
+  const { rows } = await other.pool.query(`select error from outboxd.submission where state = 'rejected' order by seq`)
+  expect(rows[0]).toEqual({ error: 'the payload is not utf-8' })
+})
+
+async function asciiDatabase(): Promise<TestDatabase> {
+  const database = await createDatabase('template0', `encoding 'SQL_ASCII' locale 'C'`)
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await migrateOutbox(database.url, 'outbox')
+  return database
+}

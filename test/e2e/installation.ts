@@ -1,0 +1,82 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import { startApp } from '../../src/daemon/app.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { loadOutboxFile } from '../../src/outbox/outboxFile.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { createDatabase } from '../support/database.ts'
+
+/** A database, a service that is in no one's way, and a folder of mappings. */
+export interface Installation {
+  /** The ERP's and the ledger's database. */
+  pool: pg.Pool
+  url: string
+  mappingsDir: string
+  /** Starts one more instance. @returns what stops it */
+  startInstance(env?: Record<string, string>): Promise<() => Promise<unknown>>
+  /** Bodies of the POSTs in the order in which the service got them. */
+  arrivals(): Promise<string[]>
+}
+
+/** @param files the folder of mappings: name and text */
+export async function install(files: Record<string, string>): Promise<Installation> {
+  const [database, service] = await Promise.all([createDatabase(), createDatabase('template0')])
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  onTestFinished(() => service[Symbol.asyncDispose]())
+  const sandbox = await startSandbox({
+    databaseUrl: service.url,
+    port: 0,
+    rateLimitRequests: 100_000,
+    processingTime: 'constant:0.05',
+    synchronousCommit: 'off',
+  })
+  onTestFinished(() => sandbox.close())
+  const mappingsDir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
+  onTestFinished(() => rm(mappingsDir, { recursive: true }))
+  for (const [name, text] of Object.entries(files)) await writeFile(join(mappingsDir, name), text)
+
+  return {
+    pool: database.pool,
+    url: database.url,
+    mappingsDir,
+    async startInstance(more = {}) {
+      const config = readConfig({
+        DATABASE_URL: database.url,
+        SERVICE_BASE_URL: sandbox.url,
+        SERVICE_AUTH_URL: sandbox.url,
+        SERVICE_CLIENT_ID: 'sandbox',
+        SERVICE_CLIENT_SECRET: 'sandbox-secret',
+        RATE_LIMIT_REQUESTS: '30000',
+        MAPPINGS_DIR: mappingsDir,
+        HTTP_PORT: '0',
+        LOG_LEVEL: 'error',
+        ...more,
+      })
+      const mappings = loadMappings(mappingsDir)
+      const app = await startApp({
+        config,
+        outboxTable: loadOutboxFile(mappingsDir),
+        mappings: () => mappings,
+        clock: systemClock,
+        log: createLog(config.logLevel),
+        metrics: createMetrics({ version: 'test' }),
+        version: 'test',
+      })
+      onTestFinished(async () => void (await app.stop()))
+      return () => app.stop()
+    },
+    async arrivals() {
+      const { rows } = await service.pool.query<{ body: string }>(
+        `select body from sandbox.ledger where method = 'POST' and path like '/api/%' order by sequence`,
+      )
+      return rows.map(({ body }) => body)
+    },
+  }
+}

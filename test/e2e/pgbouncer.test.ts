@@ -1,0 +1,52 @@
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { check } from '../../src/commands/check.ts'
+import { testContext } from '../support/context.ts'
+import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
+import { type Harness, setup } from './faults/harness.ts'
+
+if (!hasPgbouncer)
+  console.info('pgbouncer is not installed: the tests behind it are skipped (apt-get install pgbouncer)')
+
+/** A pooler that lends its sessions for one transaction each: no setting, prepared statement, lock or LISTEN outlives it. */
+async function behindPgbouncer(ignored: string[] = []): Promise<Harness> {
+  const bouncer = await startPgbouncer(inject('postgresUrl'), ignored)
+  onTestFinished(() => bouncer[Symbol.asyncDispose]())
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  harness.env.DATABASE_URL = bouncer.through(harness.env.DATABASE_URL ?? '')
+  return harness
+}
+
+async function runCheck(harness: Harness): Promise<string> {
+  const context = testContext(harness.env)
+  await check(context, {})
+  return context.printed()
+}
+
+test.skipIf(!hasPgbouncer).each([
+  ['refuses our startup parameters', []],
+  ['ignores our startup parameters', ['statement_timeout', 'idle_in_transaction_session_timeout', 'options']],
+])('a pgbouncer in transaction mode that %s carries records to their ends', async (_, ignored) => {
+  const harness = await behindPgbouncer(ignored)
+  await harness.start()
+  const markers = Array.from({ length: 20 }, (_, i) => `bounced-${i}-`)
+  for (const [i, marker] of markers.entries()) await harness.insert(marker, { key: `k${i % 3}` })
+  const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+  expect(outcomes.filter(({ effects, posts }) => effects !== 1 || posts.length !== 1)).toEqual([])
+})
+
+test.skipIf(!hasPgbouncer)(
+  'check says that statements have no limit of time there, and how to give them one',
+  async () => {
+    const harness = await behindPgbouncer(['statement_timeout', 'idle_in_transaction_session_timeout', 'options'])
+    expect(await runCheck(harness)).toMatch(/alter role \S+ set statement_timeout = '20s'/)
+    await harness.pool.query(`alter role postgres in database ${new URL(harness.env.DATABASE_URL ?? '').pathname.slice(1)}
+    set statement_timeout = '20s'`)
+    await harness.pool.query(`alter role postgres in database ${new URL(harness.env.DATABASE_URL ?? '').pathname.slice(1)}
+    set idle_in_transaction_session_timeout = '10s'`)
+    await harness.pool.query(
+      'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+    )
+    expect(await runCheck(harness)).not.toMatch(/alter role/)
+  },
+)

@@ -1,0 +1,105 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { agreeOnBudget, withdrawSettings } from '../../src/ledger/agreeOnBudget.ts'
+import { takeSlots } from '../../src/ledger/budget.ts'
+import { readProblems } from '../../src/ledger/problems.ts'
+import type { InstanceSettings } from '../../src/ledger/sharedSettings.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const given: Omit<InstanceSettings, 'instanceId'> = {
+  host: 'erp-1',
+  requests: 100,
+  windowMs: 60_000,
+  requestTimeoutMs: 30_000,
+  keyOnFailure: 'continue',
+}
+
+function instance(settings: Partial<InstanceSettings> = {}) {
+  const own = { instanceId: randomUUID(), ...given, ...settings }
+  return {
+    own,
+    agree: () => agreeOnBudget(ledger.pool, own),
+    leave: () => withdrawSettings(ledger.pool, own.instanceId),
+  }
+}
+
+const problems = async () => (await readProblems(ledger.pool, 100)).map(({ kind, subject }) => `${kind} ${subject}`)
+
+async function holds(): Promise<{ requests: number; windowMs: number; slots: number }> {
+  const { rows } = await ledger.pool.query(
+    `select requests, window_ms::float8 as "windowMs", (select sum(permits)::int from outboxd.slot) as slots
+     from outboxd.budget`,
+  )
+  return rows[0]
+}
+
+test('instances with the same settings have nothing to say', async () => {
+  const [one, other] = [instance(), instance()]
+  await one.agree()
+  expect(await other.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
+  expect(await problems()).toEqual([])
+})
+
+test('while they differ the smallest limit and the longest window hold, and each difference is a problem', async () => {
+  const strict = instance({ requests: 50, windowMs: 60_000 })
+  const loose = instance({ requests: 100, windowMs: 120_000, host: 'erp-2' })
+  await strict.agree()
+  expect(await loose.agree()).toMatchObject({ requests: 50, before: { requests: 50, windowMs: 60_000 } })
+  expect(await holds()).toEqual({ requests: 50, windowMs: 120_000, slots: 50 })
+  const of = ({ own }: typeof strict) => `settings_differ ${own.instanceId.slice(0, 8)} on ${own.host}:`
+  expect((await problems()).sort()).toEqual(
+    [strict, loose]
+      .flatMap((each) => [`${of(each)} RATE_LIMIT_REQUESTS`, `${of(each)} RATE_LIMIT_WINDOW_SECONDS`])
+      .sort(),
+  )
+})
+
+test('a timeout, and KEY_ON_FAILURE, are said to differ, too', async () => {
+  await instance().agree()
+  const { differences } = await instance({ requestTimeoutMs: 5_000, keyOnFailure: 'block' }).agree()
+  expect(differences.map(({ detail }) => detail.split(' ')[0])).toEqual(
+    ['REQUEST_TIMEOUT_SECONDS', 'KEY_ON_FAILURE'].flatMap((variable) => [variable, variable]),
+  )
+})
+
+test('a rolling change comes to its end by itself, when the last instance with the old settings has left', async () => {
+  const [old, another, fresh] = [instance({ requests: 50 }), instance({ requests: 50 }), instance()]
+  for (const each of [old, another, fresh]) await each.agree()
+  await old.leave()
+  expect(await fresh.agree()).toMatchObject({ requests: 50, differences: expect.objectContaining({ length: 2 }) })
+  await another.leave()
+  expect(await fresh.agree()).toMatchObject({ requests: 100, differences: [], before: { requests: 50 } })
+  expect(await problems()).toEqual([])
+})
+
+test('one that was killed counts for a minute, and one that wakes up late counts again', async () => {
+  const [killed, alive] = [instance({ requests: 10 }), instance()]
+  await killed.agree()
+  expect(await alive.agree()).toMatchObject({ requests: 10 })
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '61 s'`)
+  expect(await alive.agree()).toMatchObject({ requests: 100 })
+  expect(await killed.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
+})
+
+test('a slot is taken for the timeout of who takes it, and the window that holds', async () => {
+  await instance({ windowMs: 120_000 }).agree()
+  await instance({ requestTimeoutMs: 300_000 }).agree()
+  await takeSlots(ledger.pool, 1, 306_000, randomUUID())
+  const { rows } = await ledger.pool.query(
+    `select round(extract(epoch from max(free_at) - clock_timestamp()) / 10)::int * 10 as seconds from outboxd.slot`,
+  )
+  expect(rows).toEqual([{ seconds: 430 }])
+})
+
+test('many instances that start at once agree', async () => {
+  const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
+  await Promise.all(all.map(({ agree }) => agree()))
+  expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
+})

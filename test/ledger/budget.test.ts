@@ -1,0 +1,521 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import {
+  claimProof,
+  claimTrial,
+  endPauses,
+  endTrial,
+  giveBack,
+  holdBack,
+  raisePause,
+  readWay,
+  takeSlots,
+} from '../../src/ledger/budget.ts'
+import { recordPassages } from '../../src/ledger/passages.ts'
+import type { PauseCall, Slot } from '../../src/model.ts'
+import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const windowMs = 60_000
+const leaseMs = 96_000
+const instanceId = randomUUID()
+
+const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs - windowMs, instanceId)
+const back = (slots: readonly Slot[], used: boolean) =>
+  giveBack(
+    ledger.pool,
+    slots.map((slot) => ({ ...slot, used, submissions: 0 })),
+  )
+
+/** Lets time go by: everything in the tables that lies in time moves into the past. */
+async function pass(ms: number): Promise<void> {
+  await ledger.pool.query(
+    `update outboxd.slot set free_at = free_at - $1 * interval '1 ms' where free_at > '-infinity'`,
+    [ms],
+  )
+  await ledger.pool.query(
+    `update outboxd.pause set until = until - $1 * interval '1 ms', probe_until = probe_until - $1 * interval '1 ms'`,
+    [ms],
+  )
+}
+
+const sum = (slots: readonly { permits: number }[]) => slots.reduce((all, { permits }) => all + permits, 0)
+
+async function free(): Promise<number> {
+  const { rows } = await ledger.pool.query<{ free: number }>(
+    'select coalesce(sum(permits), 0)::int as free from outboxd.slot where free_at <= clock_timestamp()',
+  )
+  return rows[0]?.free ?? 0
+}
+
+describe('slots', () => {
+  test('no window ever holds more requests than the limit, whatever is taken, given back or forgotten', async () => {
+    const step = fc.oneof(
+      {
+        weight: 4,
+        arbitrary: fc.record({
+          kind: fc.constant('take' as const),
+          permits: fc.constantFrom(1, 2, 5, 6, 249, 500, 1_000),
+        }),
+      },
+      {
+        weight: 4,
+        arbitrary: fc.record({ kind: fc.constant('answer' as const), which: fc.nat(), used: fc.boolean() }),
+      },
+      {
+        weight: 3,
+        arbitrary: fc.record({ kind: fc.constant('pass' as const), ms: fc.integer({ min: 1, max: 40_000 }) }),
+      },
+      { weight: 1, arbitrary: fc.record({ kind: fc.constant('die' as const), which: fc.nat() }) },
+      {
+        weight: 1,
+        arbitrary: fc.record({
+          kind: fc.constant('fit' as const),
+          limit: fc.constantFrom(1, 3, 8, 12, 499, 500, 501, 999, 1_001, 1_600),
+        }),
+      },
+    )
+    const arbitrary = fc.tuple(fc.integer({ min: 1, max: 12 }), fc.array(step, { maxLength: 40 }))
+    await fc.assert(
+      fc.asyncProperty(arbitrary, async ([limit, steps]) => {
+        await ledger.reset()
+        await fitSlots(ledger.pool, limit)
+        const beganMs = performance.now()
+        let passedMs = 0
+        const now = () => passedMs + performance.now() - beganMs
+        const sentMs: number[] = []
+        // What was sent under a limit has been sent when it is changed, and no more than that.
+        const allowed = [limit]
+        const inHand: { slot: Slot; takenMs: number }[] = []
+        for (const each of steps) {
+          switch (each.kind) {
+            case 'take': {
+              const takenMs = now() // a permit's age counts from before the taking
+              for (const slot of await take(each.permits)) inHand.push({ slot, takenMs })
+              break
+            }
+            case 'answer': {
+              // It leaves at the last moment at which its permit is good, or now; the answer comes now.
+              const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
+              if (!held) break
+              const left = { at: Math.min(now(), held.takenMs + 30_000), times: held.slot.permits }
+              if (each.used) for (let n = 0; n < left.times; n++) sentMs.push(left.at)
+              await back([held.slot], each.used)
+              break
+            }
+            case 'die': {
+              // Sent, and arrived after 36 s at the latest; nobody lives to say so.
+              const [held] = inHand.length > 0 ? inHand.splice(each.which % inHand.length, 1) : []
+              for (let n = 0; n < (held?.slot.permits ?? 0); n++) sentMs.push((held?.takenMs ?? 0) + 36_000)
+              break
+            }
+            case 'pass':
+              passedMs += each.ms
+              await pass(each.ms)
+              break
+            case 'fit':
+              await fitSlots(ledger.pool, each.limit)
+              allowed.push(each.limit)
+          }
+        }
+        for (const { slot, takenMs } of inHand) for (let n = 0; n < slot.permits; n++) sentMs.push(takenMs + 36_000)
+        expect(fullestWindow(sentMs, windowMs)).toBeLessThanOrEqual(Math.max(...allowed))
+      }),
+      { numRuns: 25 },
+    )
+  })
+
+  test('several takers on several connections never get more than the limit, nor one slot twice', async () => {
+    await fitSlots(ledger.pool, 100)
+    const pools = [1, 2, 3].map(() => new pg.Pool({ connectionString: ledger.url, max: 4 }))
+    const taken = await Promise.all(
+      Array.from({ length: 60 }, (_, i) => takeSlots(pools[i % 3] as pg.Pool, 3, leaseMs, randomUUID())),
+    )
+    await Promise.all(pools.map((pool) => pool.end()))
+    const ids = taken.flat().map(({ id }) => id)
+    expect(ids.length).toBe(100)
+    expect(new Set(ids).size).toBe(100)
+  })
+
+  test('the 101st request waits until the first has left the window', async () => {
+    const shortMs = 300
+    await fitSlots(ledger.pool, 100, shortMs)
+    const sentAtMs: number[] = []
+    const takers = Array.from({ length: 4 }, async () => {
+      while (sentAtMs.length < 150) {
+        const slots = await takeSlots(ledger.pool, 5, 5_000, instanceId)
+        for (const _ of slots) sentAtMs.push(performance.now())
+        await giveBack(
+          ledger.pool,
+          slots.map((slot) => ({ ...slot, used: true, submissions: 1 })),
+        )
+      }
+    })
+    await Promise.all(takers)
+    sentAtMs.sort((a, b) => a - b)
+    expect((sentAtMs[100] ?? 0) - (sentAtMs[0] ?? 0)).toBeGreaterThanOrEqual(shortMs)
+    expect(fullestWindow(sentAtMs, shortMs)).toBeLessThanOrEqual(100)
+  })
+
+  test('a slot whose holder died is free again only after its lease', async () => {
+    await fitSlots(ledger.pool, 1)
+    expect(await take(1)).toHaveLength(1)
+    await pass(leaseMs - 1_000)
+    expect(await take(1)).toEqual([])
+    await pass(1_000)
+    expect(await take(1)).toHaveLength(1)
+  })
+
+  test('a slot that was used is free again one window after its answer, an unused one at once', async () => {
+    await fitSlots(ledger.pool, 2)
+    const [used, unused] = await take(2)
+    if (!used || !unused) throw new Error('there were two')
+    await pass(5_000)
+    await back([used], true)
+    await back([unused], false)
+    expect(await take(2)).toEqual([{ ...unused, lease: '2' }])
+    await pass(windowMs - 1_000)
+    expect(await take(1)).toEqual([])
+    await pass(1_000)
+    expect(await take(1)).toEqual([{ ...used, lease: '2' }])
+  })
+
+  test('a late giving back with an old lease changes nothing', async () => {
+    await fitSlots(ledger.pool, 1)
+    const old = await take(1)
+    await pass(leaseMs)
+    const [now] = await take(1)
+    await back(old, false)
+    expect(await free()).toBe(0)
+    await back(old, true)
+    await pass(windowMs + 1_000)
+    expect(await free()).toBe(0)
+    expect(now?.lease).toBe('2')
+  })
+
+  test('lowering the limit and raising it again does not buy requests', async () => {
+    await fitSlots(ledger.pool, 10)
+    await back(await take(10), true)
+    await fitSlots(ledger.pool, 3)
+    expect(await take(10)).toEqual([])
+    await fitSlots(ledger.pool, 10)
+    expect(await take(10)).toEqual([])
+    await fitSlots(ledger.pool, 12)
+    expect(await take(12)).toHaveLength(2)
+    await pass(windowMs)
+    expect(await take(12)).toHaveLength(10)
+  })
+
+  test('a lower limit counts from the start: slots above it stay unused', async () => {
+    await fitSlots(ledger.pool, 10)
+    await fitSlots(ledger.pool, 4)
+    expect(await take(10)).toHaveLength(4)
+  })
+
+  test.each([
+    [500, 249, 501],
+    [1_000, 998, 1_001],
+    [501, 501, 500],
+  ])('a limit of %i, of which %i were spent, is changed to %i: the rest of the new one is free, and no more', async (...[
+    before,
+    spent,
+    after,
+  ]) => {
+    await fitSlots(ledger.pool, before)
+    const taken = sum(await take(spent))
+    await fitSlots(ledger.pool, after)
+    const left = sum(await take(10_000))
+    expect(left).toBeLessThanOrEqual(Math.max(0, after - taken))
+    // Less by a part of a slot, where each is worth several.
+    expect(left).toBeGreaterThanOrEqual(after - taken - 2)
+  })
+
+  test('a slot that is in hand while the limit changes counts until its lease runs out, whoever gives it back', async () => {
+    await fitSlots(ledger.pool, 2)
+    const inHand = await take(2)
+    await fitSlots(ledger.pool, 3)
+    await back(inHand, false)
+    expect(await free()).toBe(1)
+    await pass(leaseMs)
+    expect(await free()).toBe(3)
+  })
+
+  test('a longer window holds for what was sent before it: each slot waits as much longer, a free one too', async () => {
+    await fitSlots(ledger.pool, 2)
+    await back(await take(1), true)
+    await fitSlots(ledger.pool, 2, windowMs + 30_000)
+    expect(await free()).toBe(0)
+    await pass(29_000)
+    expect(await free()).toBe(0)
+    await pass(1_000)
+    expect(await free()).toBe(1)
+    await pass(windowMs)
+    expect(await free()).toBe(2)
+  })
+
+  test('a slot is given back for the window that holds, not for the one that its holder was given', async () => {
+    await fitSlots(ledger.pool, 1, 2 * windowMs)
+    await back(await take(1), true)
+    await pass(windowMs + 1_000)
+    expect(await free()).toBe(0)
+    await pass(windowMs)
+    expect(await free()).toBe(1)
+  })
+
+  test.each([
+    1, 100, 500, 501, 999, 1_000, 1_001, 6_000, 12_345,
+  ])('a limit of %i is cut into at most 500 slots that sum exactly to it', async (limit) => {
+    await fitSlots(ledger.pool, limit)
+    await fitSlots(ledger.pool, limit)
+    const { rows } = await ledger.pool.query<{ permits: number }>('select permits from outboxd.slot where permits > 0')
+    expect(sum(rows)).toBe(limit)
+    expect(rows.length).toBeLessThanOrEqual(500)
+    expect(await free()).toBe(limit)
+  })
+
+  test('of slots that stand for several requests, no more are taken than are asked for', async () => {
+    await fitSlots(ledger.pool, 6_000)
+    expect(await take(1)).toHaveLength(1)
+    expect(sum(await take(13))).toBe(24)
+    expect(sum(await take(10_000))).toBe(6_000 - 36)
+  })
+
+  test('slots that stand for several requests: a change of their worth buys nothing that was spent', async () => {
+    await fitSlots(ledger.pool, 500)
+    await back(await take(400), true)
+    await fitSlots(ledger.pool, 1_000)
+    expect(await free()).toBe(600)
+    await fitSlots(ledger.pool, 500)
+    expect(await free()).toBe(100)
+  })
+})
+
+describe('someone else spends from the same budget', () => {
+  test('the difference is held back for one window', async () => {
+    await fitSlots(ledger.pool, 100)
+    await back(await take(10), true)
+    expect(await holdBack(ledger.pool, 20)).toBe(70)
+    expect(await free()).toBe(20)
+    await pass(windowMs)
+    expect(await free()).toBe(100)
+  })
+
+  test('a small difference means nothing: the service counted a moment ago', async () => {
+    await fitSlots(ledger.pool, 100)
+    expect(await holdBack(ledger.pool, 95)).toBe(0)
+    expect(await free()).toBe(100)
+    expect(await holdBack(ledger.pool, 94)).toBe(6)
+  })
+
+  test('more left than we count is no reason to spend more', async () => {
+    await fitSlots(ledger.pool, 10)
+    await back(await take(8), true)
+    expect(await holdBack(ledger.pool, 90)).toBe(0)
+    expect(await free()).toBe(2)
+  })
+
+  test('nothing left holds everything back, and costs no slot that is in hand', async () => {
+    await fitSlots(ledger.pool, 10)
+    const inHand = await take(1)
+    expect(await holdBack(ledger.pool, 0)).toBe(9)
+    await back(inHand, false)
+    expect(await free()).toBe(1)
+  })
+
+  test('what is held back counts as spent by nobody', async () => {
+    await fitSlots(ledger.pool, 10)
+    await giveBack(
+      ledger.pool,
+      (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1 })),
+    )
+    await pass(windowMs)
+    await holdBack(ledger.pool, 0)
+    const { rows } = await ledger.pool.query<{ spent: number }>(
+      'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
+    )
+    expect(rows).toEqual([{ spent: 0 }])
+  })
+})
+
+describe('pauses', () => {
+  const raise = (askedMs: number | null = null, reason: PauseCall['reason'] = 'throttled', patient = false) =>
+    raisePause(ledger.pool, { reason, askedMs, detail: 'said so', patient }, pauseBackoff)
+
+  async function leftMs(reason = 'throttled'): Promise<number> {
+    const { rows } = await ledger.pool.query<{ left: number }>(
+      'select extract(epoch from until - clock_timestamp())::float8 * 1000 as left from outboxd.pause where reason = $1',
+      [reason],
+    )
+    return rows[0]?.left ?? 0
+  }
+
+  test('the ladder is 1, 2, 4, 8 seconds and stays at 8', async () => {
+    const rungs: number[] = []
+    for (let i = 0; i < 6; i++) {
+      await raise()
+      rungs.push(Math.round((await leftMs()) / 1_000))
+      await pass(10_000)
+    }
+    expect(rungs).toEqual([1, 2, 4, 8, 8, 8])
+  })
+
+  test('ten answers 429 in flight at once count as one rung', async () => {
+    await Promise.all(Array.from({ length: 10 }, () => raise()))
+    expect(await leftMs()).toBeLessThanOrEqual(1_000)
+    await pass(2_000)
+    await Promise.all(Array.from({ length: 10 }, () => raise()))
+    const left = await leftMs()
+    expect(left).toBeGreaterThan(1_000)
+    expect(left).toBeLessThanOrEqual(2_000)
+  })
+
+  test('Retry-After wins where it is longer, and not where it is shorter', async () => {
+    await raise(30_000)
+    expect(await leftMs()).toBeGreaterThan(29_000)
+    await raise()
+    expect(await leftMs()).toBeGreaterThan(29_000)
+    await pass(40_000)
+    await raise(10)
+    expect(await leftMs()).toBeGreaterThan(1_500)
+  })
+
+  const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null, judged: true }])
+
+  test('a pause that a record has left behind begins at the foot of the ladder again', async () => {
+    for (let i = 0; i < 3; i++) {
+      await raise()
+      await pass(10_000)
+    }
+    await endPauses(ledger.pool)
+    await through()
+    await raise()
+    expect(await leftMs()).toBeLessThanOrEqual(1_000)
+  })
+
+  test('a pause that only a trial has ended climbs on when a record brings it back, unless an hour has passed', async () => {
+    const rungs: number[] = []
+    for (let i = 0; i < 4; i++) {
+      await raise()
+      rungs.push(Math.round((await leftMs()) / 1_000))
+      await pass(10_000)
+      await endPauses(ledger.pool)
+    }
+    expect(rungs).toEqual([1, 2, 4, 8])
+    await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
+    expect(await readWay(ledger.pool)).toBe('open')
+    await raise()
+    expect(await leftMs()).toBeLessThanOrEqual(1_000)
+  })
+
+  test('where each further try costs a record the ladder goes on to half an hour, and a question does not climb it', async () => {
+    const rungs: number[] = []
+    for (let i = 0; i < 6; i++) {
+      await raise(null, 'unreachable', true)
+      rungs.push(Math.round((await leftMs('unreachable')) / 1_000))
+      await pass(3_600_000)
+      await endPauses(ledger.pool)
+    }
+    expect(rungs).toEqual([1, 2, 4, 60, 1_800, 1_800])
+    await raise(null, 'unreachable')
+    expect(Math.round((await leftMs('unreachable')) / 1_000)).toBe(4)
+  })
+
+  test('after a trial one record proves it, of however many instances; then the way is open', async () => {
+    await raise()
+    expect(await readWay(ledger.pool)).toBe('paused')
+    await pass(2_000)
+    await endPauses(ledger.pool)
+    expect(await readWay(ledger.pool)).toBe('unproven')
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimProof(ledger.pool, leaseMs)))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+    await endTrial(ledger.pool)
+    expect(await claimProof(ledger.pool, leaseMs)).toBe(true)
+    await through()
+    expect(await readWay(ledger.pool)).toBe('open')
+  })
+
+  test('nobody feels the way while any pause runs', async () => {
+    await raise()
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    await pass(2_000)
+    await raise(null, 'unavailable')
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    await pass(300_000)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+  })
+
+  test('of several who want to feel the way, one may', async () => {
+    await raise()
+    await raise(null, 'unavailable')
+    await pass(300_000)
+    const claims = await Promise.all(Array.from({ length: 8 }, () => claimTrial(ledger.pool, leaseMs)))
+    expect(claims.filter(Boolean)).toHaveLength(1)
+  })
+
+  test('one who died while feeling the way is followed by another after the lease', async () => {
+    await raise()
+    await pass(2_000)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+    await pass(leaseMs - 1_000)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+    await pass(1_000)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+  })
+
+  test('the right to feel the way can be given back', async () => {
+    await raise()
+    await pass(2_000)
+    await claimTrial(ledger.pool, leaseMs)
+    await endTrial(ledger.pool)
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
+  })
+
+  test('a good answer ends only the pauses whose time is over', async () => {
+    await raise()
+    await pass(2_000)
+    await raise(null, 'unavailable')
+    await endPauses(ledger.pool)
+    const { rows } = await ledger.pool.query('select reason from outboxd.pause where cleared_at is null')
+    expect(rows).toEqual([{ reason: 'unavailable' }])
+    expect(await readWay(ledger.pool)).toBe('paused')
+  })
+
+  test('an operator’s pause has no end until it is given one, and nothing but an operator ends it before', async () => {
+    await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
+    await raise()
+    await pass(3_600_000)
+    await endPauses(ledger.pool)
+    expect(await readWay(ledger.pool)).toBe('paused')
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+  })
+
+  test('an operator’s pause whose time is over is over: nothing has to be proven', async () => {
+    await ledger.pool.query(
+      `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
+    )
+    expect(await readWay(ledger.pool)).toBe('paused')
+    await pass(3_600_000)
+    expect(await readWay(ledger.pool)).toBe('open')
+    expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
+  })
+
+  test('any other pause must have an end', async () => {
+    await expect(
+      ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('throttled', 'for ever')`),
+    ).rejects.toThrow('check')
+  })
+})
+
+/** The most requests that any half-open window of that length holds. */
+function fullestWindow(atMs: readonly number[], lengthMs: number): number {
+  const sorted = atMs.toSorted((a, b) => a - b)
+  return Math.max(0, ...sorted.map((from) => sorted.filter((at) => at >= from && at < from + lengthMs).length))
+}

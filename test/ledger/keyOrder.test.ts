@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { roomIn } from '../../src/daemon/capture/room.ts'
+import { createCaptureLock } from '../../src/ledger/captureLock.ts'
+import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
+import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
+import { createMaintenance } from '../../src/ledger/maintenance.ts'
+import type { Change, Submission } from '../../src/model.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, record, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).held
+const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))
+
+/** Sends the one record whose turn it is, and writes what came of it. */
+async function send(work: DispatchStore, change: Change): Promise<Submission> {
+  const { submissions } = await claim(work, { submissions: 10 })
+  expect(submissions).toHaveLength(1)
+  const sent = submissions[0] as Submission
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(sent, change)] }))
+  return sent
+}
+
+const accepted = (): Change => ({ state: 'accepted', transactionId: randomUUID(), pollInMs: 1_000 })
+
+test('of records with one key, the first may be sent, and those without a key at any time', async () => {
+  const [first, second] = await ledger.capture(line(2))
+  const [third, other, free] = await ledger.capture([{ key: 'k' }, { key: 'other' }, {}])
+  expect(await Promise.all([first, second, third, other, free].map(isHeld))).toEqual([false, true, true, false, false])
+})
+
+describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailure) => {
+  const lets: Record<KeyOnFailure, Record<string, boolean>> = {
+    continue: { accepted: true, completed: true, failed: true, rejected: true, discarded: true, uncertain: false },
+    block: { accepted: true, completed: true, failed: false, rejected: false, discarded: true, uncertain: false },
+  }
+
+  test.each(Object.entries(lets[keyOnFailure]))('a record that is %s lets the next one go: %s', async (state, goes) => {
+    const [, second, third] = await ledger.capture(line(3), keyOnFailure)
+    await send(ledger.dispatch({ keyOnFailure }), state === 'accepted' ? accepted() : ({ state } as Change))
+    expect(await isHeld(second)).toBe(!goes)
+    expect(await isHeld(third)).toBe(true)
+  })
+
+  test('a record that waits for another attempt holds back the next', async () => {
+    const [, second] = await ledger.capture(line(2), keyOnFailure)
+    await send(ledger.dispatch({ keyOnFailure }), { state: 'queued', dueInMs: 60_000 })
+    expect(await isHeld(second)).toBe(true)
+  })
+
+  test('records are sent in the order in which they came, one at a time', async () => {
+    const ids = await ledger.capture(line(5), keyOnFailure)
+    const work = ledger.dispatch({ keyOnFailure })
+    for (const id of ids) expect((await send(work, accepted())).id).toBe(id)
+  })
+
+  test('a record that did not map counts as a rejected one', async () => {
+    const [, second] = await ledger.capture([{ key: 'k', error: 'no', body: null }, { key: 'k' }], keyOnFailure)
+    expect(await isHeld(second)).toBe(keyOnFailure === 'block')
+  })
+})
+
+test('a record that is captured behind an accepted one may be sent at once', async () => {
+  await ledger.capture(line(1))
+  await send(ledger.dispatch(), accepted())
+  const [next] = await ledger.capture(line(1))
+  expect(await isHeld(next)).toBe(false)
+})
+
+test('no release is lost when a record is captured while the one before it is being accepted', async () => {
+  const work = ledger.dispatch()
+  for (let round = 0; round < 60; round++) {
+    const keys = Array.from({ length: 4 }, (_, i) => `${round}-${i}`)
+    const records = (): { key: string }[] => keys.map((key) => ({ key }))
+    await ledger.capture(records())
+    const { submissions } = await claim(work, { submissions: 10 })
+    expect(submissions).toHaveLength(4)
+    const settle = submissions.map((each) =>
+      work.writeOutcomes(outcomeBatch({ transitions: [transition(each, accepted())] })),
+    )
+    const [captured] = await Promise.all([ledger.capture(records()), ...settle])
+    expect(await Promise.all(captured.map(isHeld))).toEqual([false, false, false, false])
+    const { submissions: next } = await claim(work, { submissions: 10 })
+    await work.writeOutcomes(outcomeBatch({ transitions: next.map((each) => transition(each, accepted())) }))
+  }
+})
+
+test('lines that were blocked under another KEY_ON_FAILURE are let go', async () => {
+  const [, second, third] = await ledger.capture(line(3), 'block')
+  await send(ledger.dispatch({ keyOnFailure: 'block' }), { state: 'failed' })
+  expect(await isHeld(second)).toBe(true)
+  const maintenance = (keyOnFailure: KeyOnFailure) =>
+    createMaintenance({
+      pool: ledger.pool,
+      queue: ledger.queue,
+      instance: { id: randomUUID() },
+      overdueMs: 1,
+      keyOnFailure,
+      writeSteps: () => Promise.reject(new Error('not asked for')),
+    })
+  expect(await maintenance('block').releaseWaitingKeys()).toBe(0)
+  expect(await maintenance('continue').releaseWaitingKeys()).toBe(1)
+  expect(await Promise.all([second, third].map(isHeld))).toEqual([false, true])
+})
+
+describe('capture', () => {
+  const captureLock = (keyOnFailure: KeyOnFailure) =>
+    createCaptureLock({ pool: ledger.pool, who: 'test', keyOnFailure })
+  const room = (keyOnFailure: KeyOnFailure = 'continue') =>
+    captureLock(keyOnFailure).withLock(async (turn) => roomIn(turn, 800))
+
+  test('counts what is queued', async () => {
+    await ledger.capture([{}, {}, { error: 'no', body: null }])
+    expect(await room()).toEqual({ limit: 798, lineMax: 20, exceptKeys: [] })
+  })
+
+  test('leaves keys alone whose line is long', async () => {
+    await ledger.capture([...line(21, 'long'), ...line(20, 'short')])
+    expect(await room()).toEqual({ limit: 759, lineMax: 20, exceptKeys: ['long'] })
+  })
+
+  test.each([
+    ['uncertain', ['k'], ['k']],
+    ['failed', [], ['k']],
+    ['accepted', [], []],
+  ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
+    await ledger.capture(line(3), 'block')
+    await send(ledger.dispatch({ keyOnFailure: 'block' }), state === 'accepted' ? accepted() : ({ state } as Change))
+    expect(await room('continue')).toMatchObject({ exceptKeys: go })
+    expect(await room('block')).toMatchObject({ exceptKeys: block })
+  })
+
+  test('is done by one instance at a time', async () => {
+    const both = await captureLock('continue').withLock(() => captureLock('continue').withLock(async () => 'both'))
+    expect(both).toBeNull()
+    expect(await captureLock('continue').withLock(async () => 'after')).toBe('after')
+  })
+
+  test('keeps nothing where its work fails', async () => {
+    const failing = captureLock('continue').withLock(async (turn) => {
+      await turn.insert([record()])
+      throw new Error('the outbox is away')
+    })
+    await expect(failing).rejects.toThrow('away')
+    expect(await ledger.countStates()).toEqual({})
+  })
+})

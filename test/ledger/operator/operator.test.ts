@@ -1,0 +1,117 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { readStoreConfig } from '../../../src/config.ts'
+import type { Replay } from '../../../src/ledger/operator/replaySubmissions.ts'
+import { type OperatorStore, openOperatorStore } from '../../../src/store/operatorStore.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from '../../commands/fixture.ts'
+import { createDatabase } from '../../support/database.ts'
+
+let fixture: Fixture
+let store: OperatorStore
+beforeAll(async () => {
+  fixture = await openFixture()
+  store = await open(fixture.ledger.url)
+})
+afterAll(async () => {
+  await store[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const open = (url: string) => openOperatorStore(readStoreConfig({ DATABASE_URL: url }), 'operator test', () => 'outbox')
+
+async function seen(id: string) {
+  const [found] = await store.find({ kind: 'range', from: id, to: id }, 1)
+  if (found === undefined) throw new Error(`there is no ${id}`)
+  return found
+}
+
+const replayOf = ({ id, revision, key }: { id: string; revision: number; key: string | null }): Replay => ({
+  id,
+  revision,
+  type: 'data',
+  key,
+  resource: 'data',
+  payload: '{}',
+  body: '{}',
+  tracked: true,
+  sendsOwnId: false,
+  stamp: null,
+})
+
+describe('what took a step since an operator saw it is left alone', () => {
+  const touch = (id: string) =>
+    fixture.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [id])
+
+  test('by a replay', async () => {
+    const submission = await seen(await fixture.end(failedE003))
+    await touch(submission.id)
+    expect(await store.readReplayable([submission])).toEqual([])
+    expect(await store.replay([replayOf(submission)], false)).toEqual([])
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
+  })
+
+  test('by a discard', async () => {
+    const submission = await seen(await fixture.end(failedE003))
+    await touch(submission.id)
+    expect(await store.discard([submission], 'x')).toEqual([])
+    expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
+  })
+
+  test('by both ways to resolve it, and no poll is left behind', async () => {
+    const submission = await seen(await fixture.end(uncertain))
+    await touch(submission.id)
+    expect(await store.resolveArrived(submission, { resource: 'data', transactionId: 'tx' })).toEqual({
+      kind: 'changed',
+    })
+    expect(await store.resolveNotArrived(submission, false)).toBeNull()
+    expect(await fixture.ledger.countStates()).toEqual({ uncertain: 1 })
+    expect(await fixture.ledger.liveJobs()).toEqual([])
+  })
+})
+
+test('of two operators who replay the same, one does', async () => {
+  const submissions = []
+  for (let i = 0; i < 5; i++) submissions.push(await seen(await fixture.end(failedE003, { key: 'k' })))
+  const replays = submissions.map(replayOf)
+  const both = await Promise.all([store.replay(replays, false), store.replay(replays.toReversed(), false)])
+  expect(both.map((ids) => ids.length).sort()).toEqual([0, 5])
+  const { rows } = await fixture.ledger.pool.query(
+    `select count(*)::int as n from outboxd.submission_event where cause = 'replay'`,
+  )
+  expect(rows).toEqual([{ n: 5 }])
+})
+
+test('of several of one key the first in line is let go, the others wait behind it', async () => {
+  const ids = []
+  for (let i = 0; i < 3; i++) ids.push(await fixture.end(failedE003, { key: 'k' }))
+  const submissions = await Promise.all(ids.toReversed().map(seen))
+  await store.replay(submissions.map(replayOf), false)
+  const held = await Promise.all(ids.map(async (id) => (await fixture.ledger.row(id)).held))
+  expect(held).toEqual([false, true, true])
+})
+
+test('the counts by state follow', async () => {
+  const one = await seen(await fixture.end(failedE003))
+  const two = await seen(await fixture.end(uncertain))
+  await store.replay([replayOf(one)], false)
+  await store.discard([two], 'x')
+  const { submissions } = await store.readSnapshot()
+  expect(submissions).toMatchObject({ queued: 1, discarded: 1, failed: 0, uncertain: 0 })
+})
+
+test('only failed and rejected ones are replayed, and only those that wait for a person discarded, whatever is asked', async () => {
+  const submission = await seen(await fixture.end({ state: 'completed' }))
+  expect(await store.replay([replayOf(submission)], false)).toEqual([])
+  expect(await store.discard([submission], 'x')).toEqual([])
+})
+
+test('a database that was not migrated says what to run', async () => {
+  await using empty = await createDatabase('template0')
+  await expect(open(empty.url)).rejects.toThrow('run `outboxd migrate` first')
+})
+
+test('a database that cannot be reached is named, without its password', async () => {
+  await expect(open('postgres://user:hunter2@127.0.0.1:1/x')).rejects.toThrow(
+    expect.objectContaining({ message: expect.not.stringContaining('hunter2') }),
+  )
+})

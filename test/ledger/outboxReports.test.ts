@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createOutboxReports, type OutboxReports } from '../../src/ledger/outboxReports.ts'
+import type { Report, ToldReport } from '../../src/ledger/reports.ts'
+import type { Change, Submission } from '../../src/model.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+let reports: OutboxReports
+beforeAll(async () => {
+  ledger = await openLedger()
+  reports = createOutboxReports(ledger.pool)
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+async function step(submission: Submission, change: Change): Promise<Submission> {
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [transition(submission, change)] }))
+  return ledger.read(submission.id)
+}
+
+async function uncertain(): Promise<Submission> {
+  await ledger.capture([{}])
+  const [sending] = (await claim(ledger.dispatch(), { submissions: 1 })).submissions
+  return step(sending as Submission, { state: 'uncertain', error: 'lost', errorCode: 'E' })
+}
+
+async function read(): Promise<Report[]> {
+  const { fresh, again } = await reports.readDue({ freshMax: 10, againMax: 10 })
+  return reports.read([...fresh, ...again])
+}
+const knows = (report: Report): ToldReport => ({ report, againInMs: null, problem: null })
+const refused = (report: Report, againInMs = 0): ToldReport => ({
+  report,
+  againInMs,
+  problem: { kind: 'report_refused', subject: report.outboxId, detail: 'SQLSTATE 23514', retryInMs: againInMs },
+})
+const problems = async () => {
+  const { rows } = await ledger.pool.query('select kind, subject from outboxd.problem order by kind, subject')
+  return rows
+}
+const only = async () => {
+  const [report, ...others] = await read()
+  expect(others).toEqual([])
+  return report as Report
+}
+
+test('what became of a record is told once', async () => {
+  const submission = await uncertain()
+  const report = await only()
+  expect(report).toMatchObject({ submissionId: submission.id, state: 'uncertain', errorCode: 'E', error: 'lost' })
+  await reports.write([knows(report)])
+  expect(await read()).toEqual([])
+})
+
+test('the oldest come first, no more than asked for', async () => {
+  const submissions = [await uncertain(), await uncertain(), await uncertain()]
+  const { fresh } = await reports.readDue({ freshMax: 2, againMax: 2 })
+  expect(fresh.map(({ submissionId }) => submissionId)).toEqual(submissions.slice(0, 2).map(({ id }) => id))
+})
+
+test('a state that came while another was being told has its own report', async () => {
+  const submission = await uncertain()
+  const report = await only()
+  await step(submission, { state: 'discarded' })
+  await reports.write([knows(report)])
+  expect((await only()).state).toBe('discarded')
+})
+
+test('rows that do not say what they were meant to are told again', async () => {
+  await uncertain()
+  const report = await only()
+  await reports.write([knows(report)])
+  await reports.renew([report.outboxId])
+  expect((await only()).submissionId).toBe(report.submissionId)
+})
+
+describe('what is put off', () => {
+  test('waits for its time behind all others, and counts its failures', async () => {
+    await uncertain()
+    await reports.write([refused(await only(), 60_000)])
+    expect(await read()).toEqual([])
+    await ledger.pool.query(`update outboxd.submission set report_not_before = now() - interval '1 s'`)
+    await uncertain()
+    const { fresh, again } = await reports.readDue({ freshMax: 10, againMax: 10 })
+    expect([fresh.map(({ failures }) => failures), again.map(({ failures }) => failures)]).toEqual([[0], [1]])
+  })
+
+  test('is told at once when it has become something else', async () => {
+    const submission = await uncertain()
+    await reports.write([refused(await only(), 60_000)])
+    await step(submission, { state: 'discarded' })
+    expect(await only()).toMatchObject({ state: 'discarded', failures: 1 })
+  })
+
+  test('is a problem until its row knows', async () => {
+    const { outboxId } = await uncertain()
+    await reports.write([refused(await only())])
+    expect(await problems()).toEqual([{ kind: 'report_refused', subject: outboxId }])
+    const again = await only()
+    await reports.write([{ ...refused(again), problem: null }])
+    expect(await problems()).toEqual([])
+    await reports.write([refused(await only())])
+    await reports.write([knows(await only())])
+    expect(await problems()).toEqual([])
+    expect(await read()).toEqual([])
+  })
+
+  test('is no problem where another instance has told the row in between', async () => {
+    await uncertain()
+    const report = await only()
+    await reports.write([knows(report)])
+    await reports.write([refused(report)])
+    expect([await problems(), await read()]).toEqual([[], []])
+  })
+
+  test('does not lie in the way of the others: each kind is read by its own index', async () => {
+    const plan = await inTransaction(ledger.pool, async (db) => {
+      await db.query('set local enable_seqscan = off; set local enable_bitmapscan = off')
+      const { rows } = await db.query<{ 'QUERY PLAN': string }>(
+        `explain (costs off) select id from outboxd.submission
+         where report_due and report_put_off is distinct from revision order by seq limit 500`,
+      )
+      return rows.map((row) => row['QUERY PLAN']).join()
+    })
+    expect(plan).toContain('using submission_report on')
+    expect(plan).not.toContain('Sort')
+  })
+})

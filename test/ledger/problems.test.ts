@@ -1,0 +1,56 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { clearProblems, raiseProblems, readProblems, replaceProblems } from '../../src/ledger/problems.ts'
+import { readSnapshot } from '../../src/ledger/snapshot.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const skipped = (subject: string, detail = 'why') => ({
+  kind: 'row_skipped' as const,
+  subject,
+  detail,
+  retryInMs: null,
+})
+const standing = async () => (await readProblems(ledger.pool, 100)).map(({ subject }) => subject)
+
+test('a problem that is seen again keeps its beginning, and is counted', async () => {
+  await raiseProblems(ledger.pool, [skipped('1', 'first'), skipped('1', 'twice in one batch')])
+  const [before] = await readProblems(ledger.pool, 100)
+  await raiseProblems(ledger.pool, [{ ...skipped('1', 'second'), retryInMs: 60_000 }])
+  const [after] = await readProblems(ledger.pool, 100)
+  expect(after).toMatchObject({ kind: 'row_skipped', subject: '1', detail: 'second', times: 2 })
+  expect(after?.sinceMs).toBe(before?.sinceMs)
+  expect(after?.retryMs).toBeGreaterThan(Number(after?.seenMs))
+})
+
+test('what is cleared is gone, the rest stands', async () => {
+  await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
+  await clearProblems(ledger.pool, 'row_skipped', ['1'])
+  expect((await standing()).sort()).toEqual(['', '2'])
+  await clearProblems(ledger.pool, 'row_skipped', null)
+  expect(await standing()).toEqual([''])
+})
+
+test('replacing a kind leaves exactly what was given', async () => {
+  await raiseProblems(ledger.pool, [skipped('1'), skipped('2')])
+  await replaceProblems(ledger.pool, 'row_skipped', [skipped('2'), skipped('3')])
+  expect((await standing()).sort()).toEqual(['2', '3'])
+})
+
+test('the metrics count them by kind', async () => {
+  await raiseProblems(ledger.pool, [skipped('1'), skipped('2'), { ...skipped(''), kind: 'clock_off' }])
+  expect((await readSnapshot(ledger.pool)).problems).toEqual({ row_skipped: 2, clock_off: 1 })
+})
+
+test('a subject of any length and any characters is kept, and found again', async () => {
+  const subject = `${'ä'.repeat(499)}\ud83d\0${'x'.repeat(10_000)}`
+  await raiseProblems(ledger.pool, [skipped(subject, 'half a pair \ud83d and NUL \0')])
+  expect(await standing()).toHaveLength(1)
+  await clearProblems(ledger.pool, 'row_skipped', [subject])
+  expect(await standing()).toEqual([])
+})

@@ -1,0 +1,130 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { installQueue, type PollPlan } from '../../src/ledger/queue.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+const plan = (inMs: number): PollPlan => ({ jobId: randomUUID(), submissionId: randomUUID(), inMs, rarely: false })
+const insert = (plans: PollPlan[]) => ledger.queue.insert(ledger.pool, plans)
+const fetch = async (limit = 100) => (await ledger.queue.fetch(ledger.pool, limit, false)).map(({ job }) => job)
+const column = async (sql: string) =>
+  (await ledger.pool.query<{ value: unknown }>(`select ${sql} as value from pgboss.job`)).rows
+
+test('due jobs are fetched, others are not', async () => {
+  const [due, later] = [plan(0), plan(3_600_000)]
+  await insert([later, due])
+  expect(await fetch()).toEqual([{ id: due.jobId, retryCount: 0 }])
+  expect(await fetch()).toEqual([])
+})
+
+test('a job brings the submission that it is for', async () => {
+  const due = plan(0)
+  await insert([due])
+  expect(await ledger.queue.fetch(ledger.pool, 1, false)).toEqual([
+    { job: { id: due.jobId, retryCount: 0 }, submissionId: due.submissionId },
+  ])
+})
+
+test('a job can be made due at another time, unless it is being worked on', async () => {
+  const moved = plan(3_600_000)
+  await insert([moved])
+  await ledger.queue.move(ledger.pool, moved.jobId, 0)
+  const [job] = await fetch()
+  expect(job?.id).toBe(moved.jobId)
+  await ledger.queue.move(ledger.pool, moved.jobId, 3_600_000)
+  expect(await ledger.queue.complete(ledger.pool, job ? [job] : [])).toEqual(new Set([moved.jobId]))
+})
+
+test.each([0, 1, 250.123456, 1e-9, 90_061_001.5])('a job is due after %d ms, to the millisecond', async (inMs) => {
+  await insert([plan(inMs)])
+  const [after] = await column(`extract(epoch from start_after - created_on)::float8 * 1000`)
+  expect(Math.abs((after?.value as number) - inMs)).toBeLessThan(1)
+})
+
+test('completing returns those that were still ours', async () => {
+  const plans = [plan(0), plan(0)]
+  await insert(plans)
+  const jobs = await fetch()
+  expect(await ledger.queue.complete(ledger.pool, jobs)).toEqual(new Set(plans.map(({ jobId }) => jobId)))
+  expect(await ledger.queue.complete(ledger.pool, jobs)).toEqual(new Set())
+  expect(await ledger.queue.complete(ledger.pool, [{ id: randomUUID(), retryCount: 0 }])).toEqual(new Set())
+})
+
+test('who lost a job to another cannot complete it', async () => {
+  await insert([plan(0)])
+  const [mine] = await fetch()
+  await silence()
+  const [theirs] = await fetch()
+  expect(theirs).toEqual({ id: mine?.id, retryCount: 1 })
+  expect(await ledger.queue.complete(ledger.pool, mine ? [mine] : [])).toEqual(new Set())
+  expect(await ledger.queue.complete(ledger.pool, theirs ? [theirs] : [])).toEqual(new Set([mine?.id]))
+})
+
+/** Lets pg-boss bring back the jobs whose holder is not heard of any more. */
+async function silence(): Promise<void> {
+  await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '11 s' where state = 'active'`)
+  await ledger.queue.supervise()
+  expect(await column('state::text')).toEqual([{ value: 'retry' }])
+}
+
+test('a sign of life keeps a job with its holder', async () => {
+  await insert([plan(0)])
+  const jobs = await fetch()
+  await ledger.pool.query(`update pgboss.job set heartbeat_on = now() - interval '9 s'`)
+  await ledger.queue.touch(jobs)
+  expect(await column(`heartbeat_on > now() - interval '5 s'`)).toEqual([{ value: true }])
+})
+
+test('jobs outlive every outage: pg-boss neither gives up nor throws them away', async () => {
+  await insert([plan(0)])
+  const [row] = await column(`json_build_object('retries', retry_limit, 'delay', retry_delay,
+    'kept', extract(days from keep_until - start_after), 'heartbeat', heartbeat_seconds)`)
+  expect(row?.value).toEqual({ retries: 1_000_000, delay: 0, kept: 3_650, heartbeat: 10 })
+})
+
+test('everything happens in the caller’s transaction', async () => {
+  const [kept, undone] = [plan(0), plan(0)]
+  await insert([kept])
+  const failing = inTransaction(ledger.pool, async (db) => {
+    const due = await ledger.queue.fetch(db, 10, false)
+    await ledger.queue.complete(
+      db,
+      due.map(({ job }) => job),
+    )
+    await ledger.queue.insert(db, [undone])
+    throw new Error('lost')
+  })
+  await expect(failing).rejects.toThrow('lost')
+  expect(await fetch()).toEqual([{ id: kept.jobId, retryCount: 0 }])
+})
+
+test('two who fetch at once never get the same', async () => {
+  await insert(Array.from({ length: 60 }, () => plan(0)))
+  const fetched = (await Promise.all(Array.from({ length: 10 }, () => fetch(5)))).flat()
+  expect(new Set(fetched.map(({ id }) => id)).size).toBe(fetched.length)
+})
+
+test('installing again keeps the jobs and the options', async () => {
+  await insert([plan(0)])
+  await installQueue(ledger.url)
+  expect(await fetch()).toHaveLength(1)
+})
+
+test('polls that are to be rare are fetched apart, and do not stand before the others', async () => {
+  await insert([
+    { ...plan(0), rarely: true },
+    { ...plan(0), rarely: true },
+  ])
+  const [due, rare] = [plan(0), { ...plan(0), rarely: true }]
+  await insert([due, rare])
+  expect((await fetch()).map(({ id }) => id)).toEqual([due.jobId])
+  expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(2)
+  expect(await ledger.queue.fetch(ledger.pool, 2, true)).toHaveLength(1)
+})

@@ -1,0 +1,78 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { cutIntoSlots, refitSlots, type SlotRow, slotsMax } from '../../src/ledger/refitSlots.ts'
+
+const limit = fc.oneof(fc.integer({ min: 1, max: 20 }), fc.integer({ min: 400, max: 1_700 }))
+
+/** A table as it can be: slots of a limit, taken or free, and retired ones that still count. */
+const table = fc
+  .tuple(limit, fc.infiniteStream(fc.integer({ min: -50, max: 100 })), fc.array(fc.integer({ min: 1, max: 4 })))
+  .map(([requests, times, retired]): SlotRow[] => {
+    const active = cutIntoSlots(requests).map((permits) => ({ permits, retiredPermits: 0 }))
+    const rows = [...active, ...retired.map((retiredPermits) => ({ permits: 0, retiredPermits }))]
+    return rows.map((row, n) => ({ id: n + 1, ...row, freeInMs: Math.max(0, times.next().value ?? 0) }))
+  })
+
+const sum = (rows: readonly SlotRow[], count: (row: SlotRow) => number) =>
+  rows.reduce((total, row) => total + count(row), 0)
+/** Requests that still count so long from now. */
+const owed = (rows: readonly SlotRow[], inMs: number) =>
+  sum(rows, ({ permits, retiredPermits, freeInMs }) => (freeInMs > inMs ? permits + retiredPermits : 0))
+const capacity = (rows: readonly SlotRow[]) => sum(rows, ({ permits }) => permits)
+const free = (rows: readonly SlotRow[], inMs = 0) =>
+  sum(rows, ({ permits, freeInMs }) => (freeInMs <= inMs ? permits : 0))
+
+describe('refitSlots', () => {
+  test('the slots sum to the new limit, and are at most 500', () => {
+    fc.assert(
+      fc.property(table, limit, (rows, requests) => {
+        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        expect(capacity(fitted)).toBe(requests)
+        expect(fitted.filter(({ permits }) => permits > 0).length).toBeLessThanOrEqual(slotsMax)
+        expect(fitted.map(({ id }) => id)).toEqual(fitted.map((_, n) => n + 1))
+        expect(fitted.length).toBeGreaterThanOrEqual(rows.length)
+      }),
+    )
+  })
+
+  test('at every moment to come what was spent leaves no more free than the new limit has room for', () => {
+    fc.assert(
+      fc.property(table, limit, fc.integer({ min: 0, max: 100 }), (rows, requests, inMs) => {
+        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        expect(free(fitted, inMs)).toBeLessThanOrEqual(Math.max(0, requests - owed(rows, inMs)))
+        expect(owed(fitted, inMs)).toBeGreaterThanOrEqual(owed(rows, inMs))
+      }),
+    )
+  })
+
+  test('nothing is held back beyond that but the rest of one slot', () => {
+    fc.assert(
+      fc.property(table, limit, (rows, requests) => {
+        const fitted = refitSlots(rows, { requests, lengthenedByMs: 0 })
+        const each = Math.ceil(requests / slotsMax)
+        expect(free(fitted)).toBeGreaterThan(Math.max(0, requests - owed(rows, 0)) - each)
+      }),
+    )
+  })
+
+  test('through whatever sequence of limits, what was spent is found again', () => {
+    fc.assert(
+      fc.property(table, fc.array(limit, { minLength: 1, maxLength: 8 }), (rows, limits) => {
+        const last = limits.at(-1) ?? 1
+        const fitted = limits.reduce((now, requests) => refitSlots(now, { requests, lengthenedByMs: 0 }), rows)
+        expect(free(fitted)).toBeLessThanOrEqual(Math.max(0, last - owed(rows, 0)))
+      }),
+    )
+  })
+
+  test('a longer window lets nothing go before it is as much longer, and then nothing earlier than it ought', () => {
+    fc.assert(
+      fc.property(table, limit, fc.integer({ min: 1, max: 50 }), (rows, requests, lengthenedByMs) => {
+        const fitted = refitSlots(rows, { requests, lengthenedByMs })
+        expect(free(fitted, lengthenedByMs - 1)).toBe(0)
+        for (let inMs = 0; inMs < 100; inMs += 7)
+          expect(free(fitted, inMs + lengthenedByMs)).toBeLessThanOrEqual(Math.max(0, requests - owed(rows, inMs)))
+      }),
+    )
+  })
+})

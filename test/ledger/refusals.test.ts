@@ -1,0 +1,124 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
+import type { CapturedRecord } from '../../src/ledger/insertCaptured.ts'
+import { believeRefusals } from '../../src/ledger/refusals.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+let work: DispatchStore
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+  work = ledger.dispatch()
+})
+
+/** A record is sent and refused in these words, by any of several instances. */
+async function refuse(message = 'nginx: 400', record: Partial<CapturedRecord> = {}, inDoubt = false): Promise<string> {
+  const [id = ''] = await ledger.capture([record])
+  await ledger.pool.query('update outboxd.submission set in_doubt = $2 where id = $1', [id, inDoubt])
+  const { submissions } = await claim(work, { submissions: 1 })
+  const [submission] = submissions
+  if (submission === undefined) throw new Error('nothing was claimed')
+  const refused = transition(submission, { state: 'rejected', error: message })
+  const refusals = [
+    { submissionId: submission.id, resource: submission.resource, fingerprint: message, summary: message },
+  ]
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [refused], refusals }))
+  return id
+}
+
+const times = async (count: number, act: (i: number) => Promise<unknown>) => {
+  for (let i = 0; i < count; i++) await act(i)
+}
+const pauses = async () =>
+  (await ledger.pool.query(`select reason from outboxd.pause where cleared_at is null`)).rows.map(
+    ({ reason }) => reason,
+  )
+const problems = async () =>
+  (await ledger.pool.query('select kind, subject from outboxd.problem')).rows.map(
+    ({ kind, subject }) => `${kind} ${subject}`,
+  )
+const through = () => work.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }] }))
+
+test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
+  await times(9, () => refuse())
+  expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9 }, []])
+  const last = await refuse()
+  expect(await ledger.countStates()).toEqual({ queued: 10 })
+  expect(await pauses()).toEqual(['unauthorized'])
+  expect(await problems()).toEqual(['mass_refusal data'])
+  expect((await ledger.events(last)).slice(-2)).toEqual([
+    'sending -> rejected: test',
+    'rejected -> queued: mass refusal: nginx: 400',
+  ])
+  expect(await ledger.row(last)).toMatchObject({ error: null, ended_at: null, report_due: true })
+})
+
+test('a record that gets through, or other words, begin the count anew; another half of the service has its own', async () => {
+  await times(9, () => refuse())
+  await through()
+  await times(9, () => refuse())
+  await refuse('other words')
+  await times(9, () => refuse())
+  await times(9, () => refuse('nginx: 400', { resource: 'orders' }))
+  expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 37 }, []])
+})
+
+test('records of one key count as one: they may be wrong together', async () => {
+  await times(20, () => refuse('nginx: 400', { key: 'one customer' }))
+  expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 20 }, []])
+})
+
+test('what may have arrived, and what an operator has touched, stays as it is; lines are kept', async () => {
+  await refuse('nginx: 400', {}, true)
+  const touched = await refuse()
+  await ledger.pool.query(`update outboxd.submission set state = 'discarded' where id = $1`, [touched])
+  const keyed = await refuse('nginx: 400', { key: 'k' })
+  await times(6, () => refuse())
+  await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where state = 'queued'`)
+  const [successor = ''] = await ledger.capture([{ key: 'k' }])
+  await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where id = $1`, [successor])
+  await refuse()
+  expect(await ledger.countStates()).toMatchObject({ rejected: 1, discarded: 1, queued: 9 })
+  expect(await ledger.row(keyed)).toMatchObject({ state: 'queued', held: false })
+  expect(await ledger.row(successor)).toMatchObject({ state: 'queued', held: true })
+})
+
+test('after it one refusal is enough, until a record gets through', async () => {
+  await times(10, () => refuse())
+  await ledger.pool.query('delete from outboxd.pause')
+  await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where state = 'queued'`)
+  await refuse()
+  expect([(await ledger.countStates()).queued, await pauses()]).toEqual([11, ['unauthorized']])
+  await through()
+  expect(await problems()).toEqual([])
+})
+
+test('an operator who takes it at its word has them rejected, for a day', async () => {
+  await times(10, () => refuse())
+  expect(await believeRefusals(ledger.pool, 86_400_000)).toEqual(['nginx: 400'])
+  expect(await believeRefusals(ledger.pool, 86_400_000)).toEqual([])
+  expect(await problems()).toEqual([])
+  await ledger.pool.query('delete from outboxd.pause')
+  await ledger.pool.query(`update outboxd.submission set due_at = 'infinity' where state = 'queued'`)
+  await times(12, () => refuse())
+  expect([(await ledger.countStates()).rejected, await pauses()]).toEqual([12, []])
+  await ledger.pool.query(`update outboxd.believed_refusal set until = now()`)
+  await times(10, () => refuse())
+  expect(await pauses()).toEqual(['unauthorized'])
+})
+
+test('a refusal under an old fence counts for nothing', async () => {
+  await times(9, () => refuse())
+  const [id = ''] = await ledger.capture([{}])
+  const { submissions } = await claim(work, { submissions: 1 })
+  const late = { ...(submissions[0] as (typeof submissions)[0]), claimId: randomUUID() }
+  const refusals = [{ submissionId: id, resource: 'data' as const, fingerprint: 'nginx: 400', summary: 'nginx: 400' }]
+  await work.writeOutcomes(outcomeBatch({ transitions: [transition(late, { state: 'rejected' })], refusals }))
+  expect([await ledger.countStates(), await pauses()]).toEqual([{ rejected: 9, sending: 1 }, []])
+})

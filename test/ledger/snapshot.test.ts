@@ -1,0 +1,131 @@
+import { randomUUID } from 'node:crypto'
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { takeSlots } from '../../src/ledger/budget.ts'
+import { unclaim } from '../../src/ledger/claimQueued.ts'
+import { compactCounts, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+async function counted(): Promise<Record<string, number>> {
+  const { submissions } = await readSnapshot(ledger.pool)
+  return Object.fromEntries(Object.entries(submissions).filter(([, count]) => count !== 0))
+}
+
+test('the counts by state are always those of the table, whatever happens, compacted or not', async () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant('capture' as const), good: fc.nat(4), bad: fc.nat(2) }),
+    fc.record({ kind: fc.constant('claim' as const), most: fc.integer({ min: 1, max: 4 }) }),
+    fc.record({
+      kind: fc.constant('answer' as const),
+      state: fc.constantFrom('accepted', 'completed', 'failed', 'rejected', 'uncertain', 'queued'),
+    }),
+    fc.record({ kind: fc.constant('unclaim' as const) }),
+    fc.record({ kind: fc.constant('compact' as const) }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), async (steps) => {
+      await ledger.reset()
+      await plentyOfSlots(ledger)
+      const work = ledger.dispatch()
+      const claims: string[] = []
+      const inHand: Awaited<ReturnType<typeof claim>>['submissions'] = []
+      for (const each of steps) {
+        switch (each.kind) {
+          case 'capture':
+            await ledger.capture([
+              ...Array.from({ length: each.good }, () => ({})),
+              ...Array.from({ length: each.bad }, () => ({ error: 'no', body: null })),
+            ])
+            break
+          case 'claim': {
+            const id = randomUUID()
+            claims.push(id)
+            const { submissions } = await work.claim(
+              { id, submissions: each.most, polls: 0, rarePolls: 0, permits: each.most, trial: false },
+              () => {},
+            )
+            inHand.push(...submissions)
+            break
+          }
+          case 'answer': {
+            const change = { state: each.state, transactionId: 'tx' } as const
+            const transitions = inHand.splice(0, 2).map((submission) =>
+              transition(submission, {
+                ...change,
+                ...(each.state === 'accepted' ? { pollInMs: 0 } : {}),
+                ...(each.state === 'queued' ? { dueInMs: 0 } : {}),
+              }),
+            )
+            await work.writeOutcomes(outcomeBatch({ transitions }))
+            break
+          }
+          case 'unclaim':
+            for (const id of claims.splice(0, 1)) await unclaim(ledger.pool, id, 'test')
+            break
+          case 'compact':
+            await compact()
+        }
+        expect(await counted()).toEqual(await ledger.countStates())
+      }
+    }),
+    { numRuns: 15 },
+  )
+})
+
+async function compact(): Promise<void> {
+  await ledger.pool.query(
+    `insert into outboxd.state_delta select 'queued', s from unnest(array[1, -1]) s, generate_series(1, 300)`,
+  )
+  await compactCounts(ledger.pool)
+}
+
+test('many small differences are added up again, and a few are left alone', async () => {
+  await ledger.capture([{}, {}])
+  await compactCounts(ledger.pool)
+  await compact()
+  const { rows } = await ledger.pool.query('select state, delta::int from outboxd.state_delta')
+  expect(rows).toEqual([{ state: 'queued', delta: 2 }])
+})
+
+test('compacting while others count, and twice at once, loses nothing', async () => {
+  await ledger.pool.query(`insert into outboxd.state_delta select 'failed', 1 from generate_series(1, 600)`)
+  await Promise.all([
+    ...Array.from({ length: 5 }, () => compactCounts(ledger.pool)),
+    ...Array.from({ length: 10 }, () => ledger.capture([{}])),
+  ])
+  expect(await counted()).toEqual({ failed: 600, queued: 10 })
+})
+
+test('the oldest unsent counts what is queued or on the wire, dated from its outbox row', async () => {
+  await plentyOfSlots(ledger)
+  expect(await readSnapshot(ledger.pool)).toMatchObject({ oldestUnsentMs: null, oldestAcceptedMs: null })
+  await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
+  await ledger.capture([{ createdAt: '2026-01-02T00:00:00Z' }])
+  const work = ledger.dispatch()
+  const { submissions } = await claim(work, { submissions: 1 })
+  expect((await readSnapshot(ledger.pool)).oldestUnsentMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
+  const accepted = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 } as const
+  await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, accepted)) }))
+  const { oldestUnsentMs, oldestAcceptedMs } = await readSnapshot(ledger.pool)
+  expect(oldestUnsentMs).toBe(Date.parse('2026-01-02T00:00:00Z'))
+  expect(Math.abs((oldestAcceptedMs ?? 0) - Date.now())).toBeLessThan(10_000)
+})
+
+test('the budget shows the limit and what of it is free now', async () => {
+  await fitSlots(ledger.pool, 6_000)
+  await takeSlots(ledger.pool, 24, 60_000, randomUUID())
+  expect(await readSnapshot(ledger.pool)).toMatchObject({ rateCapacity: 6_000, rateAvailable: 5_976, pauses: [] })
+})
+
+test('a pause shows its reason, since when, until when, and what was said', async () => {
+  await ledger.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
+  const { pauses } = await readSnapshot(ledger.pool)
+  expect(pauses).toEqual([{ reason: 'operator', detail: 'maintenance', sinceMs: expect.any(Number), untilMs: null }])
+})

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Submission } from '../../src/model.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+async function sending(count: number, resources: readonly ('data' | 'orders')[] = []): Promise<Submission[]> {
+  await ledger.capture(Array.from({ length: count }, (_, i) => ({ resource: resources[i] ?? 'data' })))
+  return (await claim(ledger.dispatch(), { submissions: count })).submissions
+}
+
+const accepted = (submission: Submission, transactionId = 'tx') =>
+  transition(submission, { state: 'accepted', transactionId, pollInMs: 1_000 })
+
+const settle = (...transitions: ReturnType<typeof accepted>[]) =>
+  ledger.dispatch().writeOutcomes(outcomeBatch({ transitions }))
+
+async function states(submissions: readonly Submission[]): Promise<unknown[]> {
+  return Promise.all(submissions.map(async ({ id }) => (await ledger.row(id)).state))
+}
+
+describe('an id that another record has already', () => {
+  test('leaves the record uncertain, names the other, and is a breach', async () => {
+    const [first, second] = (await sending(2)) as [Submission, Submission]
+    await settle(accepted(first))
+    const { written } = await settle(accepted(second))
+    expect(written).toMatchObject([{ submissionId: second.id, state: 'uncertain', breach: 'duplicate_id' }])
+    const row = await ledger.row(second.id)
+    expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, job_id: null, report_due: true })
+    expect(row.error).toContain(`the id tx, which outbox:${first.outboxId} has already`)
+    expect(await ledger.liveJobs()).toHaveLength(1)
+  })
+
+  test('whatever has become of the other since', async () => {
+    const [first, second] = (await sending(2)) as [Submission, Submission]
+    await settle(transition(first, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
+    await settle(accepted(second))
+    expect(await states([first, second])).toEqual(['completed', 'uncertain'])
+  })
+
+  test('also where acceptance is the end', async () => {
+    const [first, second] = (await sending(2)) as [Submission, Submission]
+    await settle(accepted(first))
+    await settle(transition(second, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
+    expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
+  })
+
+  test('within one batch: the first of them keeps it', async () => {
+    const three = await sending(3)
+    const { written } = await settle(...three.map((each) => accepted(each)))
+    expect(await states(three)).toEqual(['accepted', 'uncertain', 'uncertain'])
+    expect(written.map(({ breach }) => breach)).toEqual([null, 'duplicate_id', 'duplicate_id'])
+  })
+
+  test('of two instances that are given it in the same moment, one has it', async () => {
+    for (let round = 0; round < 20; round++) {
+      const two = (await sending(2)) as [Submission, Submission]
+      await Promise.all(two.map((each) => settle(accepted(each, `tx ${round}`))))
+      expect((await states(two)).sort()).toEqual(['accepted', 'uncertain'])
+    }
+  })
+})
+
+describe('what is no duplicate:', () => {
+  test('a transaction and an order of one id', async () => {
+    const both = await sending(2, ['data', 'orders'])
+    await settle(...both.map((each) => accepted(each)))
+    expect(await states(both)).toEqual(['accepted', 'accepted'])
+  })
+
+  test('the same record under the id that it had, as a service that recognises its key gives it', async () => {
+    const [first] = (await sending(1)) as [Submission]
+    await settle(accepted(first))
+    await ledger.pool.query(
+      `update outboxd.submission set state = 'queued', job_id = null, poll_at = null, due_at = '-infinity'`,
+    )
+    const again = (await claim(ledger.dispatch(), { submissions: 1 })).submissions
+    await settle(...again.map((each) => accepted(each)))
+    expect(await states(again)).toEqual(['accepted'])
+  })
+
+  test('a step that is written twice, since the answer to its COMMIT was lost', async () => {
+    const [first] = (await sending(1)) as [Submission]
+    await settle(accepted(first))
+    expect((await settle(accepted(first))).written).toEqual([])
+    expect(await states([first])).toEqual(['accepted'])
+  })
+})
+
+test('an id is looked up by its index, however many there are', async () => {
+  const { rows } = await ledger.pool.query<{ 'QUERY PLAN': string }>(
+    `explain select s.id from unnest(array['tx'], array['data']) wanted(id, resource)
+     join outboxd.submission s on s.transaction_id = wanted.id and s.resource = wanted.resource`,
+  )
+  expect(rows.map((row) => row['QUERY PLAN']).join('\n')).toContain('submission_transaction')
+})

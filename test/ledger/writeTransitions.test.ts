@@ -1,0 +1,215 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { claimQueued, unclaim } from '../../src/ledger/claimQueued.ts'
+import { writeTransitions } from '../../src/ledger/writeTransitions.ts'
+import type { Change, Submission } from '../../src/model.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+async function sending(claimId = randomUUID()): Promise<Submission> {
+  await ledger.capture([{}])
+  const [claimed] = await claimQueued(ledger.pool, { id: claimId, instanceId: randomUUID(), limit: 1, who: 'test' })
+  return claimed as Submission
+}
+
+const write = (submission: Submission, change: Change, nextJobId: string | null = null, cause = 'test') =>
+  writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
+
+const acceptance: Change = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
+
+async function accepted(): Promise<Submission> {
+  const submission = await sending()
+  await write(submission, acceptance, randomUUID())
+  return ledger.read(submission.id)
+}
+
+test('a step is written with its event, goes up a revision, and makes a report due', async () => {
+  const submission = await sending()
+  const written = await write(submission, acceptance, randomUUID(), 'accepted')
+  expect(written).toMatchObject([{ submissionId: submission.id, state: 'accepted', polls: 0 }])
+  expect(await ledger.row(submission.id)).toMatchObject({
+    state: 'accepted',
+    revision: 2,
+    claim_id: null,
+    instance_id: null,
+    transaction_id: 'tx',
+    report_due: true,
+    ended_at: null,
+  })
+  expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> accepted: accepted')
+})
+
+test('what a step leaves out stays as it was', async () => {
+  const submission = await sending()
+  await write(submission, { state: 'queued', dueInMs: 0, serverErrors: 2, inDoubt: true, repeatedAfter401: true })
+  const before = await ledger.read(submission.id)
+  const [again] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
+  await write(again as Submission, { state: 'queued', dueInMs: 0 })
+  expect(await ledger.read(submission.id)).toMatchObject({ ...before, attempt: 2, ageMs: expect.any(Number) })
+})
+
+test('the outcome is the last step’s: what went wrong before is in the log', async () => {
+  const submission = await sending()
+  await write(submission, { state: 'queued', dueInMs: 0, errorCode: 'E003', error: 'later' })
+  const [again] = await claimQueued(ledger.pool, { id: randomUUID(), instanceId: randomUUID(), limit: 1, who: 'test' })
+  await write(again as Submission, { state: 'queued', dueInMs: 0 })
+  expect(await ledger.row(submission.id)).toMatchObject({ error_code: null, error: null })
+})
+
+describe('a step that comes too late changes nothing and writes no event:', () => {
+  async function refuses(late: Submission, change: Change, nextJobId: string | null = null): Promise<void> {
+    const row = await ledger.row(late.id)
+    const events = await ledger.events(late.id)
+    expect(await write(late, change, nextJobId)).toEqual([])
+    expect(await ledger.row(late.id)).toEqual(row)
+    expect(await ledger.events(late.id)).toEqual(events)
+  }
+
+  test('it was written already', async () => {
+    const submission = await sending()
+    await write(submission, acceptance, randomUUID())
+    await refuses(submission, acceptance, randomUUID())
+  })
+
+  test('a later attempt is on the wire', async () => {
+    const submission = await sending()
+    await write(submission, { state: 'queued', dueInMs: 0 })
+    await claimQueued(ledger.pool, { id: submission.claimId ?? '', instanceId: randomUUID(), limit: 1, who: 'test' })
+    await refuses(submission, acceptance, randomUUID())
+  })
+
+  test('the same attempt is another claim’s', async () => {
+    const submission = await sending()
+    await refuses({ ...submission, claimId: randomUUID() }, acceptance, randomUUID())
+  })
+
+  test('its claim was given back', async () => {
+    const submission = await sending()
+    await unclaim(ledger.pool, submission.claimId ?? '', 'test')
+    await refuses(submission, { state: 'failed', error: 'late' })
+  })
+
+  test('it was taken over by another instance', async () => {
+    const submission = await sending()
+    await write(submission, { state: 'uncertain', error: 'the instance died' })
+    await refuses(submission, { state: 'failed', error: 'late' })
+  })
+
+  test('its poll belongs to a job that was replaced', async () => {
+    const submission = await accepted()
+    await ledger.pool.query('update outboxd.submission set job_id = $2 where id = $1', [submission.id, randomUUID()])
+    await refuses(submission, { state: 'completed' })
+  })
+
+  test('an operator discarded it', async () => {
+    const submission = await sending()
+    await write(submission, { state: 'uncertain' })
+    const uncertain = await ledger.read(submission.id)
+    await write(uncertain, { state: 'discarded' })
+    await refuses(submission, acceptance, randomUUID())
+    await refuses(uncertain, { state: 'queued', dueInMs: 0 })
+  })
+})
+
+test('in a batch, one that comes too late does not keep the others back', async () => {
+  const [late, good] = [await sending(), await sending()]
+  await write(late, { state: 'failed' })
+  const step = (submission: Submission) => ({
+    submission,
+    job: null,
+    change: { state: 'failed' } as const,
+    cause: 'test',
+    nextJobId: null,
+  })
+  const written = await writeTransitions(ledger.pool, [step(late), step(good)], 'test')
+  expect(written.map(({ submissionId }) => submissionId)).toEqual([good.id])
+})
+
+test('a poll that finds its transaction pending is counted, and leaves no event', async () => {
+  const submission = await accepted()
+  const events = await ledger.events(submission.id)
+  await write(submission, { state: 'accepted', polls: 1, pollInMs: 1_000, notDoneMs: 900 }, randomUUID(), 'pending')
+  expect(await ledger.read(submission.id)).toMatchObject({ polls: 1, notDoneMs: 900 })
+  expect(await ledger.events(submission.id)).toEqual(events)
+})
+
+test('the age counts from acceptance, over all polls; a submission that is queued again has none', async () => {
+  const submission = await accepted()
+  await ledger.pool.query(`update outboxd.submission set accepted_at = accepted_at - interval '20 s'`)
+  await write(submission, { state: 'accepted', pollInMs: 0 }, randomUUID())
+  const polled = await ledger.read(submission.id)
+  expect(polled.ageMs).toBeGreaterThanOrEqual(20_000)
+  await write(polled, { state: 'queued', dueInMs: 0, transactionId: null })
+  expect(await ledger.row(submission.id)).toMatchObject({ accepted_at: null, transaction_id: null })
+})
+
+test('what a probe found pending is as old as its request, not as the finding', async () => {
+  const submission = await sending()
+  await write(submission, { state: 'sending', probing: true, transactionId: 'tx', pollInMs: 0 }, randomUUID())
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '20 s'`)
+  const probing = await ledger.read(submission.id)
+  expect(probing.ageMs).toBeGreaterThanOrEqual(20_000)
+  await write(probing, { state: 'accepted', pollInMs: 0, notDoneMs: 20_000 }, randomUUID())
+  expect((await ledger.read(submission.id)).ageMs).toBeGreaterThanOrEqual(20_000)
+})
+
+test('since when the service does not know it is kept until an answer says otherwise', async () => {
+  const submission = await accepted()
+  await write(submission, { state: 'accepted', pollInMs: 0, unknown: true }, randomUUID())
+  await ledger.pool.query(`update outboxd.submission set unknown_since = unknown_since - interval '9 min'`)
+  const unknown = await ledger.read(submission.id)
+  await write(unknown, { state: 'accepted', pollInMs: 0, unknown: true }, randomUUID())
+  const still = await ledger.read(submission.id)
+  expect(still.unknownForMs).toBeGreaterThanOrEqual(540_000)
+  await write(still, { state: 'accepted', pollInMs: 0 }, randomUUID())
+  expect((await ledger.read(submission.id)).unknownForMs).toBeNull()
+})
+
+test('words that Postgres cannot hold are written without what it cannot hold', async () => {
+  const submission = await sending()
+  const message = 'a\0b\ud800c'
+  await write(submission, { state: 'failed', error: message, errorCode: message }, null, message)
+  expect(await ledger.row(submission.id)).toMatchObject({ error: 'a\ufffdb\ufffdc', error_code: 'a\ufffdb\ufffdc' })
+  expect((await ledger.events(submission.id)).at(-1)).toBe('sending -> failed: a\ufffdb\ufffdc')
+})
+
+describe('the event log', () => {
+  test.each([
+    `update outboxd.submission_event set cause = 'nothing happened'`,
+    'delete from outboxd.submission_event',
+  ])('is append-only: %s is refused', async (statement) => {
+    await sending()
+    await expect(ledger.pool.query(statement)).rejects.toThrow('append-only')
+  })
+})
+
+describe('the table refuses rows that cannot be:', () => {
+  test.each([
+    ['a queued one without a body', 'queued', 'body = null'],
+    ['a queued one that is never due', 'queued', 'due_at = null'],
+    ['one on the wire that is nobody’s', 'sending', 'claim_id = null'],
+    ['one on the wire that is due', 'sending', 'due_at = now()'],
+    ['one on the wire that is held', 'sending', 'held = true'],
+    ['an accepted one without an id', 'accepted', 'transaction_id = null'],
+    ['an accepted one without a next poll', 'accepted', 'job_id = null'],
+    ['an accepted one that is somebody’s on the wire', 'accepted', 'claim_id = id, instance_id = id'],
+    ['an accepted one that is being probed for', 'accepted', 'probing = true'],
+    ['an ended one without an end', 'failed', 'ended_at = null'],
+    ['an ended one that is held', 'failed', 'held = true'],
+    ['an ended one with a next poll', 'failed', 'job_id = id, poll_at = now()'],
+    ['a state that does not exist', 'failed', `state = 'lost'`],
+    ['one that is queued and ended', 'queued', 'ended_at = now()'],
+  ])('%s', async (_, state, assignment) => {
+    const submission = await sending()
+    if (state === 'queued') await unclaim(ledger.pool, submission.claimId ?? '', 'test')
+    if (state === 'accepted') await write(submission, acceptance, randomUUID())
+    if (state === 'failed') await write(submission, { state: 'failed' })
+    await expect(ledger.pool.query(`update outboxd.submission set ${assignment}`)).rejects.toThrow('check constraint')
+  })
+})

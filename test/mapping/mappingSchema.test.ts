@@ -1,0 +1,14 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
+
+test('mapping.schema.json is current (to write it anew: npm test -- test/map/mappingSchema -u)', async () => {
+  await expect(mappingJsonSchema()).toMatchFileSnapshot('../../mappings/mapping.schema.json')
+})
+
+test('each mapping that ships names its schema on its first line', () => {
+  for (const file of ['data', 'order']) {
+    const [first] = readFileSync(`mappings/${file}.yaml`, 'utf8').split('\n')
+    expect(first).toBe('# yaml-language-server: $schema=./mapping.schema.json')
+  }
+})

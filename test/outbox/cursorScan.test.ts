@@ -1,0 +1,205 @@
+import fc from 'fast-check'
+import { expect, test, vi } from 'vitest'
+import { type Outbox, openOutbox } from '../../src/outbox/outboxStore.ts'
+import { setup, tableOf } from './setup.ts'
+
+const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`
+const common = `
+table: source
+id: id
+type: type
+key: key
+payload: payload
+state: none`
+const forms = {
+  'a position in a sequence': { ddl, yaml: `${common}\nsequence: id` },
+  'the order of transactions': { ddl, yaml: common },
+}
+
+for (const [name, form] of Object.entries(forms)) {
+  test(`${name}: every row is taken once, and nothing is written to the table`, async () => {
+    const { pool, capture, outbox } = await setup(form)
+    await pool.query(`insert into source (key) select 'k' from generate_series(1, 7)`)
+    const before = await pool.query('select *, xmin from source order by id')
+    expect(await capture(3)).toEqual(['1', '2', '3'])
+    expect(await capture(3)).toEqual(['4', '5', '6'])
+    expect(await capture(3)).toEqual(['7'])
+    await restsAfter(capture, outbox)
+    expect(await outbox.backlog()).toEqual({ waiting: 0, oldestMs: null })
+    expect((await pool.query('select *, xmin from source order by id')).rows).toEqual(before.rows)
+  })
+
+  test(`${name}: a row that commits late is not missed, by this instance or another`, async () => {
+    const { pool, capture, connect, outbox } = await setup(form)
+    const late = await connect()
+    await late.query('begin')
+    await late.query('insert into source default values')
+    await pool.query('insert into source default values')
+    expect(await capture()).toEqual(['2'])
+    expect(await capture()).toEqual([])
+    await pool.query('insert into source default values')
+    expect(await capture()).toEqual(['3'])
+    await late.query('commit')
+    expect(await outbox.hasNew()).toBe(true)
+    const another = openOutbox(pool, tableOf(form.yaml), 1_000, pool)
+    expect((await another.readNew(10)).map(({ outboxId }) => outboxId)).toEqual(['1'])
+    expect(await capture()).toEqual(['1'])
+    await restsAfter(capture, outbox)
+  })
+
+  test(`${name}: rows of a key that has to wait are passed over and found again`, async () => {
+    const { pool, capture } = await setup(form)
+    await pool.query(`insert into source (key) values ('a'), ('b'), ('a'), (null)`)
+    expect(await capture(10, ['a'])).toEqual(['2', '4'])
+    expect(await capture(10, ['a'])).toEqual([])
+    expect(await capture(10)).toEqual(['1', '3'])
+  })
+
+  test(`${name}: many known rows behind a stuck cursor do not hide the new ones`, async () => {
+    const { pool, capture, connect } = await setup(form)
+    const late = await connect()
+    await late.query('begin')
+    await late.query('insert into source default values')
+    await pool.query(`insert into source (key) select null from generate_series(1, 45000)`)
+    await pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
+      select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(2, 45001) n`)
+    await pool.query('insert into source default values')
+    const taken = [await capture(), await capture()].flat()
+    expect(taken).toEqual(['45002'])
+    await late.query('commit')
+    const later = [await capture(), await capture()].flat()
+    expect(later).toEqual(['1'])
+  })
+
+  test(`${name}: transactions that commit in any order lose no row`, async () => {
+    const { pool, capture, connect } = await setup(form)
+    const sessions = await Promise.all(Array.from({ length: 4 }, connect))
+    const step = fc.record({
+      session: fc.nat(3),
+      what: fc.constantFrom('insert', 'insert', 'savepoint', 'end', 'undo'),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), async (steps) => {
+        const open = new Set<number>()
+        for (const { session, what } of steps) {
+          const client = sessions[session]
+          if (!open.has(session)) await client?.query('begin')
+          open.add(session)
+          if (what === 'savepoint') await client?.query('savepoint s; insert into source default values; release s')
+          else if (what === 'insert') await client?.query('insert into source default values')
+          else {
+            await client?.query(what === 'end' ? 'commit' : 'rollback')
+            open.delete(session)
+            await capture(3)
+          }
+        }
+        for (const session of open) await sessions[session]?.query('commit')
+        while ((await capture(3)).length > 0);
+        const { rows } = await pool.query(`select id::text from source
+          where id::text not in (select outbox_id from outboxd.submission)`)
+        expect(rows).toEqual([])
+      }),
+      { numRuns: 25 },
+    )
+  })
+}
+
+test('a position in a sequence: the table is read from there on, not from its beginning', async () => {
+  const { pool, capture } = await setup(forms['a position in a sequence'])
+  await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
+  await capture()
+  await capture()
+  const { rows } = await pool.query('select position from outboxd.outbox_cursor')
+  expect(rows).toEqual([{ position: ['5'] }])
+})
+
+test('a position in a sequence: a transaction that has inserted elsewhere alone is not waited for', async () => {
+  const { pool, capture, connect } = await setup(forms['a position in a sequence'])
+  const other = await connect()
+  await other.query(`begin; insert into outbox (type, payload) values ('data', '{}')`)
+  await pool.query('insert into source default values')
+  await capture()
+  await capture()
+  expect((await pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['1'] }])
+})
+
+test('a position in a sequence: a number drawn in an insert that has not yet written its row holds the position back', async () => {
+  const { pool, capture, connect } = await setup({
+    ddl: `${ddl};
+      create function slow() returns text volatile language plpgsql as $$
+      begin perform pg_advisory_xact_lock_shared(1); return 'data'; end $$`,
+    yaml: `${common}\nsequence: id`,
+  })
+  const gate = await connect()
+  await gate.query('select pg_advisory_lock(1)')
+  const slow = await connect()
+  // The id is drawn first; the type then waits for the gate. The transaction has no number of its own yet.
+  const inserting = slow.query('insert into source (type) values (slow())')
+  const isWaiting = `select from pg_locks where locktype = 'advisory' and not granted
+    and database = (select oid from pg_database where datname = current_database())`
+  while ((await pool.query(isWaiting)).rowCount === 0);
+  await pool.query('insert into source default values')
+  expect(await capture()).toEqual(['2'])
+  expect(await capture()).toEqual([])
+  await gate.query('select pg_advisory_unlock(1)')
+  await inserting
+  expect(await capture()).toEqual(['1'])
+})
+
+test('ids that are drawn ahead of their inserts are refused as a sequence, and safe without', async () => {
+  const cached = `${ddl}; alter table source alter id set cache 50`
+  const { outbox } = await setup({ ddl: cached, yaml: `${common}\nsequence: id` })
+  await expect(outbox.hasNew()).rejects.toThrow('draws "id" from a sequence with cache 50')
+  const { outbox: other } = await setup({
+    ddl: 'create table source (id bigint primary key, type text, key text, payload jsonb)',
+    yaml: `${common}\nsequence: id`,
+  })
+  await expect(other.hasNew()).rejects.toThrow('draws "id" from no sequence of its own')
+  const { outbox: falling } = await setup({
+    ddl: `${ddl}; alter table source alter id set increment -1 set minvalue -1000 set start -1`,
+    yaml: `${common}\nsequence: id`,
+  })
+  await expect(falling.hasNew()).rejects.toThrow('draws "id" from a sequence that counts down')
+
+  const { capture, connect } = await setup({ ddl: cached, yaml: common })
+  const [one, two] = [await connect(), await connect()]
+  await one.query('insert into source default values')
+  await two.query('insert into source default values')
+  expect(await capture()).toEqual(['1', '51'])
+  expect(await capture()).toEqual([])
+  await one.query('insert into source default values')
+  expect(await capture()).toEqual(['2'])
+})
+
+test('the order of transactions: a position ahead of every transaction is another database’s, and is not believed', async () => {
+  const { pool, capture, outbox } = await setup(forms['the order of transactions'])
+  await pool.query('insert into source default values')
+  await capture()
+  await capture()
+  await pool.query(`update outboxd.outbox_cursor set position[1] = '999999999'`)
+  await pool.query('insert into source default values')
+  expect((await outbox.readNew(5)).map(({ outboxId }) => outboxId)).toEqual(['2'])
+  expect(await capture()).toEqual(['2'])
+})
+
+test('a table created anew under the same name is read from its beginning', async () => {
+  const { pool, capture } = await setup(forms['a position in a sequence'])
+  await pool.query(`insert into source (key) select null from generate_series(1, 5)`)
+  await capture()
+  await capture()
+  await pool.query(
+    `drop table source; ${ddl}; alter sequence source_id_seq restart 3; insert into source (key) select null from generate_series(1, 5)`,
+  )
+  expect(await capture()).toEqual(['6', '7'])
+})
+
+/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
+async function restsAfter(capture: () => Promise<string[]>, outbox: Outbox): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      expect(await capture()).toEqual([])
+      expect(await outbox.hasNew()).toBe(false)
+    },
+    { timeout: 50_000, interval: 20 },
+  )
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import type { ClaimRequest } from '../../src/model.ts'
+import { anyRows, setup } from './setup.ts'
+
+/** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
+
+const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text,
+  payload jsonb default '{}', taken boolean not null default false)`
+const yaml = (state: string) => `
+table: source
+id: id
+type: type
+key: key
+payload: payload
+state: ${state}`
+const forms = {
+  'rows that say they are taken': yaml('{ flag: taken, set: [queued] }'),
+  'a position in a sequence': `${yaml('none')}\nsequence: id`,
+  'the order of transactions': yaml('none'),
+}
+
+const types = { known: ['data'], elsewhere: ['order'] }
+
+for (const [name, form] of Object.entries(forms)) {
+  const claim = async (values: string, request: Partial<ClaimRequest>) => {
+    const { pool, outbox } = await setup({ ddl, yaml: form })
+    await pool.query(`insert into source (type, key) values ${values}`)
+    await using claimed = await outbox.claim({ ...anyRows, ...request })
+    return claimed
+  }
+
+  test(`${name}: a row that is put off holds back those of its key behind it, and no others`, async () => {
+    const values = `('data', 'k'), ('data', 'k'), ('data', 'k'), ('data', null), ('data', 'l')`
+    const skipped = [{ outboxId: '2', isCaptured: false }]
+    expect((await claim(values, { skipped })).outboxIds).toEqual(['1', '4', '5'])
+  })
+
+  test(`${name}: rows that are put off by ids of another table's kind stay out of the way`, async () => {
+    const skipped = [{ outboxId: 'INV-2', isCaptured: false }]
+    expect((await claim(`('data', 'k'), ('data', 'k')`, { skipped })).outboxIds).toEqual(['1', '2'])
+  })
+
+  test(`${name}: a row of a type that another instance knows holds back its key in the same way`, async () => {
+    const values = `('data', 'k'), ('order', 'k'), ('data', 'k'), ('invoice', null), ('data', 'l')`
+    const claimed = await claim(values, { types })
+    expect(claimed.outboxIds).toEqual(['1', '4', '5'])
+    expect(claimed.leftTypes).toEqual(['order'])
+  })
+
+  test(`${name}: of one key no more than a few are taken, and others fill the room`, async () => {
+    const values = `${`('data', 'k'), `.repeat(20)}('data', 'l'), ('data', null)`
+    expect((await claim(values, { limit: 5, lineMax: 2 })).outboxIds).toEqual(['1', '2', '21', '22'])
+  })
+
+  test(`${name}: one row is claimed by its id, once it waits`, async () => {
+    const { pool, outbox, capture } = await setup({ ddl, yaml: form })
+    await pool.query('insert into source default values')
+    const one = async (id: string) => {
+      await using claimed = await outbox.claimOne(id)
+      return claimed.outboxIds
+    }
+    expect(await one('1')).toEqual(['1'])
+    for (const none of ['2', 'INV-2']) expect(await one(none)).toEqual([])
+    await capture()
+    expect(await one('1')).toEqual([])
+  })
+}
+
+test('a captured row whose mark is refused holds back nobody', async () => {
+  const { pool, outbox } = await setup({ ddl, yaml: forms['rows that say they are taken'] })
+  await pool.query(`insert into source (key) values ('k'), ('k')`)
+  await using claimed = await outbox.claim({ ...anyRows, skipped: [{ outboxId: '1', isCaptured: true }] })
+  expect(claimed.outboxIds).toEqual(['2'])
+})

@@ -1,0 +1,109 @@
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { setup, tableOf } from './setup.ts'
+
+const columns = "doc_no text not null, not_before timestamptz, status text, kind text, payload jsonb default '{}'"
+const table = (more = '') => `create table source (${columns}${more})`
+const yaml = (more: string, state = '{ flag: taken, set: [queued] }') =>
+  `table: source\nid: doc_no\ntype: { constant: data }\npayload: payload\nstate: ${state}\n${more}`
+const taken = ', taken boolean not null default false'
+
+async function refusal(ddl: string, text: string): Promise<string> {
+  const { outbox } = await setup({ ddl, yaml: text })
+  return outbox.hasNew().then(
+    () => 'accepted',
+    (error: Error) => error.message,
+  )
+}
+
+test('20 of 30 rows that shared an id were never sent: an id without a unique index is refused', async () => {
+  const { pool, outbox, capture } = await setup({ ddl: table(taken), yaml: yaml('') })
+  await pool.query(`insert into source (doc_no) select 'doc ' || n % 10 from generate_series(1, 30) n`)
+  await expect(capture()).rejects.toThrow(
+    'the table "source" has no unique index on exactly "doc_no", and two rows of one id would count as one',
+  )
+  await pool.query('delete from source a using source b where a.doc_no = b.doc_no and a.ctid > b.ctid')
+  await pool.query('create unique index on source (doc_no)')
+  expect(await outbox.hasNew()).toBe(true) // looked up anew after each refusal
+  expect(await capture()).toHaveLength(10)
+})
+
+test.each([
+  ['of only some rows', 'create unique index on source (doc_no) where not taken'],
+  ['of more columns', 'create unique index on source (doc_no, kind)'],
+  ['of an expression', 'create unique index on source (lower(doc_no))'],
+  ['that is not unique', 'create index on source (doc_no)'],
+])('an index %s does not make the id unique', async (_, index) => {
+  expect(await refusal(`${table(taken)}; ${index}`, yaml(''))).toContain('no unique index on exactly "doc_no"')
+})
+
+test.each([
+  ['a primary key', `${table(taken)}; alter table source add primary key (doc_no)`],
+  ['an index with other columns beside', `${table(taken)}; create unique index on source (doc_no) include (kind)`],
+  ['a constraint that is checked at commit', `${table(taken)}; alter table source add unique (doc_no) deferrable`],
+  ['a table partitioned by the id', `${table(`${taken}, primary key (doc_no)`)} partition by hash (doc_no)`],
+])('%s makes the id unique', async (_, ddl) => {
+  expect(await refusal(ddl, yaml(''))).toBe('accepted')
+})
+
+test('an id that may be NULL is refused', async () => {
+  const ddl = `${table(taken)}; alter table source alter doc_no drop not null; create unique index on source (doc_no)`
+  expect(await refusal(ddl, yaml(''))).toContain('allows NULL in "doc_no", by which rows are known')
+})
+
+test.each([
+  [
+    'a table partitioned by another column',
+    `${table(`${taken}, primary key (doc_no, not_before)`)} partition by range (not_before)`,
+  ],
+  ['a table with heirs', `${table(`${taken}, primary key (doc_no)`)}; create table heir () inherits (source)`],
+  ['a view', `${table(taken)}; alter table source rename to below; create view source as select * from below`],
+])('%s needs a promise, which is believed there alone', async (_, ddl) => {
+  expect(await refusal(ddl, yaml(''))).toContain('promise it (id_unique: promised)')
+  expect(await refusal(ddl, yaml('id_unique: promised'))).toBe('accepted')
+  expect(await refusal(table(taken), yaml('id_unique: promised'))).toContain('no unique index')
+})
+
+const unique = ', primary key (doc_no)'
+const remembered = (filter: string) => yaml(`filter: ${filter}`, 'none')
+
+test.each([
+  ['not_before <= now()', 'now'],
+  ['not_before <= current_timestamp', 'current_date, current_timestamp or the like'],
+  ["o.not_before::date <= date '2026-01-01'", 'date'],
+  ["status = 'x' or random() > 0.5", 'random'],
+])('where the ledger remembers, the filter %s is refused with what is at fault', async (filter, part) => {
+  const message = await refusal(table(unique), remembered(filter))
+  expect(message).toContain(`has a filter that depends on more than the row (${part})`)
+  expect(message).toContain('Mark rows as they are taken (set: [queued])')
+})
+
+test.each([
+  "status = 'released' and kind like 'urn:%'",
+  "not_before > '2026-01-01T00:00:00Z'",
+  "o.payload ->> 'a' = '1'",
+])('where the ledger remembers, the filter %s is taken', async (filter) => {
+  expect(await refusal(table(unique), remembered(filter))).toBe('accepted')
+})
+
+test('where rows say that they are taken, a filter may come true with time', async () => {
+  const { pool, capture } = await setup({
+    ddl: table(`${taken}${unique}`),
+    yaml: yaml('filter: not_before <= clock_timestamp()'),
+  })
+  await pool.query(`insert into source (doc_no, not_before) values ('a', now() + interval '0.3 s'), ('b', now())`)
+  expect(await capture()).toEqual(['b'])
+  await expect.poll(() => capture(), { timeout: 10_000 }).toEqual(['a'])
+})
+
+test('a user who may create nothing is refused by the words for time', async () => {
+  const { pool, url } = await setup({ ddl: table(unique) })
+  await pool.query(`revoke temporary on database ${new URL(url).pathname.slice(1)} from public;
+    grant select on source to pg_monitor`)
+  const restricted = new pg.Pool({ connectionString: url, options: '-c role=pg_monitor' })
+  onTestFinished(() => restricted.end())
+  const open = (filter: string) => openOutbox(restricted, tableOf(remembered(filter)), 1_000, pool)
+  await expect(open('not_before <= now()').hasNew()).rejects.toThrow('(now)')
+  expect(await open("status = 'known'").hasNew()).toBe(false)
+})

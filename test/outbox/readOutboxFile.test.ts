@@ -1,0 +1,100 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { outboxJsonSchema } from '../../src/outbox/outboxSchema.ts'
+import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+
+const examples = readdirSync('mappings/examples').filter((name) => name.endsWith('.yaml'))
+const textOf = (name: string) => readFileSync(`mappings/examples/${name}`, 'utf8')
+
+test('outbox.schema.json is current (to write it anew: npm test -- test/map/readOutboxFile -u)', async () => {
+  await expect(outboxJsonSchema()).toMatchFileSnapshot('../../mappings/outbox.schema.json')
+})
+
+test.each(examples)('the example %s is valid and names its schema', (name) => {
+  expect(readOutboxFile(name, textOf(name)).problems).toEqual([])
+  expect(textOf(name).split('\n')[0]).toBe('# yaml-language-server: $schema=../outbox.schema.json')
+})
+
+test('every problem is told at once, with its line, its column and the nearest word', () => {
+  expect(
+    problems(`
+tabel: message
+id: 7
+order: n
+sequence: id
+type: { constnt: data }
+created_at: { column: at, unit: milisconds }
+payload: { column: body, encoding: utf8x }
+state: { status: s, new: N, queued: N, compleeted: DONE }
+write:
+  s: state
+  tx: transactionid
+  at: { what: now, on: [complete] }
+`),
+  ).toMatchInlineSnapshot(`
+    [
+      "2:1 "table" is missing: text (quote it if it looks like a number)",
+      "2:1 unknown key "tabel"; did you mean "table"?",
+      "3:5 "id" must be text (quote it if it looks like a number), and is a number",
+      "6:1 "column" is missing: text (quote it if it looks like a number)",
+      "6:9 unknown key "constnt"; did you mean "constant"?",
+      "7:33 "unit" must be seconds or milliseconds or microseconds, and is "milisconds"; did you mean "milliseconds"?",
+      "8:36 unknown encoding "utf8x": known are utf-8, base64, hex, windows-1252, iso-8859-1, utf-16le",
+      "9:37 "queued" is "N", which "new" is too: the row would be taken again and again",
+      "9:40 unknown key "compleeted"; did you mean "completed"?",
+      "12:7 must be one of state, transaction_id, error_code, error, now, and is "transactionid"; did you mean "transaction_id"?",
+      "13:25 item 1 must be queued or sending or accepted or completed or failed or rejected or uncertain or discarded, and is "complete"; did you mean "completed"?",
+    ]
+  `)
+})
+
+test.each([
+  [
+    'state: { flag: f, new: 1, done: 1, set: [queued] }',
+    '"done" is "1", which "new" is too: the row would be taken again and again',
+  ],
+  ['state: { timestamp: t }', '"set" is missing'],
+  ['state: { timestamp: t, set: [] }', '"set" is empty'],
+  ['state: { status: s }', '"new" is missing: the value of a row that waits'],
+  ['state: { status: s, new: [] }', '"new" is empty: no row would ever wait'],
+  ['state: [none]', '"state" must be none, or { status: … }, { timestamp: … } or { flag: … }, and is'],
+  ['state: { column: s }', '"state" must be none, or { status: … }, { timestamp: … } or { flag: … }'],
+  ['', '"state" is missing: none, or { status: … }'],
+  ['state: { timestamp: t, set: [completed] }\nsequence: id', '"sequence" goes with "state: none" alone'],
+  ['state: none\norder: o\nsequence: id', '"order" and "sequence" are both given'],
+  ['state: none\nwrite: { id: error }', '"id" is the id, which must not change'],
+  ['state: { flag: f, set: [queued] }\nwrite: { f: state }', '"f" is written by "state" already'],
+  ['state: none\ncreated_at: { column: a, timezone: Europe/Berln }', 'unknown timezone "Europe/Berln"'],
+])('%s: %s', (text, message) => {
+  const found = problems(`table: t\nid: id\ntype: t\npayload: p\n${text}`)
+  expect(found).toHaveLength(1)
+  expect(found[0]).toContain(message)
+})
+
+test('a file with any one character changed is valid or names a line of it, and never throws', () => {
+  fc.assert(
+    fc.property(
+      fc
+        .constantFrom(...examples)
+        .chain((name) => fc.tuple(fc.constant(textOf(name)), fc.nat(textOf(name).length - 1))),
+      fc.string({ minLength: 0, maxLength: 1, unit: 'grapheme' }),
+      ([text, at], character) => {
+        const changed = text.slice(0, at) + character + text.slice(at + 1)
+        const { table, problems } = readOutboxFile('outbox.yaml', changed)
+        expect(table === null).toBe(problems.length > 0)
+        for (const { line, column, message } of problems) {
+          expect(line).toBeGreaterThan(0)
+          expect(line).toBeLessThanOrEqual(changed.split(/\r\n|\r|\n/).length)
+          expect(column).toBeGreaterThan(0)
+          expect(message).not.toBe('')
+        }
+      },
+    ),
+    { numRuns: Number(process.env.FC_RUNS ?? 2_000) },
+  )
+})
+
+function problems(text: string): string[] {
+  return readOutboxFile('outbox.yaml', text).problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
+}

@@ -1,0 +1,51 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { createPool } from '../../src/postgres/database.ts'
+import { type Setup, setup, tableOf } from './setup.ts'
+
+/** Rows that are never seen, or never wait, without anything that fails. */
+
+const columns = `id bigint primary key, payload jsonb default '{}', taken boolean default false`
+const yaml = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\n'
+
+/** The outbox as a role sees it that row-level security holds for. */
+async function asClerk({ url, pool }: Setup, state: string) {
+  const name = new URL(url).pathname.slice(1)
+  const role = `clerk_${name.slice(5)}`
+  await pool.query(`create role ${role} login; grant select, update on source to ${role};
+    alter table source enable row level security; alter database ${name} set role = '${role}'`)
+  onTestFinished(() => pool.query(`set role none; drop owned by ${role}; drop role ${role}`).then(() => {}))
+  const clerks = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
+  onTestFinished(() => clerks.end())
+  return openOutbox(clerks, tableOf(`${yaml}${state}`), 1_000, pool)
+}
+
+test('row-level security without a policy that shows us rows is refused, and with one it is said that it may hide some', async () => {
+  const given = await setup({ ddl: `create table source (${columns})` })
+  const outbox = await asClerk(given, 'state: none')
+  await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows: create policy outboxd_select on/)
+  await given.pool.query('set role none; create policy visible on source for select using (id > 1)')
+  expect(await outbox.findRemarks()).toEqual([expect.stringContaining('has row-level security')])
+})
+
+test('a policy for updates shows no rows, and one for selects lets none be updated: both are refused', async () => {
+  const given = await setup({ ddl: `create table source (${columns})` })
+  const outbox = await asClerk(given, 'state: { flag: taken, set: [queued] }')
+  await given.pool.query('set role none; create policy visible on source for update using (true)')
+  await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ see rows/)
+  await given.pool.query(
+    'set role none; drop policy visible on source; create policy visible on source for select using (true)',
+  )
+  await expect(outbox.identify()).rejects.toThrow(/no policy lets clerk_\S+ update rows/)
+})
+
+test('rows whose flag is NULL are said never to be taken', async () => {
+  const { pool, outbox } = await setup({
+    ddl: `create table source (${columns})`,
+    yaml: `${yaml}state: { flag: taken, set: [queued] }`,
+  })
+  await pool.query('insert into source (id) values (1)')
+  expect(await outbox.findRemarks()).toEqual([])
+  await pool.query('insert into source (id, taken) values (2, null)')
+  expect(await outbox.findRemarks()).toEqual([expect.stringContaining('is NULL do not wait')])
+})

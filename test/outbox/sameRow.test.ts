@@ -1,0 +1,369 @@
+import { expect, test } from 'vitest'
+import { createCaptureLock } from '../../src/ledger/captureLock.ts'
+import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
+import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { anyRows, type Setup, setup, tableOf } from './setup.ts'
+
+/** An id that was used before: the row is known by more than its id. */
+
+const columns = `type text default 'data', key text, payload jsonb default '{}', created_at timestamptz`
+const forms = {
+  'rows that say they are taken, and when they were recorded': {
+    yaml: 'created_at: created_at\nstate: { flag: taken, set: [queued] }\nwrite: { said: state }',
+  },
+  'rows that say they are taken': { yaml: 'state: { flag: taken, set: [queued] }\nwrite: { said: state }' },
+  'the order of transactions': { yaml: 'created_at: created_at\nstate: none\nwrite: { said: state }' },
+  'the order of transactions, and content': { yaml: 'state: none\nwrite: { said: state }' },
+}
+const tableForm = ({ yaml }: { yaml: string }) => ({
+  ddl: `create table source (id bigint primary key, ${columns}, taken boolean default false, said text)`,
+  yaml: `table: source\nid: id\ntype: type\nkey: key\npayload: payload\n${yaml}`,
+})
+const insert = (id: number, created: string, n: number) =>
+  `insert into source (id, created_at, payload) values (${id}, '${created}', '{"n": ${n}}')`
+const problems = 'select kind, subject, detail from outboxd.problem'
+
+for (const [name, form] of Object.entries(forms)) {
+  test(`${name}: another row of a known id is neither sent nor told the outcome of the first, and a person hears`, async () => {
+    const { pool, capture, captureRecords, outbox } = await setup(tableForm(form))
+    await pool.query(insert(1, '2026-11-01', 1))
+    expect(await capture()).toEqual(['1'])
+    await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}; ${insert(2, '2026-11-02', 3)}`)
+    expect(await capture()).toEqual(['2'])
+    const [first] = (await pool.query(`select outbox_id, row_stamp from outboxd.submission where outbox_id = '1'`)).rows
+    const status = { state: 'completed' as const, transactionId: 't', errorCode: null, error: null }
+    const told = await outbox.report(async () => [{ outboxId: '1', stamp: first.row_stamp, ...status }])
+    const byContent = !form.yaml.includes('created_at')
+    expect(told).toMatchObject({ kind: 'told', rows: [{ kind: byContent ? 'differs' : 'another' }] })
+    const { rows } = await pool.query('select id, said from source where id = 1')
+    expect(rows).toEqual([{ id: '1', said: null }])
+    const subject = byContent && form.yaml.includes('none') ? '' : '1' // rows that the ERP edits may be thousands
+    expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject }])
+    expect(await captureRecords()).toEqual([])
+    expect((await pool.query('select count(*)::int as n from outboxd.submission')).rows).toEqual([{ n: 2 }])
+  })
+
+  test(`${name}: a row that comes a second time is still the same`, async () => {
+    const { pool, capture, outbox } = await setup(tableForm(form))
+    await pool.query(insert(1, '2026-11-01', 1))
+    expect(await capture()).toEqual(['1'])
+    // The crash between the ledger's commit and the mark, or the ERP that sets the row back.
+    await pool.query('update source set taken = false, said = null')
+    await capture()
+    if (form.yaml.includes('created_at')) await pool.query(`update source set taken = false, payload = '{"n": 9}'`)
+    await capture()
+    const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
+    await outbox.report(async () => [
+      { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
+    ])
+    expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
+    expect((await pool.query(problems)).rows).toEqual([])
+  })
+}
+
+test('a row that is put aside does not stop the others, and is looked at again after a while', async () => {
+  const { pool, capture, outbox } = await setup(
+    tableForm(forms['rows that say they are taken, and when they were recorded']),
+  )
+  await pool.query(insert(1, '2026-11-01', 1))
+  await capture()
+  await pool.query(`truncate source; ${insert(1, '2026-11-02', 2)}`)
+  await capture()
+  const claimed = await outbox.claim({ ...anyRows, skipped: [{ outboxId: '1', isCaptured: false }] })
+  expect(claimed.outboxIds).toEqual([])
+  await claimed[Symbol.asyncDispose]()
+  // The ERP gives the row an id of its own.
+  await pool.query('update source set id = 7 where id = 1')
+  expect(await capture()).toEqual(['7'])
+})
+
+test('a conflict whose row the ERP takes out, gives another id, or puts right is over by itself; one that stands stays', async () => {
+  const { pool, capture, outbox } = await setup(
+    tableForm(forms['rows that say they are taken, and when they were recorded']),
+  )
+  const ids = [1, 2, 3, 4]
+  await pool.query(ids.map((id) => insert(id, '2026-11-01', 1)).join(';'))
+  await capture()
+  await pool.query(`truncate source; ${ids.map((id) => insert(id, '2026-11-02', 2)).join(';')}`)
+  await capture()
+  await outbox.reviewConflicts()
+  const named = async () => (await pool.query(`${problems} order by subject`)).rows.map(({ subject }) => subject)
+  expect(await named()).toEqual(['1', '2', '3', '4'])
+  await pool.query(
+    `delete from source where id = 1; update source set id = 9 where id = 2; update source set created_at = '2026-11-01' where id = 3`,
+  )
+  await outbox.reviewConflicts()
+  expect(await named()).toEqual(['4'])
+})
+
+test('a row that was put off stays out of the way of the outbox that comes after', async () => {
+  const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
+  const { pool } = given
+  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
+  await given.capture()
+  await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'it cannot be captured' }])
+  const skipped = () => captureLock.withLock(async ({ skipped }) => skipped.map(({ outboxId }) => outboxId))
+  expect(await skipped()).toEqual(['1'])
+  await pool.query(`update outboxd.skipped_row set retry_at = now()`)
+  await pool.query(`update outboxd.outbox set is_current = false; insert into outboxd.outbox default values`)
+  expect(await skipped()).toEqual([])
+  expect(await captureLock.readAgenda()).toMatchObject({ dueId: null })
+  await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'this one neither' }])
+  expect((await pool.query('select outbox, times from outboxd.skipped_row order by outbox')).rows).toEqual([
+    { outbox: 1, times: 1 },
+    { outbox: 2, times: 1 },
+  ])
+  await adoptAs(given, 'new')
+  expect((await pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
+})
+
+test('two rows of one id in a batch, where ids were promised to be unique: neither is taken, and a person hears', async () => {
+  const yaml = 'id_unique: promised\ncreated_at: created_at\nstate: { flag: taken, set: [queued] }'
+  const { yaml: whole } = tableForm({ yaml })
+  const { pool, capture } = await setup({
+    ddl: `create table below (id bigint, ${columns}, taken boolean default false, said text); create view source as select * from below`,
+    yaml: whole,
+  })
+  await pool.query(`${insert(1, '2026-11-01', 1)}; ${insert(1, '2026-11-01', 2)}; ${insert(2, '2026-11-01', 3)}`)
+  expect(await capture()).toEqual(['2'])
+  expect((await pool.query(problems)).rows).toEqual([
+    { kind: 'row_conflict', subject: '1', detail: expect.stringContaining('two rows of the outbox have this id') },
+  ])
+})
+
+test('by a sequence: numbers that begin anew, where nobody would look, are noticed', async () => {
+  const { pool, capture, outbox } = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
+    yaml: 'table: source\nid: id\ntype: type\npayload: payload\nstate: none\nsequence: id',
+  })
+  await pool.query(`insert into source (type) select 'data' from generate_series(1, 5)`)
+  await capture()
+  await capture()
+  await pool.query(`truncate source restart identity; insert into source default values`)
+  await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
+  await expect(capture()).rejects.toThrow('outboxd adopt --new')
+  expect(await outbox.hasNew()).toBe(true) // so that the daemon claims, and says it
+})
+
+for (const [name, createdAt] of [
+  ['known by when they were recorded', 'created_at: created_at\n'],
+  ['known by their contents', ''],
+]) {
+  const bySequence = {
+    ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
+    yaml: `table: source\nid: id\ntype: type\nkey: key\npayload: payload\n${createdAt}state: none\nsequence: id`,
+  }
+  const fill = (n: number, rows: number) =>
+    `insert into source (created_at, payload) select now(), '{"n": ${n}}' from generate_series(1, ${rows})`
+
+  test(`by a sequence, rows ${name}: numbers that began anew and have passed the position meanwhile are noticed, and nothing is lost`, async () => {
+    const given = await setup(bySequence)
+    const { pool, capture, outbox } = given
+    await pool.query(fill(1, 5))
+    await rests(capture)
+    await pool.query(`truncate source restart identity; ${fill(2, 9)}`)
+    const after = openOutbox(pool, tableOf(bySequence.yaml), 1_000, pool)
+    await expect(after.claim(anyRows)).rejects.toThrow('the ids of the outbox public.source')
+    await expect(capture()).rejects.toThrow('outboxd adopt --new')
+    expect(await outbox.hasNew()).toBe(true)
+    await adoptAs(given, 'new')
+    expect(await capture()).toHaveLength(9)
+  })
+
+  test(`by a sequence, rows ${name}: an operator who says that the rows are the same is believed`, async () => {
+    const given = await setup(bySequence)
+    const { pool, capture } = given
+    await pool.query(fill(1, 5))
+    await rests(capture)
+    // What a rewrite of the table by the ERP may look like.
+    await pool.query(
+      `alter sequence source_id_seq restart 6; update source set created_at = '2020-01-01', payload = '{}'; ${fill(2, 2)}`,
+    )
+    await expect(capture()).rejects.toThrow('outboxd adopt --same')
+    await adoptAs(given, 'same')
+    expect(await capture()).toEqual(['6', '7'])
+    await rests(capture)
+    await pool.query(fill(3, 1))
+    expect(await capture()).toEqual(['8'])
+  })
+
+  test(`by a sequence, rows ${name}: rows that the ERP edits or deletes, and a sequence that is altered, stop nothing`, async () => {
+    const { pool, capture } = await setup(bySequence)
+    await pool.query(fill(1, 30))
+    await rests(capture)
+    await pool.query(`update source set payload = '{"n": 9}' where id > 25; delete from source where id in (27, 30)`)
+    await pool.query(`alter sequence source_id_seq cache 1 increment 2; ${fill(2, 1)}`)
+    expect(await capture()).toHaveLength(1)
+    expect((await pool.query(problems)).rows).toEqual([])
+  })
+}
+
+test('by a sequence that was set back by hand and has passed the position: known by their times, rows are not taken for those that were', async () => {
+  const { pool, capture } = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, ${columns})`,
+    yaml: 'table: source\nid: id\ntype: type\npayload: payload\ncreated_at: created_at\nstate: none\nsequence: id',
+  })
+  const fill = (rows: number) => `insert into source (created_at) select now() from generate_series(1, ${rows})`
+  await pool.query(fill(5))
+  await rests(capture)
+  await pool.query(`delete from source; select setval('source_id_seq', 1, false)`)
+  await pool.query(fill(9))
+  await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
+})
+
+for (const [name, createdAt] of [
+  ['their times', 'created_at: cr\n'],
+  ['their contents', ''],
+]) {
+  const bySequence = {
+    ddl: `create table source (id bigint generated by default as identity primary key, k text, d timestamptz default now(), f text,
+      cr timestamptz default clock_timestamp())`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\nkey: k\npayload: { columns: all }\n${createdAt}state: none\nsequence: id`,
+  }
+  const fill = (what: string, rows: number) =>
+    `insert into source (f) select '${what}' || n from generate_series(1, ${rows}) n`
+
+  test(`by a sequence, rows known by ${name}: emptied and filled beyond the position in one transaction is told, by a daemon that ran too`, async () => {
+    const { pool, capture, outbox } = await setup(bySequence)
+    await pool.query(fill('first', 10))
+    await rests(capture)
+    await pool.query(`begin; truncate source restart identity; ${fill('second', 30)}; commit`)
+    expect(await outbox.hasNew()).toBe(true)
+    await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
+    const after = openOutbox(pool, tableOf(bySequence.yaml), 1_000, pool)
+    await expect(after.claim(anyRows)).rejects.toThrow('the ids of the outbox public.source')
+  })
+
+  test(`by a sequence, rows known by ${name}: set back by hand and drawn again just up to the position is told by the daemon that runs`, async () => {
+    const { pool, capture, outbox } = await setup(bySequence)
+    await pool.query(fill('first', 10))
+    await rests(capture)
+    expect(await outbox.hasNew()).toBe(false)
+    await pool.query('delete from source')
+    await pool.query(`begin; select setval('source_id_seq', 1, false); ${fill('second', 10)}; commit`)
+    expect(await outbox.hasNew()).toBe(true) // so that it claims, and says it
+    if (createdAt) await expect(capture()).rejects.toThrow('the ids of the outbox public.source')
+    else {
+      expect(await capture()).toEqual([])
+      expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '' }])
+      expect(await outbox.hasNew()).toBe(false) // said once
+    }
+  })
+
+  test(`by a sequence, rows known by ${name}: a row of a number of its own, far ahead, is taken and loses none of those that are drawn after it`, async () => {
+    const { pool, capture, outbox } = await setup(bySequence)
+    await pool.query(`insert into source (id, f) values (1000, 'imported')`)
+    expect(await capture()).toEqual(['1000'])
+    await rests(capture)
+    await pool.query(fill('first', 1))
+    await rests(capture)
+    await pool.query(`insert into source (id, f) values (2000, 'imported'); ${fill('second', 2)}`)
+    expect(await capture()).toEqual(['2', '3', '2000'])
+    await rests(capture)
+    expect((await pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }])
+    expect((await outbox.backlog()).waiting).toBe(0)
+    expect((await pool.query(problems)).rows).toEqual([])
+  })
+
+  test(`by a sequence, rows known by ${name}: adopt --same gets out of a position beyond what was drawn, and nothing is lost`, async () => {
+    const given = await setup(bySequence)
+    const { pool, capture } = given
+    await pool.query(`${fill('first', 2)}; insert into source (id, f) values (1000, 'imported')`)
+    await rests(capture)
+    await pool.query(`update outboxd.outbox_cursor set position = '{1000}'; ${fill('second', 1)}`) // as it was left by versions before
+    await expect(capture()).rejects.toThrow('its sequence stands at 3')
+    await adoptAs(given, 'same')
+    expect(await capture()).toEqual(['3'])
+    await rests(capture)
+    await pool.query(fill('third', 1))
+    expect(await capture()).toEqual(['4'])
+  })
+}
+
+test('rows without created_at that the ERP edits by the thousand: told once for the table, and nothing is held up', async () => {
+  const given = await setup(tableForm(forms['the order of transactions, and content']))
+  const { pool, capture, outbox } = given
+  await pool.query(`insert into source (id, key) select n, 'k' || n from generate_series(1, 1500) n`)
+  while ((await capture(500)).length > 0);
+  await pool.query(`update source set payload = '{"n": 2}'; ${insert(2001, '2026-11-01', 1)}`)
+  expect(await capture()).toEqual(['2001'])
+  const told = { kind: 'row_conflict', subject: '' }
+  expect((await pool.query(problems)).rows).toEqual([
+    { ...told, detail: expect.stringMatching(/^1500 rows .*\(1, 2, 3, 4, 5\).*adopt --same.*adopt --new/) },
+  ])
+  await pool.query(`update source set key = 'other' || id where id <= 1500; ${insert(2002, '2026-11-01', 1)}`)
+  expect(await capture()).toEqual(['2002'])
+  const { rows } = await pool.query(`select count(*)::int as n from outboxd.problem where kind = 'row_conflict'`)
+  expect(rows).toEqual([{ n: 101 }])
+  expect((await pool.query('select from outboxd.skipped_row')).rowCount).toBe(0)
+
+  await adoptAs(given, 'same')
+  await pool.query(`update source set key = 'k' || id, payload = '{"n": 3}'; ${insert(2003, '2026-11-01', 1)}`)
+  expect(await capture()).toEqual(['2003'])
+  expect((await pool.query(`${problems} where subject = ''`)).rows).toEqual([])
+  const [first] = (await pool.query(`select row_stamp as stamp from outboxd.submission where outbox_id = '1'`)).rows
+  await outbox.report(async () => [
+    { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
+  ])
+  expect((await pool.query('select said from source where id = 1')).rows).toEqual([{ said: 'completed' }])
+})
+
+test('a row that says it is taken is told its outcome though the ERP has edited it since', async () => {
+  const { pool, capture, outbox } = await setup(tableForm(forms['rows that say they are taken']))
+  await pool.query(insert(1, '2026-11-01', 1))
+  await capture()
+  const [first] = (await pool.query('select row_stamp as stamp from outboxd.submission')).rows
+  await pool.query(`update source set payload = '{"n": 2}'`)
+  await outbox.report(async () => [
+    { outboxId: '1', ...first, state: 'completed', transactionId: 't', errorCode: null, error: null },
+  ])
+  expect((await pool.query('select said from source')).rows).toEqual([{ said: 'completed' }])
+})
+
+test('a ledger belongs to one table, by its database, schema and id, and refuses another', async () => {
+  const { pool, capture } = await setup(tableForm(forms['rows that say they are taken']))
+  await capture()
+  const other = openOutbox(pool, 'outbox', 1_000, pool)
+  const why =
+    /the ledger belongs to the outbox public\.source .*by its column id, and the configuration names public\.outbox/
+  await expect(other.claim(anyRows)).rejects.toThrow(why)
+  await expect(other.backlog()).rejects.toThrow(why)
+  await expect(other.report(async () => [])).rejects.toThrow(why)
+})
+
+test.each(
+  Object.entries(forms),
+)('%s: a row of which nothing could be read when it was captured is the same once it is read', async (_, form) => {
+  const { pool, capture } = await setup(tableForm(form))
+  await pool.query(insert(1, '2026-11-01', 1))
+  await capture()
+  await pool.query(`update outboxd.submission set type = '', key = null, payload = null, row_stamp = null, recorded_at = now();
+    delete from outboxd.outbox_cursor; update source set taken = false, payload = '{"n": 2}'`)
+  await capture()
+  expect((await pool.query(problems)).rows).toEqual([])
+})
+
+test('a ledger of before knows its rows by when they were recorded', async () => {
+  const { pool, capture } = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
+  await pool.query(`${insert(1, '2026-11-01', 1)}; ${insert(2, '2026-11-01', 1)}`)
+  await capture()
+  await pool.query('update outboxd.submission set row_stamp = null')
+  await pool.query(`update source set taken = false; update source set created_at = '2026-11-02' where id = 2`)
+  expect(await capture()).toEqual(['1'])
+  expect((await pool.query(problems)).rows).toMatchObject([{ kind: 'row_conflict', subject: '2' }])
+  const { rows } = await pool.query(`select row_stamp from outboxd.submission where outbox_id = '1'`)
+  expect(rows).toEqual([{ row_stamp: 'at 2026-11-01T00:00:00.000000Z' }])
+})
+
+/** An operator says whose rows they are. */
+async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
+  const identity = await outbox.identify()
+  await inTransaction(pool, (db) => adoptOutbox(db, { identity, rows, start: null }, 'operator test'))
+}
+
+/** Until nothing is left, and the position has passed what is taken. */
+async function rests(capture: () => Promise<string[]>): Promise<void> {
+  while ((await capture()).length > 0);
+  await capture()
+}

@@ -1,0 +1,96 @@
+import pg from 'pg'
+import { onTestFinished } from 'vitest'
+import { createCaptureLock } from '../../src/ledger/captureLock.ts'
+import type { ClaimRequest, OutboxRecord, RowStatus, Telling } from '../../src/model.ts'
+import { type Outbox, openOutbox } from '../../src/outbox/outboxStore.ts'
+import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { createDatabase } from '../support/database.ts'
+
+export interface Setup {
+  url: string
+  pool: pg.Pool
+  outbox: Outbox
+  /** Claims, keeps in the ledger and marks, as capture does. @returns the ids taken, in order */
+  capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
+  /** The same, with the records. */
+  captureRecords(limit?: number, exceptKeys?: readonly string[]): Promise<OutboxRecord[]>
+  /** Tells rows these states. */
+  report(...statuses: RowStatus[]): Promise<Telling<RowStatus>>
+  /** A connection of its own, for a transaction. */
+  connect(): Promise<pg.Client>
+}
+
+/** A claim that leaves nothing where it is. */
+export const anyRows: ClaimRequest = {
+  limit: 10,
+  lineMax: 1_000,
+  exceptKeys: [],
+  skipped: [],
+  types: { known: [], elsewhere: [] },
+}
+
+/** A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's. */
+export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: string } = {}): Promise<Setup> {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool, url } = database
+  if (ddl !== '') await pool.query(ddl)
+  const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, pool)
+  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
+
+  async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
+    await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })
+    const records = await claimed.read()
+    const inConflict = await captureLock.withLock((turn) => turn.insert(records.map(kept)))
+    const inLedger = records.filter(({ outboxId }) => inConflict?.has(outboxId) === false)
+    const statuses = inLedger.map(
+      ({ outboxId, unreadable }): RowStatus => ({
+        outboxId,
+        state: unreadable === null ? 'queued' : 'rejected',
+        transactionId: null,
+        errorCode: null,
+        error: unreadable,
+      }),
+    )
+    const unmarked = await claimed.mark(statuses)
+    await report(...statuses.filter(({ outboxId }) => unmarked.includes(outboxId)))
+    return inLedger
+  }
+
+  const report = (...statuses: RowStatus[]) => outbox.report(async () => statuses)
+
+  return {
+    url,
+    pool,
+    outbox,
+    report,
+    captureRecords,
+    capture: async (limit, exceptKeys) => (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
+    async connect() {
+      const client = new pg.Client(url)
+      client.on('error', () => {})
+      await client.connect()
+      onTestFinished(() => client.end())
+      return client
+    },
+  }
+}
+
+export function tableOf(yaml: string) {
+  const { table, problems } = readOutboxFile('outbox.yaml', yaml)
+  if (table === null) throw new Error(problems.map(({ line, message }) => `${line}: ${message}`).join('\n'))
+  return table
+}
+
+function kept({ unreadable, ...record }: OutboxRecord) {
+  return {
+    ...record,
+    id: crypto.randomUUID(),
+    resource: 'data' as const,
+    body: '{}',
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: crypto.randomUUID(),
+    error: unreadable,
+  }
+}

@@ -1,0 +1,180 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { RowStatus, State } from '../../src/model.ts'
+import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { type Setup, setup } from './setup.ts'
+
+const status = (outboxId: string, state: State = 'completed'): RowStatus => ({
+  outboxId,
+  state,
+  transactionId: `TX-${outboxId}`,
+  errorCode: null,
+  error: null,
+})
+
+async function withRows(count: number): Promise<Setup> {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, $1)`, [count])
+  await given.capture()
+  return given
+}
+
+const statusOf = async ({ pool }: Setup, id: string) =>
+  (await pool.query('select status from outbox where id = $1', [id])).rows[0].status
+
+async function trigger({ pool }: Setup, id: string, what: string): Promise<void> {
+  await pool.query(`create function meddle() returns trigger language plpgsql as $$
+    begin if old.id = ${id} then ${what}; end if; return new; end $$;
+    create trigger meddle before update on outbox for each row execute function meddle()`)
+}
+
+test('rows that are locked are passed over, with the process that has them; the others are told', async () => {
+  const given = await withRows(3)
+  const form = await given.connect()
+  await form.query('begin')
+  const { rows } = await form.query('select pg_backend_pid() as pid from outbox where id = 2 for update')
+  const telling = await given.report(status('1'), status('2'), status('3'))
+  expect(telling).toMatchObject({
+    kind: 'told',
+    rows: [{ kind: 'written' }, { kind: 'locked', holder: rows[0].pid }, { kind: 'written' }],
+  })
+  expect(await Promise.all(['1', '2', '3'].map((id) => statusOf(given, id)))).toEqual([
+    'completed',
+    'queued',
+    'completed',
+  ])
+  await form.query(`update outbox set type = 'changed by the form' where id = 2; commit`)
+  expect(await given.report(status('2'))).toMatchObject({ rows: [{ kind: 'written' }] })
+})
+
+test('a row that is gone, and one that says already that it is completed, count as told', async () => {
+  const given = await withRows(1)
+  await given.report(status('1'))
+  expect(await given.report(status('1', 'failed'), status('99'))).toMatchObject({
+    rows: [{ kind: 'written' }, { kind: 'written' }],
+  })
+  expect(await statusOf(given, '1')).toBe('completed')
+})
+
+test('a trigger that refuses one row lets nothing be written, and says so with its words', async () => {
+  const given = await withRows(2)
+  await trigger(given, '2', `raise exception 'period is closed'`)
+  expect(await given.report(status('1'), status('2'))).toMatchObject({
+    kind: 'refused',
+    statuses: [{ outboxId: '1' }, { outboxId: '2' }],
+    code: 'P0001',
+    message: 'period is closed',
+    isLock: false,
+  })
+  expect(await statusOf(given, '1')).toBe('queued')
+})
+
+test.each([
+  '40001',
+  '25006',
+  '53200',
+  '57P01',
+])('a trigger that refuses one row with %s, as a database does that is away, refuses this row', async (code) => {
+  const given = await withRows(2)
+  await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
+  expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, isLock: false })
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'told' })
+})
+
+test('a constraint that is checked at the commit refuses, too', async () => {
+  const given = await withRows(1)
+  await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
+    begin raise exception 'at the end' using errcode = '23514'; end $$;
+    create constraint trigger refuse after update on outbox deferrable initially deferred for each row execute function refuse()`)
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '23514' })
+})
+
+test('a lock that a trigger waits for is a lock', async () => {
+  const given = await withRows(1)
+  await given.pool.query('create table customer (id int primary key); insert into customer values (1)')
+  await trigger(given, '1', 'perform from customer where id = 1 for update')
+  const form = await given.connect()
+  await form.query('begin; update customer set id = 1')
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '55P03', isLock: true })
+})
+
+test.each([
+  ['a column is gone', 'alter table outbox drop column error'],
+  ['the database became read-only', 'alter database :name set default_transaction_read_only = on'],
+  [
+    'a trigger refuses each statement',
+    `create function refuse() returns trigger language plpgsql as $$
+     begin raise exception 'closed'; end $$;
+     create trigger refuse before update on outbox for each statement execute function refuse()`,
+  ],
+])('%s: that is no row’s fault, and thrown', async (_, sql) => {
+  const given = await withRows(1)
+  await given.report(status('1', 'accepted')) // it is open
+  const name = new URL(given.url).pathname.slice(1)
+  await given.pool.query(sql.replace(':name', name))
+  const { createPool } = await import('../../src/postgres/database.ts')
+  const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
+  onTestFinished(() => pool.end())
+  const outbox = openOutbox(pool, 'outbox', 1_000, pool)
+  await outbox.hasNew().catch(() => {})
+  await expect(outbox.report(async () => [status('1')])).rejects.toThrow()
+})
+
+test('a table that is locked as a whole is no row’s fault', async () => {
+  const given = await withRows(1)
+  const form = await given.connect()
+  await form.query('begin; lock table outbox in share mode')
+  await expect(given.report(status('1'))).rejects.toMatchObject({ code: '55P03' })
+})
+
+describe('an update that changes nothing is noticed', () => {
+  test('where a trigger suppresses it', async () => {
+    const given = await withRows(2)
+    await trigger(given, '2', 'return null')
+    expect(await given.report(status('1'), status('2'))).toMatchObject({
+      rows: [{ kind: 'written' }, { kind: 'ineffective', why: expect.stringContaining('trigger') }],
+    })
+  })
+
+  test('where row-level security has no policy for it', async () => {
+    const given = await withRows(1)
+    const role = `clerk_${new URL(given.url).pathname.slice(6)}`
+    await given.pool.query(`create role ${role} login; grant select, update on outbox to ${role};
+      grant usage on schema outboxd to ${role}; grant select on outboxd.outbox to ${role};
+      alter table outbox enable row level security; create policy see on outbox for select using (true);
+      create policy write on outbox for update using (id <> 1)`)
+    onTestFinished(() => given.pool.query(`drop owned by ${role}; drop role ${role}`).then(() => {}))
+    await given.pool.query(`alter database ${new URL(given.url).pathname.slice(1)} set role = '${role}'`)
+    const { createPool } = await import('../../src/postgres/database.ts')
+    const pool = createPool({ url: given.url, name: 'x', connections: 1, onIdleError: () => {} })
+    onTestFinished(() => pool.end())
+    const outbox = openOutbox(pool, 'outbox', 1_000, pool)
+    expect(await outbox.report(async () => [status('1')])).toMatchObject({
+      rows: [{ kind: 'ineffective', why: expect.stringContaining('row-level security') }],
+    })
+  })
+})
+
+describe('a later state is never written over by an earlier one', () => {
+  test('nobody reads what to tell while another tells', async () => {
+    const given = await withRows(1)
+    const inner: string[] = []
+    await given.outbox.report(async () => {
+      inner.push((await given.report(status('1'))).kind)
+      return [status('1', 'accepted')]
+    })
+    expect(inner).toEqual(['busy'])
+    expect(await statusOf(given, '1')).toBe('accepted')
+  })
+
+  test('whoever lost the turn while being stopped writes nothing more', async () => {
+    const given = await withRows(1)
+    const late = given.outbox.report(async () => {
+      await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163
+        and database = (select oid from pg_database where datname = current_database())`)
+      await expect.poll(async () => (await given.report(status('1', 'failed'))).kind).toBe('told')
+      return [status('1', 'accepted')]
+    })
+    await expect(late).rejects.toThrow()
+    expect(await statusOf(given, '1')).toBe('failed')
+  })
+})

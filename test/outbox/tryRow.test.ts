@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { findPolicyProblems } from '../../src/outbox/findPolicyProblems.ts'
+import { standardTable } from '../../src/outbox/outboxTable.ts'
+import { type Setup, setup } from './setup.ts'
+
+async function withRow(): Promise<Setup> {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
+  return given
+}
+
+const everything = async ({ pool }: Setup) => (await pool.query('select * from outbox order by id')).rows
+
+test('a row is told each state that it may come to, and is as it was', async () => {
+  const given = await withRow()
+  const before = await everything(given)
+  await given.pool.query(`create function note() returns trigger language plpgsql as $$ begin
+      perform nextval('told'); return new; end $$;
+    create sequence told; create trigger note before update on outbox for each row execute function note()`)
+  expect(await given.outbox.tryRow()).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  expect(await everything(given)).toEqual(before)
+  expect((await given.pool.query('select last_value::int as n from told')).rows).toEqual([{ n: 8 }])
+})
+
+test('what the table refuses is named with its words, the other states are tried all the same', async () => {
+  const given = await withRow()
+  await given.pool.query(`alter table outbox add constraint known check (status <> 'rejected');
+    create function meddle() returns trigger language plpgsql as $$ begin
+      if new.status = 'failed' then return null; end if;
+      if new.status = 'completed' and old.status <> 'accepted' then raise exception 'not in order'; end if;
+      return new; end $$;
+    create trigger meddle before update on outbox for each row execute function meddle()`)
+  expect(await given.outbox.tryRow()).toEqual({
+    kind: 'tried',
+    outboxId: '1',
+    refusals: [
+      { state: 'rejected', why: expect.stringMatching(/^SQLSTATE 23514: .*"known"/) },
+      { state: 'failed', why: expect.stringContaining('changes nothing') },
+    ],
+  })
+})
+
+test('a constraint that is checked at the commit is tried, too', async () => {
+  const given = await withRow()
+  await given.pool.query(`create function refuse() returns trigger language plpgsql as $$
+    begin if new.status = 'completed' then raise exception 'at the end'; end if; return new; end $$;
+    create constraint trigger refuse after update on outbox deferrable initially deferred for each row execute function refuse()`)
+  expect(await given.outbox.tryRow()).toMatchObject({
+    refusals: [{ state: 'completed', why: 'SQLSTATE P0001: at the end' }],
+  })
+})
+
+test('it waits for nobody: a row that is locked is not tried', async () => {
+  const given = await withRow()
+  const form = await given.connect()
+  await form.query('begin; select from outbox for update')
+  expect(await given.outbox.tryRow()).toEqual({ kind: 'no-row', waits: true })
+  await form.query('delete from outbox; commit')
+  expect(await given.outbox.tryRow()).toEqual({ kind: 'no-row', waits: false })
+})
+
+test('a table that is only read is not written to', async () => {
+  const { outbox } = await setup({
+    ddl: 'create table message (id int primary key); insert into message values (1)',
+    yaml: 'table: message\nid: id\ntype: { constant: data }\npayload: { columns: [id] }\nstate: none',
+  })
+  expect(await outbox.tryRow()).toEqual({ kind: 'never-written' })
+})
+
+test('row-level security without a policy for our updates is refused before anything is read', async () => {
+  const given = await setup()
+  const role = `clerk_${new URL(given.url).pathname.slice(6)}`
+  await given.pool.query(`create role ${role}; grant select, update on outbox to ${role}; grant usage on schema outboxd to ${role};
+    grant select on all tables in schema outboxd to ${role};
+    alter table outbox enable row level security; create policy see on outbox for select using (true)`)
+  const clerk = await given.connect()
+  await clerk.query(`set role ${role}`)
+  const find = () => findPolicyProblems(clerk, 'outbox', standardTable('outbox', [], 'x'))
+  expect(await find()).toEqual([expect.stringMatching(new RegExp(`no policy lets ${role} update rows: create policy`))])
+  await given.pool.query(`create policy write on outbox for update to ${role} using (true)`)
+  expect(await find()).toEqual([])
+  await clerk.query(`reset role`)
+  await given.pool.query(`drop owned by ${role}; drop role ${role}`)
+})

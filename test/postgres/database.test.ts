@@ -1,0 +1,118 @@
+import pg from 'pg'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { begin, createPool, inTransaction, isPassing, isRefusal, withDatabase } from '../../src/postgres/database.ts'
+import { createDatabase, type TestDatabase } from '../support/database.ts'
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase('template0')
+  await database.pool.query('create table t (n int check (n > 0))')
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+const thrownBy = (work: () => Promise<unknown>) =>
+  work().then(
+    () => null,
+    (error: unknown) => error,
+  )
+const count = async () => Number((await database.pool.query('select count(*) as n from t')).rows[0].n)
+
+test('work that throws leaves nothing behind, and its connection is as good as before', async () => {
+  const before = await count()
+  await thrownBy(() =>
+    inTransaction(database.pool, async (db) => {
+      await db.query('insert into t values (1)')
+      throw new Error('lost')
+    }),
+  )
+  expect(await count()).toBe(before)
+  await inTransaction(database.pool, (db) => db.query('insert into t values (1)'))
+  expect(await count()).toBe(before + 1)
+})
+
+test('a transaction that is left is rolled back', async () => {
+  const before = await count()
+  {
+    await using transaction = await begin(database.pool)
+    await transaction.db.query('insert into t values (1)')
+  }
+  expect(await count()).toBe(before)
+})
+
+test('a connection that broke is not given back to the pool', async () => {
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
+  pool.on('error', () => {})
+  const broken = await thrownBy(() =>
+    inTransaction(pool, async (db) => {
+      const { rows } = await db.query<{ pid: number }>('select pg_backend_pid() as pid')
+      await database.pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+      await db.query('select 1')
+    }),
+  )
+  expect(isPassing(broken)).toBe(true)
+  expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  await pool.end()
+})
+
+test('a connection to a server that became read-only is not given back, and the work may succeed elsewhere', async () => {
+  const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
+  const pid = async () => (await pool.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid
+  const before = await pid()
+  const refused = await thrownBy(() =>
+    inTransaction(pool, async (db) => {
+      await db.query('set transaction read only')
+      await db.query('insert into t values (1)')
+    }),
+  )
+  expect([(refused as { code: string }).code, isPassing(refused), isRefusal(refused)]).toEqual(['25006', true, false])
+  expect(await pid()).not.toBe(before)
+  await pool.end()
+})
+
+describe('an error', () => {
+  test.each([
+    ['data that cannot be stored', `select '\\ud800'::json ->> 0, '"\\u0000"'::json #>> '{}'`],
+    ['a broken constraint', 'insert into t values (-1)'],
+    ['a number out of range', 'select 1 / 0'],
+  ])('%s is a refusal, and does not pass', async (_, sql) => {
+    const error = await thrownBy(() => database.pool.query(sql))
+    expect([isRefusal(error), isPassing(error)]).toEqual([true, false])
+  })
+
+  test.each([
+    ['a table that is not there', 'select * from nowhere'],
+    ['a statement that took too long', `set statement_timeout = 1; select pg_sleep(1)`],
+  ])('%s may be mended, and is no refusal of the work', async (_, sql) => {
+    const client = new pg.Client(database.url)
+    await client.connect()
+    const error = await thrownBy(() => client.query(sql))
+    await client.end()
+    expect(isRefusal(error)).toBe(false)
+  })
+
+  test('a server that is not there passes', async () => {
+    const pool = createPool({
+      url: 'postgres://u:secret@127.0.0.1:1/db',
+      name: 'x',
+      connections: 1,
+      onIdleError: () => {},
+    })
+    const error = await thrownBy(() => pool.query('select 1'))
+    await pool.end()
+    expect([isPassing(error), isRefusal(error)]).toEqual([true, false])
+  })
+
+  test('a mistake of ours is a refusal: trying it again does not help', () => {
+    expect(isRefusal(new TypeError('undefined is not a function'))).toBe(true)
+  })
+
+  test('of an unusable database names the variable and the server, never the password', async () => {
+    const url = 'postgres://u:secret@127.0.0.1:1/db'
+    const pool = createPool({ url, name: 'x', connections: 1, onIdleError: () => {} })
+    const error = await thrownBy(() => withDatabase('DATABASE_URL', url, () => pool.query('select 1')))
+    await pool.end()
+    expect(String(error)).toContain('DATABASE_URL at 127.0.0.1:1/db')
+    expect(String(error)).not.toContain('secret')
+    expect(isPassing(error)).toBe(true)
+  })
+})

@@ -1,0 +1,139 @@
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Listener, openListener } from '../../src/postgres/listener.ts'
+import { migrateOutbox } from '../../src/store/migrateStores.ts'
+import { createDatabase } from '../support/database.ts'
+import { until } from '../support/until.ts'
+
+const channel = 'outboxd_outbox'
+const insert = `insert into outbox (type, payload) values ('data', '{}')`
+
+async function setup() {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const open = (url = database.url) => {
+    let notices = 0
+    const onNotice = () => {
+      notices += 1
+    }
+    const listener = openListener({ url, channel, table: '"outbox"', onNotice, onError: () => {} })
+    onTestFinished(() => listener.close())
+    return Object.assign(listener, { notices: () => notices })
+  }
+  /** One that has looked once, as it does when it is connected. */
+  const ready = async () => {
+    const listener = open()
+    await until(listener.notices, (count) => count === 1)
+    return listener
+  }
+  const writer = async () => {
+    const client = await database.pool.connect()
+    onTestFinished(() => client.release())
+    return client
+  }
+  return { database, pool: database.pool, open, ready, writer }
+}
+
+/** Notifications that PostgreSQL delivers to whoever listens. */
+async function eavesdrop(url: string): Promise<() => number> {
+  const client = new pg.Client(url)
+  await client.connect()
+  onTestFinished(() => client.end())
+  let heard = 0
+  client.on('notification', () => {
+    heard += 1
+  })
+  await client.query(`listen ${channel}`)
+  return () => heard
+}
+
+const becomes = (listener: Listener, wanted: string) =>
+  until(
+    () => listener.mark(),
+    (mark) => mark === wanted,
+  )
+
+test('an insert notifies only while somebody sleeps, and the first notice ends the sleep', async () => {
+  const { database, pool, ready } = await setup()
+  const heard = await eavesdrop(database.url)
+  const listener = await ready()
+  await pool.query(insert)
+  expect(await listener.mark()).toBe('marked')
+  await pool.query(insert)
+  await until(listener.notices, (count) => count === 2)
+  expect(listener.isMarked()).toBe(false)
+  const marks = () =>
+    pool.query(`select from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'
+      and database = (select oid from pg_database where datname = current_database())`)
+  await until(marks, ({ rowCount }) => rowCount === 0)
+  for (let i = 0; i < 20; i++) await pool.query(insert)
+  await becomes(listener, 'marked')
+  await pool.query(insert)
+  await until(listener.notices, (count) => count === 3)
+  await until(heard, (count) => count >= 2)
+  expect(heard()).toBe(2)
+})
+
+test('nobody falls asleep while a transaction is open that inserted without telling; prepared ones count', async () => {
+  const { ready, writer } = await setup()
+  const listener = await ready()
+  const early = await writer()
+  await early.query(`begin; ${insert}`)
+  expect(await listener.mark()).toBe('writers')
+  await early.query('commit')
+  expect(await listener.mark()).toBe('marked')
+
+  const late = await writer()
+  await late.query(`begin; ${insert}`)
+  listener.unmark()
+  expect(await listener.mark()).toBe('marked') // it will notify: it has met the mark
+  await late.query('commit')
+  await until(listener.notices, (count) => count === 2)
+})
+
+test('of two daemons one sleeps for both, and both are woken', async () => {
+  const { pool, ready } = await setup()
+  const [one, two] = [await ready(), await ready()]
+  expect(await one.mark()).toBe('marked')
+  expect(await two.mark()).toBe('another')
+  await pool.query(insert)
+  await until(
+    () => one.notices() + two.notices(),
+    (count) => count === 4,
+  )
+  expect(await two.mark().then(async (mark) => (mark === 'another' ? two.mark() : mark))).toBe('marked')
+  await two.close()
+  await becomes(one, 'marked')
+})
+
+test('a table that is gone, a connection that is not there, or one through a pooler cannot be marked', async () => {
+  const { pool, open, ready, database } = await setup()
+  const away = open('postgres://nobody@127.0.0.1:1/nowhere')
+  expect(await away.mark()).toBe('unavailable')
+  const listener = await ready()
+  await pool.query('alter table outbox rename to gone')
+  expect(await listener.mark()).toBe('unavailable')
+  await pool.query('alter table gone rename to outbox')
+  await pool.query(
+    `select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'outboxd listen' and datname = $1`,
+    [new URL(database.url).pathname.slice(1)],
+  )
+  await becomes(listener, 'marked') // on a new connection
+})
+
+test('to migrate again renews the trigger of an earlier version, without a lock on the table', async () => {
+  const { database, pool, ready, writer } = await setup()
+  await pool.query(`create or replace function outboxd_wake() returns trigger language plpgsql as $$
+    begin perform pg_notify('outboxd_outbox', ''); return null; end $$`)
+  const heard = await eavesdrop(database.url)
+  const listener = await ready()
+  await pool.query(insert)
+  await until(heard, (count) => count === 1)
+  const busy = await writer()
+  await busy.query('begin; update outbox set key = null') // a lock that lets nobody alter the table
+  expect(await migrateOutbox(database.url, 'outbox')).toEqual({ wakes: true, preparedMax: 0 })
+  await busy.query('commit')
+  await pool.query(insert)
+  expect(await listener.mark()).toBe('marked')
+  expect(heard()).toBe(1)
+})
