@@ -199,7 +199,7 @@ export class ConfigInvalid extends Error {
  *
  * @param env the environment's variables; an empty one counts as not set
  * @throws ConfigInvalid with every mistake
- * @see design.md, section 10
+ * @see README.md, "Configuration": its table is this file’s
  */
 export function readConfig(env: Environment): Config {
   const { value, pem, together, done } = reader(env)

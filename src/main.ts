@@ -5,7 +5,7 @@ import type { CommandContext } from './cli/context.ts'
 import { explain } from './cli/explainError.ts'
 import { version } from './version.ts'
 
-/** Exit codes of design.md, section 10. */
+/** Two of the exit codes of README.md, "Commands". */
 const failed = 1
 const wrongUsage = 2
 

@@ -1,4 +1,4 @@
-/** The nouns of the project (design.md, section 2). Imports nothing. */
+/** The nouns of the project (docs/architecture.md, "Words"). Imports nothing. */
 
 export const states = [
   'queued',
@@ -10,7 +10,7 @@ export const states = [
   'uncertain',
   'discarded',
 ] as const
-/** Where a submission is on its journey (design.md, section 3). */
+/** Where a submission is on its way (docs/guarantee.md, "The state machine"). */
 export type State = (typeof states)[number]
 
 /** The states that wait for a person. */
@@ -23,10 +23,10 @@ export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreac
 /** Why nobody sends for a while. */
 export type PauseReason = (typeof pauseReasons)[number]
 
-/** The service's two halves (interface.md, section 1). */
+/** The service's two halves (docs/interface.md, section 1). */
 export type Resource = 'data' | 'orders'
 
-/** The five endpoints of interface.md, section 4, by the names that metrics use. */
+/** The five endpoints of docs/interface.md, section 4, by the names that metrics use. */
 export const endpoints = ['token', 'submit', 'status', 'order', 'order_status'] as const
 export type Endpoint = (typeof endpoints)[number]
 
@@ -162,7 +162,7 @@ export type Answer =
       tookMs: number
     }
 
-/** How a request ended, by the names that the metrics use (design.md, section 10). */
+/** How a request ended, by the names that the metrics use. */
 export const outcomes = [
   'ok',
   'rejected',
@@ -284,7 +284,7 @@ export interface Refusal {
 
 /** What a submission's history says that matters for judging its next answer. */
 export interface SubmitHistory {
-  /** Answers 500 so far (interface.md 7.1: at most 3 retries). */
+  /** Answers 500 so far (docs/interface.md 7.1: at most 3 retries). */
   serverErrors: number
   /** Idempotency keys renewed after E002 so far. */
   renewedKeys: number

@@ -13,7 +13,7 @@ const complete = {
 }
 
 describe('what is set and what is not', () => {
-  test('the defaults are those of design.md, section 10', () => {
+  test('the defaults are those that users were promised', () => {
     expect(readConfig(complete)).toEqual({
       databaseUrl: complete.DATABASE_URL,
       stateDatabaseUrl: complete.DATABASE_URL,

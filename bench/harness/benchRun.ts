@@ -11,7 +11,7 @@ export interface BenchRunOptions {
   /** The sandbox's own form, such as `constant:3:0.1`, in seconds. */
   processingTime: string
   daemons: number
-  /** Further variables of design.md, section 10. */
+  /** Further variables of the daemon. */
   env?: Record<string, string>
 }
 

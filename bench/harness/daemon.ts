@@ -4,7 +4,7 @@ import { type Child, startChild } from './child.ts'
 export interface DaemonOptions {
   databaseUrl: string
   serviceUrl: string
-  /** Variables of design.md, section 10, on top of the defaults below. */
+  /** The daemon’s variables, on top of the defaults below. */
   env?: Record<string, string>
   flags?: readonly string[]
   /** Another main than the checkout's. */

@@ -71,7 +71,7 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   return { kind: 'known', message: `the service says that ${nameOf(resource)} ${transactionId} is ${status}${code}` }
 }
 
-/** interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */
+/** docs/interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
 
 const nameOf = (resource: Resource) => (resource === 'orders' ? 'order' : 'transaction')

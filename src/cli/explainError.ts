@@ -5,7 +5,7 @@ import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { FilesInvalid } from '../yaml/fileProblem.ts'
 
-/** What an error means for the person who gave the command: words, and the exit code of design.md, section 10. */
+/** What an error means for the person who gave the command: a message, and the exit code (README.md, "Commands"). */
 export function explain(error: unknown): { message: string; exitCode: 1 | 2 } {
   if (error instanceof ConfigInvalid) return { message: [error.message, ...error.problems].join('\n  '), exitCode: 2 }
   if (error instanceof FilesInvalid) {

@@ -4,7 +4,7 @@ import { loadOutboxFile } from '../outbox/outboxFile.ts'
 import { type OperatorStore, openOperatorStore } from '../store/operatorStore.ts'
 import type { CommandContext } from './context.ts'
 
-/** Exit codes of design.md, section 10. */
+/** The exit codes of README.md, "Commands". */
 export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
 
 /** Opens the databases for one command and closes them after it. @returns the command's exit code */

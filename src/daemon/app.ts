@@ -22,7 +22,7 @@ import { historyMin, type Loops, startLoops } from './loops.ts'
 
 export interface AppDeps {
   config: Config
-  /** How to read an outbox table that is not as in design.md, section 10. */
+  /** How to read an outbox table that is not as migrations/outbox.sql creates it. */
   outboxTable?: StoreDeps['outboxTable'] | null
   /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
   mappings: () => Mappings

@@ -17,7 +17,7 @@ export interface DuePoll {
   submissionId: string
 }
 
-/** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (design.md, section 3). */
+/** The pg-boss queue of polls. Jobs say only what is due and when; the ledger is the truth (docs/guarantee.md). */
 export interface Queue {
   /** Takes up to `limit` due jobs, those that are polled rarely or the others, within the caller's transaction. */
   fetch(db: Database, limit: number, rarely: boolean): Promise<DuePoll[]>

@@ -1,7 +1,7 @@
 import type { PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { Invalid } from '../yaml/invalid.ts'
 
-/** One mapping file, checked and compiled: what a record of `type` becomes (design.md, 7). */
+/** One mapping file, checked and compiled: what a record of `type` becomes (docs/mapping.md). */
 export interface Mapping {
   /** Outbox rows of this type. */
   readonly type: string

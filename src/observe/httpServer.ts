@@ -34,7 +34,7 @@ const wordsType = 'text/plain; charset=utf-8'
 const jsonType = 'application/json; charset=utf-8'
 
 /**
- * Serves /metrics, /livez and /readyz (design.md, section 10).
+ * Serves /metrics, /livez and /readyz.
  *
  * @throws AddressUnusable when it cannot be listened on
  */

@@ -1,7 +1,7 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
 import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../model.ts'
 
-/** The error codes that `service_errors_total` tells apart (interface.md, 7.2); any other counts as `other`. */
+/** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2); any other counts as `other`. */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const
 
 /** How a submission can end, by the names that the metrics use. */
@@ -24,7 +24,7 @@ export const loops = [
 export type Instruments = ReturnType<typeof createInstruments>
 
 /**
- * Every metric of design.md, section 10, with its unit and every combination of its label values at 0, so that the
+ * Every metric with its unit and every combination of its label values at 0, so that the
  * first event of its kind is an increase that `rate()` can see.
  */
 export function createInstruments(registry: Registry) {
@@ -50,7 +50,7 @@ function trafficInstruments(registry: Registry) {
     name: 'outboxd_request_duration_seconds',
     help: 'Seconds from sending a request until its whole answer was read, or until we gave up.',
     labelNames: ['endpoint', 'outcome'],
-    // The service promises answers below 2 s (interface.md, 8): an edge at exactly 2, and company on both sides of it.
+    // The service promises answers below 2 s (docs/interface.md, 8): an edge at exactly 2, and company on both sides of it.
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 1.5, 1.8, 2, 2.2, 2.5, 3, 5, 10, 30, 60],
     registers,
   })

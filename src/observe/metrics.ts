@@ -34,7 +34,7 @@ export interface Snapshot {
 }
 
 /**
- * What operators see through Prometheus (design.md, section 10). Parts declare the one method that they need.
+ * What operators see through Prometheus (docs/runbook.md says what to do about it). Parts declare the one method that they need.
  *
  * No method throws; a duration that is not a finite number is not observed, and a negative one, from two clocks that
  * disagree, counts as 0.
@@ -59,7 +59,7 @@ export interface Metrics {
   render(): Promise<string>
 }
 
-/** Builds every metric of design.md, section 10, on a registry of its own. */
+/** Builds every metric on a registry of its own. */
 export function createMetrics({ version }: { version: string }): Metrics {
   const registry = new Registry()
   const to = createInstruments(registry)

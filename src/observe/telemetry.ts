@@ -34,7 +34,7 @@ export interface TelemetryDeps {
   outcomeOf(answer: Answer): Outcome
 }
 
-/** interface.md, 7.2. */
+/** docs/interface.md, 7.2. */
 const knownCodes = new Set(['E001', 'E002', 'E003'])
 
 const finishes: ReadonlySet<State> = new Set(ended)

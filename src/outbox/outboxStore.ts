@@ -106,7 +106,7 @@ export interface Outbox {
 /**
  * Opens an outbox table. Its columns are looked up when it is first used.
  *
- * @param table     as described, or the name of a table such as design.md, section 10 has it
+ * @param table     as described, or the name of a table such as migrations/outbox.sql creates
  * @param bytesMost larger payloads are claimed unread
  * @param ledger    remembers what is taken where the table cannot say so
  */

@@ -2,7 +2,7 @@ import type { Exchange, Parts } from './exchange.ts'
 import { type Answer, errorMessages, problem } from './problemAnswer.ts'
 import { type AppliedBefore, findApplied } from './sandboxStore.ts'
 
-/** The service's own no's: interface.md, 7.2. */
+/** The service's own no's: docs/interface.md, 7.2. */
 
 /** E003 while the sandbox is told to be down. */
 export function downAnswer(parts: Parts): Answer | undefined {

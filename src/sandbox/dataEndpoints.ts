@@ -7,7 +7,7 @@ import { submissionSchema } from './requestSchemas.ts'
 import { isoTime, nowUs } from './sandboxClock.ts'
 import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
 
-/** POST /api/v1/data. @see interface.md, 4.2 */
+/** POST /api/v1/data. @see docs/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }
@@ -25,7 +25,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   return { answer: accepted(id, acceptedUs), effect: { kind: 'transaction', id, customerId, acceptedUs, ...course } }
 }
 
-/** GET /api/v1/data/{transactionId}. @see interface.md, 4.3 */
+/** GET /api/v1/data/{transactionId}. @see docs/interface.md, 4.3 */
 export async function readTransaction(parts: Parts, exchange: Exchange): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }

@@ -8,7 +8,8 @@ export function openApiDocument(): Record<string, unknown> {
     info: {
       title: 'Data Submission and Order Service (sandbox)',
       version: '1.0.0',
-      description: 'The test environment of interface.md. Where the interface says "not shown", see docs/contract.md.',
+      description:
+        'The test environment of the service (docs/interface.md). Where it says "not shown", see docs/contract.md.',
     },
     servers: [{ url: '/' }],
     paths: {
@@ -16,7 +17,7 @@ export function openApiDocument(): Record<string, unknown> {
       '/api/v1/data': {
         post: {
           operationId: 'submitData',
-          summary: 'Submit a record (interface.md, 4.2)',
+          summary: 'Submit a record (docs/interface.md, 4.2)',
           security: [{ oauth: [] }],
           parameters: [idempotencyKey],
           requestBody: jsonBody('DataSubmission'),
@@ -26,7 +27,7 @@ export function openApiDocument(): Record<string, unknown> {
       '/api/v1/data/{transactionId}': {
         get: {
           operationId: 'readTransaction',
-          summary: 'The status of a transaction (interface.md, 4.3)',
+          summary: 'The status of a transaction (docs/interface.md, 4.3)',
           security: [{ oauth: [] }],
           parameters: [pathParameter('transactionId', { type: 'string' })],
           responses: { '200': json('TransactionStatus', 'its status'), ...problems(401, 404, 429, 500, 503) },
@@ -35,7 +36,7 @@ export function openApiDocument(): Record<string, unknown> {
       '/api/v1/orders': {
         post: {
           operationId: 'createOrder',
-          summary: 'Create an order; publishes OrderCreated (interface.md, 4.4)',
+          summary: 'Create an order; publishes OrderCreated (docs/interface.md, 4.4)',
           security: [{ oauth: [] }],
           parameters: [idempotencyKey],
           requestBody: jsonBody('OrderRequest'),
@@ -45,7 +46,7 @@ export function openApiDocument(): Record<string, unknown> {
       '/api/v1/orders/{orderId}': {
         get: {
           operationId: 'readOrder',
-          summary: 'An order and its status (interface.md, 4.5)',
+          summary: 'An order and its status (docs/interface.md, 4.5)',
           security: [{ oauth: [] }],
           parameters: [pathParameter('orderId', { type: 'string', format: 'uuid' })],
           responses: { '200': json('Order', 'the order'), ...problems(400, 401, 404, 429, 500, 503) },
@@ -108,7 +109,7 @@ function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): R
 function tokenOperation() {
   return {
     operationId: 'grantToken',
-    summary: 'OAuth 2.0 client credentials (interface.md, 4.1)',
+    summary: 'OAuth 2.0 client credentials (docs/interface.md, 4.1)',
     security: [],
     requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: ref('TokenRequest') } } },
     responses: {

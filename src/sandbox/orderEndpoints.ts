@@ -9,7 +9,7 @@ import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from '.
 import { isoTime, nowUs } from './sandboxClock.ts'
 import { findOrder } from './sandboxStore.ts'
 
-/** POST /api/v1/orders. @see interface.md, 4.4 and 6 */
+/** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }
@@ -31,7 +31,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   return { answer: created(id, createdUs), effect }
 }
 
-/** GET /api/v1/orders/{orderId}. @see interface.md, 4.5 */
+/** GET /api/v1/orders/{orderId}. @see docs/interface.md, 4.5 */
 export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }

@@ -20,7 +20,7 @@ export interface QueuedEvent {
 /**
  * The durable message queue that OrderCreated goes to.
  *
- * @see interface.md, 6: after the order is stored, before the 201
+ * @see docs/interface.md, 6: after the order is stored, before the 201
  */
 export class OrderEvents {
   readonly #boss: PgBoss

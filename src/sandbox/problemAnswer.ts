@@ -8,7 +8,7 @@ export interface Answer {
   body: unknown
 }
 
-/** The service's error codes: interface.md, 7.2. */
+/** The service's error codes: docs/interface.md, 7.2. */
 export type ErrorCode = 'E001' | 'E002' | 'E003'
 
 /** Where a request's body breaks the interface; `field` is a dotted path. */

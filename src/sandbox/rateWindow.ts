@@ -15,7 +15,7 @@ const overtakingUs = 1_000_000
  *
  * Refused requests are not counted, or a client that retries under its limit would never get in again.
  *
- * @see interface.md, 8: 100 requests per minute on API calls; the scope is not shown, we take the client
+ * @see docs/interface.md, 8: 100 requests per minute on API calls; the scope is not shown, we take the client
  */
 export class RateWindow {
   requests: number

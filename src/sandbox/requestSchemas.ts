@@ -1,6 +1,6 @@
 import { z } from 'zod'
 
-/** What goes over the wire, by section of interface.md; validates requests, types answers and makes the OpenAPI document. */
+/** What goes over the wire, by section of docs/interface.md; validates requests, types answers and makes the OpenAPI document. */
 
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
@@ -105,7 +105,7 @@ export const problemSchema = z.looseObject({
   errors: z.array(z.object({ field: z.string(), detail: z.string() })).optional(),
 })
 
-/** CloudEvents 1.0; interface.md, 6, does not show the payload. */
+/** CloudEvents 1.0; docs/interface.md, 6, does not show the payload. */
 export const orderCreatedEventSchema = z.object({
   specversion: z.literal('1.0'),
   id: z.guid(),

@@ -42,7 +42,7 @@ export interface Sandbox {
 const connectionsMax = 6
 
 /**
- * Starts the service of interface.md as a test environment.
+ * Starts the service of docs/interface.md as a test environment.
  *
  * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so one that was killed goes on where it
  * was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.

@@ -4,7 +4,7 @@ import { type Answer, ok, tokenError } from './problemAnswer.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
-/** POST /oauth/token. @see interface.md, 4.1; RFC 6749, 4.4 and 5 */
+/** POST /oauth/token. @see docs/interface.md, 4.1; RFC 6749, 4.4 and 5 */
 export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outcome> {
   const form = new URLSearchParams(exchange.body)
   const refusal = refuse(parts, exchange, form)

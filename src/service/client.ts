@@ -20,7 +20,7 @@ export interface TokenAnswer {
   token: Token | null
 }
 
-/** The service over HTTP (interface.md, 4). Sends and reports; what an answer means is decided elsewhere. */
+/** The service over HTTP (docs/interface.md, 4). Sends and reports; what an answer means is decided elsewhere. */
 export interface ServiceClient {
   /**
    * Sends one request, once. Never throws for what the service or the network does.
@@ -29,7 +29,7 @@ export interface ServiceClient {
    * @returns null where it was not to leave any more, and has not
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
-  /** Asks for a token, once (interface.md, 4.1); as `send` does. */
+  /** Asks for a token, once (docs/interface.md, 4.1); as `send` does. */
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   /** Lets the requests on the wire finish and closes the connections. */
   close(): Promise<void>

@@ -4,7 +4,7 @@ import { describeAnswer, pauseCall } from './pauseCall.ts'
 /**
  * The pause that a token request without a token calls for.
  *
- * @see design.md, section 6; RFC 6749, 5.2 for the words that the issuer uses with 400 and 401
+ * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2 for the words that the issuer uses with 400 and 401
  */
 export function decideToken(answer: Answer): PauseCall {
   if (answer.kind === 'no-answer')

@@ -10,7 +10,7 @@ const anywhere = /\bE\d{3}\b/
  * that mentions "article E003-17" speaks of the record, and would stop everybody.
  *
  * @param json undefined where the body is not JSON
- * @see interface.md, 7.2: the body's shape and the mapping to HTTP statuses are not shown
+ * @see docs/interface.md, 7.2: the body's shape and the mapping to HTTP statuses are not shown
  */
 export function findErrorCode(status: number, json: unknown, text: string): string | null {
   const codes = codesIn(json, 0)
@@ -18,7 +18,7 @@ export function findErrorCode(status: number, json: unknown, text: string): stri
   return codes.find((code) => shape.test(code)) ?? quoted ?? codes[0] ?? null
 }
 
-/** Whether a code is one of the service's own (interface.md, 7.2), and not its framework's or a gateway's. */
+/** Whether a code is one of the service's own (docs/interface.md, 7.2), and not its framework's or a gateway's. */
 export const isServiceCode = (code: string | null): boolean => code !== null && shape.test(code)
 
 const holders = ['code', 'errorCode', 'error_code', 'error', 'errors']

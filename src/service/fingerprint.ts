@@ -8,7 +8,7 @@ const volatile =
 
 /**
  * The status and body of a refusal in a few letters, by which a refusal is known again; null where the service itself
- * judges, under a code of its own (interface.md, 7.2), or where it is no refusal.
+ * judges, under a code of its own (docs/interface.md, 7.2), or where it is no refusal.
  */
 export function fingerprintOf(answer: Answer): string | null {
   if (answer.kind === 'no-answer' || answer.status < 400 || answer.status >= 500 || isServiceCode(answer.code))

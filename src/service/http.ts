@@ -48,7 +48,7 @@ interface HttpDeps {
 }
 
 /**
- * HTTP as a service that must not get anything twice needs it (facts.md, undici): HTTP/1.1 alone, nothing repeated,
+ * HTTP as a service that must not get anything twice needs it: HTTP/1.1 alone, nothing repeated,
  * no redirect followed, one deadline over everything, a cap on what is read.
  *
  * A POST gets a connection of its own. On a connection kept alive it could meet the service just closing it, and

@@ -1,6 +1,6 @@
 import type { Answer, Outcome } from '../model.ts'
 
-/** How a request ended, by the names that the metrics use (design.md, section 10). */
+/** How a request ended, by the names that the metrics use. */
 export function outcomeOf(answer: Answer): Outcome {
   if (answer.kind === 'no-answer') return answer.cause
   const { status, code } = answer

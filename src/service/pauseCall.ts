@@ -2,14 +2,14 @@ import type { Answer, PauseCall } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
 import { wordsIn } from './responses.ts'
 
-/** The longest that Retry-After may hold everyone back (design.md, section 6). */
+/** The longest that Retry-After may hold everyone back (docs/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
 
 /**
  * The pause that an answer calls for, to a POST and a GET alike; null where it calls for none. A 401 is taken for a
  * second one: the caller has repeated the first with a new token.
  *
- * @see design.md, section 6
+ * @see docs/contract.md, "What an answer means"
  */
 export function pauseCall(answer: Answer): PauseCall | null {
   if (answer.kind === 'no-answer')
@@ -49,8 +49,7 @@ function cappedMs(askedMs: number | null): number | null {
 }
 
 function unauthorizedHint(status: number): string | null {
-  if (status === 401)
-    return 'a new token did not help: this machine’s address may not be on the service’s allow-list (interface.md, 5)'
+  if (status === 401) return 'a new token did not help: this machine’s address may not be on the service’s allow-list'
   if (status === 403) return 'the client may not do this: ask the operator of the service for the permission'
   if (status >= 300 && status < 400)
     return 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between'

@@ -1,5 +1,5 @@
 /**
- * The service's JSON, by section of interface.md. Pure, and therefore open to the stages' decisions: more fields than
+ * The service's JSON, by section of docs/interface.md. Pure, and therefore open to the stages' decisions: more fields than
  * the interface shows are no mistake, and the order half reads into the same shapes as the data half.
  */
 import { z } from 'zod'
@@ -22,7 +22,7 @@ const id = z.preprocess(
 
 const noId = /^\s*(null|undefined)?\s*$/i
 
-/** interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
+/** docs/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
 export const tokenResponse = z.object({
   // RFC 6750, 2.1: what a Bearer header can carry.
   access_token: z
@@ -32,7 +32,7 @@ export const tokenResponse = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `status` and the times are not judged. */
+/** docs/interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `status` and the times are not judged. */
 const submitResponse = {
   data: z.object({ transactionId: id }).transform((read) => read.transactionId),
   orders: z.object({ orderId: id }).transform((read) => read.orderId),
@@ -40,7 +40,7 @@ const submitResponse = {
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
-/** interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
+/** docs/interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
 const statusResponse = {
   data: z.object({
     transactionId: id.nullish().catch(null),
@@ -108,7 +108,7 @@ const detailOfOne = z.union([
 
 /**
  * What an error body says in words, at most 500 characters; null where nothing in it reads as words.
- * The shape of error bodies is not shown (interface.md, 7.2), so the usual places are tried.
+ * The shape of error bodies is not shown (docs/interface.md, 7.2), so the usual places are tried.
  */
 export function wordsIn(json: unknown): string | null {
   const read = problem.safeParse(json)

@@ -9,7 +9,7 @@ export type TokenVerdict =
   /** Asking for one costs a request, and the budget has none left now. */
   | { kind: 'no-slot' }
 
-/** The access token that all requests of this process share (interface.md, 5). */
+/** The access token that all requests of this process share (docs/interface.md, 5). */
 export interface Tokens {
   /**
    * The token in force, or a new one where there is none. Callers at the same time share one request. One that is due

@@ -57,7 +57,7 @@ export interface OutboxMigrated {
 }
 
 /**
- * Creates the outbox table of design.md section 10 where it does not exist, with the trigger that wakes the daemon or
+ * Creates the outbox table of migrations/outbox.sql where it does not exist, with the trigger that wakes the daemon or
  * without, and renews the trigger of an earlier version. Does not wait long for a lock that the ERP holds.
  *
  * @param outboxTable name, or schema.name

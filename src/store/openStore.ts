@@ -254,7 +254,7 @@ async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Pro
  */
 const shortReads = { enable_bitmapscan: 'off', jit: 'off' }
 
-/** design.md, section 6. */
+/** How long each pause lasts, time after time: docs/contract.md, "What an answer means". */
 function pauseBackoff({ unavailablePauseMs, unauthorizedPauseMs }: Config): PauseBackoff {
   return {
     throttled: [1_000, 2_000, 4_000, 8_000],

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { contractTarget, type Target } from './target.ts'
 
 /**
- * interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
+ * docs/interface.md, section by section, over HTTP alone: what the interface shows, and nothing that it does not.
  *
  * Runs against a sandbox, or against the address in CONTRACT_BASE_URL (target.ts lists the variables). Section 8 comes
  * last because it uses up the rate limit; all before it make fewer than 60 requests.

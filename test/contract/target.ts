@@ -3,7 +3,7 @@ import { createDatabase } from '../support/database.ts'
 
 /** The service that the contract test is pointed at. */
 export interface Target extends AsyncDisposable {
-  /** {base_url} and {auth_url} of interface.md, without a slash at the end. */
+  /** {base_url} and {auth_url} of docs/interface.md, without a slash at the end. */
   baseUrl: string
   authUrl: string
   clientId: string

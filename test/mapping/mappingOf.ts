@@ -3,7 +3,7 @@ import type { Mapped, Mapping } from '../../src/mapping/mapping.ts'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
 import { readMapping } from '../../src/mapping/readMapping.ts'
 
-/** How many cases a property tries: `LONG=1 npm test -- test/map` is the long form. */
+/** How many cases a property tries: `LONG=1 npm test -- test/mapping` is the long form. */
 export const numRuns = process.env.LONG ? 10_000 : 1_000
 if (process.env.LONG) vi.setConfig({ testTimeout: 300_000 })
 

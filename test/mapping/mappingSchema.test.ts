@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { mappingJsonSchema } from '../../src/mapping/mappingSchema.ts'
 
-test('mapping.schema.json is current (to write it anew: npm test -- test/map/mappingSchema -u)', async () => {
+test('mapping.schema.json is current (to write it anew: npm test -- test/mapping/mappingSchema -u)', async () => {
   await expect(mappingJsonSchema()).toMatchFileSnapshot('../../mappings/mapping.schema.json')
 })
 

@@ -5,7 +5,7 @@ import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 
-test('every metric of design.md is there from the start, with every label value at 0', async () => {
+test('every metric is there from the start, with every label value at 0', async () => {
   const { value } = await scrape(createMetrics({ version: '1.2.3' }))
   const zeros = [
     ...endpoints.flatMap((endpoint) =>

@@ -7,7 +7,7 @@ import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 const examples = readdirSync('mappings/examples').filter((name) => name.endsWith('.yaml'))
 const textOf = (name: string) => readFileSync(`mappings/examples/${name}`, 'utf8')
 
-test('outbox.schema.json is current (to write it anew: npm test -- test/map/readOutboxFile -u)', async () => {
+test('outbox.schema.json is current (to write it anew: npm test -- test/outbox/readOutboxFile -u)', async () => {
   await expect(outboxJsonSchema()).toMatchFileSnapshot('../../mappings/outbox.schema.json')
 })
 

@@ -33,12 +33,13 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * What an answer to a POST means for its submission: the POST table of design.md, section 6. Never throws.
+ * What an answer to a POST means for its submission: the first table of
+ * docs/contract.md, "What an answer means". Never throws.
  *
  * A success with an id is looked at first, since an id or a text in it may look like an error's code; then what the
  * codes say of any status; then the statuses.
  *
- * @see interface.md, 7
+ * @see docs/interface.md, 7
  */
 export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
   const { submittedId, pause, summary } = reading
@@ -73,7 +74,7 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
 
 /**
  * E002: the service has this transaction already. Where no earlier attempt can have brought it there, the id is
- * another's and a new one helps (interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
+ * another's and a new one helps (docs/interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
  * An answer 500 counts as such an attempt: the service may have stored the record before it fell over.
  */
 function duplicate(summary: string, { earlierInDoubt, serverErrors, renewedKeys }: SubmitHistory): SubmitVerdict {

@@ -45,7 +45,7 @@ export interface TrackLimits {
   stuckAfterMs: number | null
 }
 
-/** interface.md, 7.2 and design.md, section 6. */
+/** docs/interface.md, 7.2; docs/contract.md, "What an answer means". */
 export const trackLimits: TrackLimits = {
   unknownMaxMs: 600_000,
   unavailableMs: 300_000,
@@ -60,12 +60,13 @@ const resubmissionsMax = 3
 const refusedPollsMax = 2
 
 /**
- * What an answer to a GET means for its transaction: the GET part of design.md, section 6. Never throws.
+ * What an answer to a GET means for its transaction: the second table of
+ * docs/contract.md, "What an answer means". Never throws.
  *
  * However often a question goes wrong, the transaction does not fail by it: the service alone can say that it failed,
  * or, for ten minutes on end, that it does not know it.
  *
- * @see interface.md, 2.4, 3 and 7
+ * @see docs/interface.md, 2.4, 3 and 7
  */
 export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
   const { transaction, pause, summary } = reading
@@ -104,7 +105,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'completed', result: read.result }
     case 'failed':
       return decideFailed(read.errorCode, now)
-    // Whether the submit answer's `accepted` is a state of the status resource too is not shown (interface.md, 3.1).
+    // Whether the submit answer's `accepted` is a state of the status resource too is not shown (docs/interface.md, 3.1).
     case 'accepted':
     case 'pending':
       return { kind: 'pending' }

@@ -13,7 +13,7 @@ import { ageAtPosition, binPosition, meanMs, type ProcessingTimes } from './proc
  * @param certainty between 0 and 1: high when slots are short, low when they are idle; see {@link certainty}
  * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and makes 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
- * @see interface.md, 3.2: the polling interval is not part of the contract
+ * @see docs/interface.md, 3.1: how often to ask is the client’s to choose
  */
 export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, certainty: number, random: number): number {
   const ageMs = Math.max(0, notDoneAgeMs)

@@ -5,7 +5,7 @@ import type { Answer, Resource, SubmitHistory, SubmitVerdict, UncertainPolicy } 
 import { readSubmitAnswer } from '../../../src/service/reading.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
-/** design.md, section 6, POST: one block a row, in its order. */
+/** docs/contract.md, "What an answer means", a POST: one block a row, in its order. */
 describe('200 or 201 with an id', () => {
   test.each([
     ['data', response(200, { transactionId: 'tx', status: 'accepted', timestamp: 'x' }), 'tx'],

@@ -5,7 +5,7 @@ import type { Answer, Resource, TrackHistory, TrackVerdict } from '../../../src/
 import { readAnswer } from '../../../src/service/reading.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 
-/** design.md, section 6, GET, sentence by sentence. */
+/** docs/contract.md, "What an answer means", a GET: row by row. */
 describe('pending', () => {
   test.each([
     ['data', { transactionId: 'tx', status: 'pending' }],
