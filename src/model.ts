@@ -190,6 +190,7 @@ export type Breach = (typeof breaches)[number]
 /** What can be wrong and stays so until somebody, or time, mends it. */
 export const problemKinds = [
   'row_skipped',
+  'row_locked',
   'unknown_type',
   'report_refused',
   'report_locked',

@@ -5,6 +5,8 @@ import { pluralize } from './table.ts'
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
     `${pluralize(rows.length, 'row')} of the outbox ${rows.length === 1 ? 'is' : 'are'} put off, as capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
+  row_locked: (rows) =>
+    `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${rows.length === 1 ? 'is' : 'are'} not captured, as another session has ${rows.length === 1 ? 'it' : 'each'} locked (${rows[0]?.detail}): close its form, or end it with select pg_terminate_backend(PID) in the ERP's database.`,
   unknown_type: (types) =>
     `Rows of ${pluralize(types.length, 'type')} wait for an instance that has a mapping file for it (${types
       .slice(0, subjectsShown)

@@ -274,6 +274,7 @@ export function startLoops(deps: LoopsDeps): Loops {
       await store.problems.clear('outbox_history', null)
       mayHaveHistory = false
     }
+    await store.watchLocks()
     await store.problems.replace('change_capture', captureProblems(await store.readCaptureTrouble()))
     return observeMs
   })

@@ -55,6 +55,12 @@ export async function replaceProblems(
   )
 }
 
+/** What the problems of a kind are about. */
+export async function readSubjects(db: Database, kind: ProblemKind): Promise<ReadonlySet<string>> {
+  const { rows } = await db.query<{ subject: string }>('select subject from outboxd.problem where kind = $1', [kind])
+  return new Set(rows.map(({ subject }) => subject))
+}
+
 /** What stands, the oldest first. */
 export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(
@@ -75,4 +81,5 @@ const stored = (problem: RaisedProblem): RaisedProblem => ({
 
 /** A subject is part of a key, whose index holds at most 2,704 bytes. */
 const subjectMaxChars = 500
-const subjectOf = (subject: string): string => storableText(subject.slice(0, subjectMaxChars))
+/** What a problem is about, as it is kept. */
+export const subjectOf = (subject: string): string => storableText(subject.slice(0, subjectMaxChars))

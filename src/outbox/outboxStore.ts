@@ -23,6 +23,7 @@ import { type OutboxHistory, readHistory } from './history.ts'
 import { openHorizon } from './horizon.ts'
 import { inspectTable, qualifiedName, type TableShape } from './inspectTable.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
+import { findLocked, type LockedRow, type LockedStatements, lockedStatements } from './lockedRows.ts'
 import { readIdentity } from './outboxIdentity.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outboxTable.ts'
 import { outboxChannel } from './outboxTableName.ts'
@@ -52,6 +53,10 @@ export interface Outbox {
   claim(request: ClaimRequest): Promise<ClaimedRows>
   /** Claims the row of this id; none where it does not wait, or someone else has it in hand. */
   claimOne(outboxId: string): Promise<ClaimedRows>
+  /** Ids of the first rows that wait and that another session may have locked, so that no claim takes them; cheap. */
+  readMarked(): Promise<string[]>
+  /** Those of these rows that wait and that another session has locked at this moment. */
+  findLocked(outboxIds: readonly string[]): Promise<LockedRow[]>
   /** The row as it is now, whatever its state; null where there is none of that id. */
   readRecord(outboxId: string): Promise<OutboxRecord | null>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
@@ -286,6 +291,15 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         return remembered(from, (await from.cursorScan.isUnknown(outboxId)) ? [outboxId] : [])
       return locked(from, async (db) => ({ outboxIds: await lockById(db, from.sql, outboxId), leftTypes: [] }))
     },
+    async readMarked() {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan !== null) return [] // rows are read there, and no lock keeps anybody from that
+        return idsOf((await pool.query<{ outboxId: string }>(sql.marked)).rows)
+      })
+    },
+    async findLocked(outboxIds) {
+      return withFilter(({ sql }) => findLocked(pool, sql, outboxIds))
+    },
     async readRecord(outboxId) {
       const { sql } = await open()
       try {
@@ -345,6 +359,7 @@ interface OpenTable {
   readonly sql: ClaimStatements &
     ReadStatements &
     LookStatements &
+    LockedStatements &
     FilterStatements &
     Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly history: Parameters<typeof readHistory>[1]
@@ -392,6 +407,7 @@ function openTable(
       ...claimStatements(from, rows),
       ...readStatements(from, rows),
       ...lookStatements(from, rows),
+      ...lockedStatements(from, rows, shape),
       // With the stamp as it is for every row: whether it still fails is asked.
       ...filterStatements(table, from, rowExpressions(table, shape, start, encoding)),
     },

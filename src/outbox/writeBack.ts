@@ -76,7 +76,7 @@ export function writeStatements(
 }
 
 /** Who locks a row alone writes the number of its transaction into it; several at a time show as nobody. */
-const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
+export const lockHolder = `(select pid from pg_locks where locktype = 'transactionid' and granted and transactionid = o.xmax limit 1)`
 
 /** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
 export const isOfStamp = (stamp: string): string =>

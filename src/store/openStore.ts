@@ -30,6 +30,7 @@ import { type Outbox, type OutboxTable, openOutbox } from '../outbox/outboxStore
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
+import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
 
 /** The databases, as the daemon uses them. */
@@ -46,6 +47,8 @@ export interface Store {
   queue: Pick<Queue, 'touch' | 'supervise'>
   /** What the triggers on the ERP's tables could not do. */
   readCaptureTrouble(): Promise<CaptureTrouble[]>
+  /** Looks for rows that no claim takes, as another session has them locked, and says which. */
+  watchLocks(): Promise<void>
   /** Looks for rows that the ledger has lost, where no instance has for so long, and says what it found; `begun`: it goes on the next time */
   compareLedger(everyMs: number, goOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
   readDemand(most: number): Promise<Demand>
@@ -185,6 +188,7 @@ export async function openStore({
         replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
+      watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
       async compareLedger(everyMs, mayGoOn) {
         await forgetForeign(pool)
         await forgetUnfilterable(pool)

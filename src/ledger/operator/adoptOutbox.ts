@@ -57,7 +57,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
   // What was said of rows was said of the former outbox; what still holds is seen again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind',
-    'row_skipped', 'report_refused', 'report_locked', 'mark_ineffective'))`,
+    'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective'))`,
     [rows === 'new'],
   )
 }

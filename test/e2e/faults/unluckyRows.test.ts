@@ -191,6 +191,42 @@ test('bytes that are no UTF-8 in an SQL_ASCII database: in the payload, the key 
   expect(rows[0]).toEqual({ error: 'the payload is not utf-8' })
 })
 
+test('a row that a form has locked before it is captured: status and the metrics name its holder, and it is sent afterwards', async () => {
+  const other = await setup({})
+  onTestFinished(() => other[Symbol.asyncDispose]())
+  const id = await other.insert('in-a-form')
+  await other.insert('in-no-form')
+  const form = await other.pool.connect()
+  try {
+    const { rows } = await form
+      .query('begin; select pg_backend_pid() as pid from outbox where id = 1 for update')
+      .then((results) => (results as unknown as { rows: { pid: number }[] }[])[1] ?? { rows: [] })
+    // An instance has watched it for a minute and said so; that is as it is read from the ledger by any other.
+    await other.pool.query(`insert into outboxd.problem (kind, subject, detail) values ('row_locked', $1, '')`, [id])
+    const { port } = await other.start()
+    await other.becomes('in-no-form', 'completed')
+    const counted = (count: number) =>
+      until(
+        async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
+        (text) => text.includes(`outboxd_problems{kind="row_locked"} ${count}\n`),
+      )
+    await counted(1)
+    const says = async () => {
+      const context = testContext(other.env)
+      await status(context, {})
+      return context.printed()
+    }
+    await until(says, (text) => text.includes(`pid ${rows[0]?.pid}`))
+    expect(await says()).not.toContain('All is well')
+    await form.query('rollback')
+    await other.becomes('in-a-form', 'completed')
+    await counted(0)
+    expect(await says()).toMatch(/^All is well/)
+  } finally {
+    form.release()
+  }
+})
+
 async function asciiDatabase(): Promise<TestDatabase> {
   const database = await createDatabase('template0', `encoding 'SQL_ASCII' locale 'C'`)
   onTestFinished(() => database[Symbol.asyncDispose]())

@@ -1,0 +1,81 @@
+import type pg from 'pg'
+import { begin } from '../postgres/database.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { RowExpressions } from './statements.ts'
+import { lockHolder } from './writeBack.ts'
+
+/** A row that waits and that a session of somebody else has locked. */
+export interface LockedRow {
+  outboxId: string
+  /** Null where several sessions hold it at a time, or the table is a view: then nobody can tell whose it is. */
+  holder: LockHolder | null
+}
+
+/** What may be told of a session: its query may hold the client's data. */
+export interface LockHolder {
+  pid: number
+  application: string | null
+  /** As pg_stat_activity has it; null where our user may not know. */
+  state: string | null
+}
+
+export interface LockedStatements {
+  /** Ids of the first rows that wait and that somebody may have locked. */
+  readonly marked: string
+  /** Of the ids in $1 those that wait and can be locked. */
+  readonly free: string
+  /** Of the ids in $1 those that wait, and who holds each. */
+  readonly held: string
+}
+
+/** Rows are taken in their order, so those that are passed over soon stand first. */
+const lookedAtMax = 2_000
+const markedMax = 100
+
+export function lockedStatements(
+  from: string,
+  { waits, idType, sort }: RowExpressions,
+  { hasSystemColumns }: TableShape,
+): LockedStatements {
+  const order = sort.map(({ expression }) => expression).join(', ')
+  const id = sort.at(-1)?.expression
+  // Whoever locks a row writes a number into it, which stays when he has let go.
+  const marked = hasSystemColumns ? `o.xmax::text <> '0'` : 'true'
+  const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
+  return {
+    marked: `select "outboxId" from (
+        select ${id}::text as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
+      ) first where marked limit ${markedMax}`,
+    free: `select ${id}::text as "outboxId" ${these} for no key update of o skip locked`,
+    held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
+        select ${id}::text as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
+      ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
+  }
+}
+
+/**
+ * Which of these rows a claim passes over, since somebody has them locked. Found by trying: a reference to a row from
+ * another table looks like a lock and is none that a claim would mind.
+ */
+export async function findLocked(
+  pool: pg.Pool,
+  { free, held }: LockedStatements,
+  outboxIds: readonly string[],
+): Promise<LockedRow[]> {
+  const freeIds = await readFree(pool, free, outboxIds)
+  const others = outboxIds.filter((id) => !freeIds.has(id))
+  if (others.length === 0) return []
+  const { rows } = await pool.query<LockHolder & { outboxId: string; pid: number | null }>(held, [others])
+  return rows.flatMap(({ outboxId, pid, application, state }) =>
+    isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
+  )
+}
+
+/** Another instance that claims just now. */
+const isOurs = (application: string | null) => application?.startsWith('outboxd') ?? false
+
+async function readFree(pool: pg.Pool, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
+  await using transaction = await begin(pool) // never committed
+  const { rows } = await transaction.db.query<{ outboxId: string }>(free, [outboxIds])
+  return new Set(rows.map(({ outboxId }) => outboxId))
+}
