@@ -1,4 +1,5 @@
-/** The nouns of the project (docs/architecture.md, "Words"). Imports nothing. */
+/** The nouns of the project (docs/architecture.md, "Words"). */
+import type { Resource, ResourceEndpoint } from './resources.ts'
 
 export const states = [
   'queued',
@@ -22,13 +23,6 @@ export const ended = ['completed', 'failed', 'rejected', 'uncertain', 'discarded
 export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator'] as const
 /** Why nobody sends for a while. */
 export type PauseReason = (typeof pauseReasons)[number]
-
-/** The service's two halves (docs/interface.md, section 1). */
-export type Resource = 'data' | 'orders'
-
-/** The five endpoints of docs/interface.md, section 4, by the names that metrics use. */
-export const endpoints = ['token', 'submit', 'status', 'order', 'order_status'] as const
-export type Endpoint = (typeof endpoints)[number]
 
 export type UncertainPolicy = 'hold' | 'resend' | 'probe'
 
@@ -128,7 +122,7 @@ export type ToldRow<R extends RowStatus> = { status: R } & (
 
 /** One request of a submission's journey, as it goes on the wire. */
 export interface ServiceRequest {
-  endpoint: Exclude<Endpoint, 'token'>
+  endpoint: ResourceEndpoint
   /** JSON text for a POST; the transactionId or orderId for a GET. */
   body: string
   /** Kept over the attempts of one submission; null for a GET. */

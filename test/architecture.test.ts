@@ -28,7 +28,7 @@ interface Rule {
   breaks: (edge: Import) => boolean
 }
 
-/** What a folder of ours imports, beside itself, model.ts, clock.ts and types of config.ts. */
+/** What a folder of ours imports, beside itself, model.ts, clock.ts, resources.ts and types of config.ts. */
 const mayImport: Record<string, string[]> = {
   ...Object.fromEntries(stages.map((stage) => [stage, []])),
   yaml: [],
@@ -43,15 +43,16 @@ const mayImport: Record<string, string[]> = {
 
 const rules: Rule[] = [
   {
-    says: 'model.ts and clock.ts import nothing',
-    breaks: ({ from }) => from === 'model.ts' || from === 'clock.ts',
+    says: 'clock.ts and resources.ts import nothing, and model.ts types of resources.ts alone',
+    breaks: ({ from, to, types }) =>
+      isOneOf(from, 'clock.ts', 'resources.ts') || (from === 'model.ts' && !(to === 'resources.ts' && types)),
   },
   {
     says: 'config.ts imports no other file of ours: everyone may have its types',
     breaks: ({ from, to }) => from === 'config.ts' && isOurs(to),
   },
   ...Object.entries(mayImport).map(([name, others]) => ({
-    says: `${name} imports ${['its own folder', ...others, 'model.ts, clock.ts and types of config.ts'].join(', ')}`,
+    says: `${name} imports ${['its own folder', ...others, 'model.ts, clock.ts, resources.ts and types of config.ts'].join(', ')}`,
     breaks: (edge: Import) =>
       home(edge.from) === name && isOurs(edge.to) && !isOwnOrShared(edge) && !others.includes(home(edge.to)),
   })),
@@ -132,6 +133,8 @@ const onlyMain = 'only main.ts reads process.env, listens to signals and sets ex
 const processMessage =
   /\bprocess\s*\.\s*(env|on|once|exit|exitCode|addListener)\b|\bnode:process\b|\{[^}]*\}\s*=\s*process\b/
 
+const resourceName = /'(orders|order_status|orderId)'|[!=]== 'data'/
+
 const sources = readSources()
 
 test('the sources were found', () => {
@@ -147,6 +150,10 @@ test(onlyMain, () => {
   expect(readersOfProcess(sources)).toEqual([])
 })
 
+test('no other file than resources.ts names a resource: another one is a row there', () => {
+  expect(namingResources(sources)).toEqual([])
+})
+
 test('no files of ours import each other in a circle, but for types', () => {
   expect(circles(allImports(sources))).toEqual([])
 })
@@ -155,6 +162,8 @@ test('no files of ours import each other in a circle, but for types', () => {
 describe('the rules themselves', () => {
   test.each([
     ['model.ts', `import { z } from 'zod'`],
+    ['model.ts', `import { resources } from './resources.ts'`],
+    ['resources.ts', `import type { State } from './model.ts'`],
     ['config.ts', `import { states } from './model.ts'`],
     ['daemon/track/schedule.ts', `import { decideSubmit } from '../submit/decideSubmit.ts'`],
     ['daemon/dispatch/dispatcher.ts', `import type { Budget } from '../../ledger/budget.ts'`],
@@ -188,6 +197,7 @@ describe('the rules themselves', () => {
   })
 
   test.each([
+    ['model.ts', `import type { Resource } from './resources.ts'`],
     ['daemon/track/schedule.ts', `import type { State } from '../../model.ts'`],
     ['daemon/track/track.ts', `import { nextPollMs } from './schedule.ts'`],
     ['daemon/submit/submit.ts', `import type { Config } from '../../config.ts'`],
@@ -214,6 +224,12 @@ describe('the rules themselves', () => {
   ])('%s outside main.ts is caught', (text) => {
     expect(readersOfProcess(new Map([['app.ts', text]]))).not.toEqual([])
     expect(readersOfProcess(new Map([['main.ts', text]]))).toEqual([])
+  })
+
+  test('choosing by the name of a resource is caught, its own file may', () => {
+    const text = `const endpoint = resource === 'orders' ? 'order' : 'submit'`
+    expect(namingResources(new Map([['daemon/submit/submit.ts', text]]))).not.toEqual([])
+    expect(namingResources(new Map([['resources.ts', text]]))).toEqual([])
   })
 
   test('a circle of two is caught, one of types is not', () => {
@@ -271,12 +287,12 @@ function isOurs(path: string): boolean {
 }
 
 function isOwnOrShared({ from, to, types }: Import): boolean {
-  return home(from) === home(to) || to === 'model.ts' || to === 'clock.ts' || (to === 'config.ts' && types)
+  return home(from) === home(to) || isOneOf(to, 'model.ts', 'clock.ts', 'resources.ts') || (to === 'config.ts' && types)
 }
 
 /** Files at the top of src that everyone may import. */
 function isShared(path: string): boolean {
-  return isOneOf(path, 'model.ts', 'clock.ts', 'config.ts', 'version.ts')
+  return isOneOf(path, 'model.ts', 'clock.ts', 'resources.ts', 'config.ts', 'version.ts')
 }
 
 function inMessage({ from, to }: Import): string {
@@ -286,6 +302,13 @@ function inMessage({ from, to }: Import): string {
 function readersOfProcess(files: Map<string, string>): string[] {
   return [...files]
     .filter(([path, text]) => path !== 'main.ts' && processMessage.test(withoutComments(text)))
+    .map(([path]) => path)
+}
+
+/** The sandbox and the demo have records of their own, and know nothing of ours. */
+function namingResources(files: Map<string, string>): string[] {
+  return [...files]
+    .filter(([path, text]) => path !== 'resources.ts' && !isIn(path, 'sandbox', 'demo') && resourceName.test(text))
     .map(([path]) => path)
 }
 

@@ -1,6 +1,7 @@
 import type { Config } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactionIds.ts'
-import type { Answer, Resource, ServiceRequest } from '../model.ts'
+import type { Answer, ServiceRequest } from '../model.ts'
+import { resources } from '../resources.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { readAnswer } from '../service/reading.ts'
 import { slotsWithinMs, withBorrowedClient } from './borrowedClient.ts'
@@ -44,7 +45,7 @@ export async function askForTransaction(
 const tooLate: Testimony = { kind: 'silent', message: 'the slot’s time had run out before the request could leave' }
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
-  endpoint: resource === 'orders' ? 'order_status' : 'status',
+  endpoint: resources[resource].ask,
   body: transactionId,
   idempotencyKey: null,
 })
@@ -54,7 +55,10 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   const { transaction, summary } = readAnswer(answer, resource)
   if (transaction === null)
     return answer.kind === 'response' && answer.status === 404
-      ? { kind: 'denied', message: `the service does not know ${nameOf(resource)} ${transactionId}: ${summary}` }
+      ? {
+          kind: 'denied',
+          message: `the service does not know ${resources[resource].noun} ${transactionId}: ${summary}`,
+        }
       : { kind: 'silent', message: summary }
   const { status, errorCode } = transaction
   if (transaction.transactionId !== null && transaction.transactionId !== transactionId)
@@ -68,10 +72,11 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
       message: `the service says an unknown status of ${transactionId}: ${status.slice(0, 100)}`,
     }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
-  return { kind: 'known', message: `the service says that ${nameOf(resource)} ${transactionId} is ${status}${code}` }
+  return {
+    kind: 'known',
+    message: `the service says that ${resources[resource].noun} ${transactionId} is ${status}${code}`,
+  }
 }
 
 /** docs/interface.md, 3.1 and 3.2; whether `accepted` is one of them is not shown. */
 const knownStatuses: ReadonlySet<string> = new Set(['accepted', 'pending', 'completed', 'failed'])
-
-const nameOf = (resource: Resource) => (resource === 'orders' ? 'order' : 'transaction')

@@ -2,11 +2,12 @@ import { slotsWithinMs, withBorrowedClient } from '../cli/borrowedClient.ts'
 import { showDuration } from '../cli/time.ts'
 import type { Config } from '../config.ts'
 import { loadMappings, usedResource } from '../mapping/loadMappings.ts'
-import type { Answer, Resource } from '../model.ts'
+import type { Answer } from '../model.ts'
+import { type Resource, resourceNames } from '../resources.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { harmlessRequest } from '../service/harmlessCall.ts'
-import { readAnswer } from '../service/reading.ts'
+import { describeAnswer, pauseCall } from '../service/pauseCall.ts'
 import type { Finding } from './check.ts'
 
 /**
@@ -41,12 +42,12 @@ const tooLate = 'the slot’s time had run out before the request could leave: r
 /** It is no problem of the service's, and yet nobody may take it for a success. */
 const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, message: `not asked: ${why}` })
 
-/** Where the mappings are broken, which is a finding of its own, the data half is asked. */
+/** Where the mappings are broken, which is a finding of its own, the first resource is asked. */
 function resourceOf({ mappingsDir }: Config): Resource {
   try {
     return usedResource(loadMappings(mappingsDir))
   } catch {
-    return 'data'
+    return resourceNames[0]
   }
 }
 
@@ -69,10 +70,11 @@ async function ask(client: ServiceClient, resource: Resource, mayLeave: () => bo
  * service is as good as a success. Whose 404 without a word it is nobody can tell, and so it is no success.
  */
 export function interpretCall(answer: Answer): Finding {
-  const { pause, summary } = readAnswer(answer, 'data')
+  const pause = pauseCall(answer)
   const what = 'service'
   if (pause !== null) return { what, isOk: false, message: pause.detail }
-  if (answer.kind === 'no-answer') return { what, isOk: false, message: `asked for a transaction: ${summary}` }
+  if (answer.kind === 'no-answer') return { what, isOk: false, message: `asked for a transaction: ${answer.detail}` }
+  const summary = describeAnswer(answer)
   const { status, tookMs, rateRemaining } = answer
   if (status >= 500) return { what, isOk: false, message: summary }
   if (status !== 404 && status !== 400 && status !== 200)

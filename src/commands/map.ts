@@ -10,6 +10,7 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import type { FieldError, MappedField, Mapping } from '../mapping/mapping.ts'
 import { mapRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
+import { resources } from '../resources.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 
@@ -170,7 +171,7 @@ function printEach(context: CommandContext, tried: readonly Tried[], options: Ma
   return bad > 0 ? exit.failed : exit.done
 }
 
-const path = (mapping: Mapping) => (mapping.endpoint === 'orders' ? '/api/v1/orders' : '/api/v1/data')
+const path = (mapping: Mapping) => resources[mapping.endpoint].path
 
 function describe(tried: Tried): string {
   if (tried.kind === 'invalid') {

@@ -8,6 +8,7 @@ import { readConfig } from '../config.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder } from '../ledger/transactionIds.ts'
+import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ResolveOptions {
@@ -153,7 +154,7 @@ async function sayTakenBack({ context, store, submission, detail }: Settling) {
 
 async function sayArrived({ context, store, submission, detail, options }: Settling, transactionId: string) {
   const { stderr } = context
-  const transaction = { resource: detail.resource ?? 'data', transactionId } as const
+  const transaction = { resource: detail.resource ?? resourceNames[0], transactionId }
   const [other] = (await store.readHolders(transaction)).filter(({ submissionId }) => submissionId !== submission.id)
   if (other !== undefined) {
     stderr.write(`outboxd: ${takenMessage(other)}\n`)

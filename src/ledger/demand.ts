@@ -1,5 +1,6 @@
-import type { PauseReason, Resource } from '../model.ts'
+import type { PauseReason } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Resource } from '../resources.ts'
 import { activePause, unprovenPause } from './activePause.ts'
 
 /** What could be sent now and when there is more, in one look; the dispatcher decides on it. */

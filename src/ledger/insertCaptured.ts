@@ -1,6 +1,6 @@
-import type { Resource } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
+import type { Resource } from '../resources.ts'
 import {
   anotherRow,
   differsInContent,

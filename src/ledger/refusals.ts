@@ -1,5 +1,6 @@
-import type { PauseCall, Refusal, Resource } from '../model.ts'
+import type { PauseCall, Refusal } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Resource } from '../resources.ts'
 import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
 

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Submission } from '../model.ts'
 import { pauseReasons, states } from '../model.ts'
+import { resourceNames } from '../resources.ts'
 import { metPause, refusedPolls } from './passages.ts'
 
 /** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
@@ -20,7 +21,7 @@ const row: z.ZodType<Submission> = z.object({
   outboxId: z.string(),
   type: z.string(),
   key: z.string().nullable(),
-  resource: z.enum(['data', 'orders']),
+  resource: z.enum(resourceNames),
   body: z.string(),
   tracked: z.boolean(),
   sendsOwnId: z.boolean(),

@@ -1,5 +1,6 @@
-import type { Resource, Transition } from '../model.ts'
+import type { Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import type { Resource } from '../resources.ts'
 
 /** A transaction (or order), as the service knows it. */
 export interface TransactionRef {

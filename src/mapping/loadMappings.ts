@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
+import { type Resource, resourceNames } from '../resources.ts'
 import { type FileProblem, FilesInvalid } from '../yaml/fileProblem.ts'
 import type { Mapping } from './mapping.ts'
 import { readMapping } from './readMapping.ts'
@@ -7,10 +8,10 @@ import { readMapping } from './readMapping.ts'
 /** The mapping for each record type. */
 export type Mappings = ReadonlyMap<string, Mapping>
 
-/** The half of the service that is used, where both are the data half: what a client without mappings may ask for. */
-export function usedResource(mappings: Mappings): 'data' | 'orders' {
+/** The first resource that is used, or the first of all where there are no mappings: what a client may ask for. */
+export function usedResource(mappings: Mappings): Resource {
   const used = [...mappings.values()].map(({ endpoint }) => endpoint)
-  return used.length > 0 && !used.includes('data') ? 'orders' : 'data'
+  return resourceNames.find((resource) => used.includes(resource)) ?? resourceNames[0]
 }
 
 /**

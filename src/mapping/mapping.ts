@@ -1,3 +1,4 @@
+import type { Resource } from '../resources.ts'
 import type { PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { Invalid } from '../yaml/invalid.ts'
 
@@ -6,7 +7,7 @@ export interface Mapping {
   /** Outbox rows of this type. */
   readonly type: string
   /** Where the request goes. */
-  readonly endpoint: 'data' | 'orders'
+  readonly endpoint: Resource
   /** False: done as soon as the service accepts it; nobody polls. */
   readonly track: boolean
   /** True where the body contains `${submission.id}`: the service then knows the record by our id. */

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { resourceNames } from '../resources.ts'
 
 /** Every option that a field can have; which go with which type is the schemas' to say. */
 export interface FieldSpec {
@@ -90,7 +91,7 @@ export const fieldName = /^[A-Za-z_][A-Za-z0-9_-]*$/
 /** A mapping file but for its fields, which are checked one by one: their errors then name their own type's options. */
 export const fileSchema = z.strictObject({
   type: z.string().min(1).max(200).describe('Outbox rows of this type.'),
-  endpoint: z.enum(['data', 'orders']).describe('Where the request goes.'),
+  endpoint: z.enum(resourceNames).describe('Where the request goes.'),
   track: z.boolean().describe('False: done once accepted, without asking for its status. Default true.').optional(),
   fields: z
     .record(z.string().regex(fieldName), z.unknown())

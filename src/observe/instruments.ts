@@ -1,5 +1,6 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Registry } from 'prom-client'
-import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../model.ts'
+import { breaches, outcomes, pauseReasons, problemKinds, states } from '../model.ts'
+import { endpoints } from '../resources.ts'
 
 /** The error codes that `service_errors_total` tells apart (docs/interface.md, 7.2); any other counts as `other`. */
 export const countedCodes = ['E001', 'E002', 'E003', 'other'] as const

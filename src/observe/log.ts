@@ -1,5 +1,6 @@
 import { type DestinationStream, destination as openDestination, pino, stdTimeFunctions } from 'pino'
-import type { Endpoint, Outcome, State } from '../model.ts'
+import type { Outcome, State } from '../model.ts'
+import type { Endpoint } from '../resources.ts'
 import { redact, showError, withheld } from './redact.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { Registry } from 'prom-client'
 import {
   type Breach,
-  type Endpoint,
   type Outcome,
   type PauseReason,
   type ProblemKind,
@@ -10,6 +9,7 @@ import {
   type State,
   states,
 } from '../model.ts'
+import type { Endpoint } from '../resources.ts'
 import { countedCodes, createInstruments, type finishes, type Instruments, type loops } from './instruments.ts'
 
 /** How a submission ended. */

@@ -1,5 +1,6 @@
-import type { Answer, AttemptResult, Breach, Endpoint, Outcome, State, Submission } from '../model.ts'
+import type { Answer, AttemptResult, Breach, Outcome, State, Submission } from '../model.ts'
 import { ended } from '../model.ts'
+import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics } from './metrics.ts'
 
@@ -116,8 +117,6 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
   }
 }
 
-function endpointOf({ state, probing, resource }: Submission): Exclude<Endpoint, 'token'> {
-  const asks = state === 'accepted' || probing
-  if (resource === 'orders') return asks ? 'order_status' : 'order'
-  return asks ? 'status' : 'submit'
+function endpointOf({ state, probing, resource }: Submission): ResourceEndpoint {
+  return resources[resource][state === 'accepted' || probing ? 'ask' : 'submit']
 }

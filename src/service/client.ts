@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Answer, ServiceRequest } from '../model.ts'
+import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
 import { cleanText, readJson } from './readJson.ts'
@@ -79,13 +80,6 @@ function endpointAt(address: string): { origin: string; prefix: string } {
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
-const paths = {
-  submit: '/api/v1/data',
-  status: '/api/v1/data',
-  order: '/api/v1/orders',
-  order_status: '/api/v1/orders',
-} as const satisfies Record<ServiceRequest['endpoint'], string>
-
 // An identity encoding alone: anything else could unpack to more than we are ready to read.
 const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
@@ -96,15 +90,16 @@ type Unpermitted = Omit<HttpRequest, 'mayLeave'>
  * makes it a structured-field string (RFC 8941, 3.3.3).
  */
 function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest, accessToken: string): Unpermitted {
-  const path = api.prefix + paths[request.endpoint]
+  const { method, path: resourcePath } = routeOf(request.endpoint)
+  const path = api.prefix + resourcePath
   const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
-  if (request.endpoint === 'status' || request.endpoint === 'order_status') {
+  if (method === 'GET') {
     const id = encodeURIComponent(request.body.toWellFormed())
-    return { method: 'GET', origin: api.origin, path: `${path}/${id}`, headers, body: null }
+    return { method, origin: api.origin, path: `${path}/${id}`, headers, body: null }
   }
   const key = request.idempotencyKey === null ? {} : { 'idempotency-key': `"${request.idempotencyKey}"` }
   return {
-    method: 'POST',
+    method,
     origin: api.origin,
     path,
     headers: { ...headers, 'content-type': 'application/json', ...key },

@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import type { Answer, Resource, ServiceRequest, TrialVerdict } from '../model.ts'
+import type { Answer, ServiceRequest, TrialVerdict } from '../model.ts'
+import { type Resource, resources } from '../resources.ts'
 import { describeAnswer, pauseCall } from './pauseCall.ts'
 
 /** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
 export function harmlessRequest(resource: Resource): ServiceRequest {
-  return { endpoint: resource === 'orders' ? 'order_status' : 'status', body: randomUUID(), idempotencyKey: null }
+  return { endpoint: resources[resource].ask, body: randomUUID(), idempotencyKey: null }
 }
 
 /**

@@ -1,3 +1,5 @@
+import { resources } from '../resources.ts'
+
 /**
  * JSON from outside as values that can be stored and written back without harm; undefined where it is not JSON.
  *
@@ -21,10 +23,9 @@ export function readJson(text: string, secrets: readonly string[]): unknown {
 
 export const redacted = '[redacted]'
 
-/** Where ids, statuses and codes stand (wire.ts, errorCode.ts): they are used as they came. */
+/** Where ids, statuses and codes stand (responses.ts, errorCode.ts): they are used as they came. */
 const usedFields: ReadonlySet<string> = new Set([
-  'transactionId',
-  'orderId',
+  ...Object.values(resources).map(({ idField }) => idField),
   'status',
   'code',
   'errorCode',

@@ -1,4 +1,5 @@
-import type { Answer, PauseCall, Resource } from '../model.ts'
+import type { Answer, PauseCall } from '../model.ts'
+import type { Resource } from '../resources.ts'
 import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
 import { submittedId, type TransactionStatus, transactionStatus } from './responses.ts'
 

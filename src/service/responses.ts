@@ -1,9 +1,9 @@
 /**
  * The service's JSON, by section of docs/interface.md. Pure, and therefore open to the stages' decisions: more fields than
- * the interface shows are no mistake, and the order half reads into the same shapes as the data half.
+ * the interface shows are no mistake, and every resource reads into the same shapes.
  */
 import { z } from 'zod'
-import type { Resource } from '../model.ts'
+import { forEachResource, type Resource, resources } from '../resources.ts'
 import { redacted, textOf } from './readJson.ts'
 
 /**
@@ -33,31 +33,22 @@ export const tokenResponse = z.object({
 })
 
 /** docs/interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `status` and the times are not judged. */
-const submitResponse = {
-  data: z.object({ transactionId: id }).transform((read) => read.transactionId),
-  orders: z.object({ orderId: id }).transform((read) => read.orderId),
-} as const satisfies Record<Resource, z.ZodType<string>>
+const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
 /** docs/interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
-const statusResponse = {
-  data: z.object({
-    transactionId: id.nullish().catch(null),
-    status,
-    result: z.unknown().optional(),
-    errorCode: z.string().nullish().catch(null),
-  }),
-  orders: z
-    .object({ orderId: id.nullish().catch(null), status, errorCode: z.string().nullish().catch(null) })
-    .loose()
-    .transform(({ orderId, status, errorCode, ...rest }) => ({
-      transactionId: orderId,
+const statusResponse = forEachResource((resource) => {
+  const { idField, resultField } = resources[resource]
+  return z
+    .looseObject({ status, errorCode: z.string().nullish().catch(null) })
+    .transform(({ [idField]: named, status, errorCode, ...rest }) => ({
+      transactionId: id.nullish().catch(null).parse(named) ?? null,
       status,
-      result: rest,
-      errorCode,
-    })),
-} as const
+      errorCode: errorCode ?? null,
+      result: resultField === null ? rest : rest[resultField],
+    }))
+})
 
 export interface TransactionStatus {
   /** Null where the answer does not name it. */
@@ -72,20 +63,15 @@ export interface TransactionStatus {
 /** The transactionId or orderId of an answer to a POST; null where it has none that can be used. */
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
-  return read.success ? read.data : null
+  return read.success ? (read.data[resources[resource].idField] ?? null) : null
 }
 
 /** The answer to a GET; null where it is not one. */
 export function transactionStatus(resource: Resource, json: unknown): TransactionStatus | null {
   const read = statusResponse[resource].safeParse(json)
   if (!read.success) return null
-  const { transactionId, status, result, errorCode } = read.data
-  return {
-    transactionId: transactionId ?? null,
-    status,
-    result: result == null ? null : (JSON.stringify(result) ?? null),
-    errorCode: errorCode ?? null,
-  }
+  const { result } = read.data
+  return { ...read.data, result: result == null ? null : (JSON.stringify(result) ?? null) }
 }
 
 const text = z.string().trim().min(1)

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
-import { breaches, endpoints, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
+import { breaches, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
 import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
+import { endpoints } from '../../src/resources.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 

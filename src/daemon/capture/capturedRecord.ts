@@ -1,4 +1,5 @@
-import type { OutboxRecord, Resource, RowStatus } from '../../model.ts'
+import type { OutboxRecord, RowStatus } from '../../model.ts'
+import type { Resource } from '../../resources.ts'
 
 /** What the mapping makes of a record. */
 export type Mapped =

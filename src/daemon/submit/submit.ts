@@ -1,4 +1,5 @@
-import type { Answer, AttemptResult, Resource, ServiceRequest, Submission, UncertainPolicy } from '../../model.ts'
+import type { Answer, AttemptResult, ServiceRequest, Submission, UncertainPolicy } from '../../model.ts'
+import { type Resource, resources } from '../../resources.ts'
 import { advanceSubmit, neverSent } from './advanceSubmit.ts'
 import { decideSubmit, type SubmitLimits, type SubmitReading } from './decideSubmit.ts'
 
@@ -27,7 +28,7 @@ export async function submit(
   isValid: () => boolean,
 ): Promise<AttemptResult> {
   const request: ServiceRequest = {
-    endpoint: submission.resource === 'orders' ? 'order' : 'submit',
+    endpoint: resources[submission.resource].submit,
     body: submission.body,
     idempotencyKey: submission.idempotencyKey,
   }

@@ -1,4 +1,5 @@
-import type { MovedPoll, PlannedPoll, Resource } from '../../model.ts'
+import type { MovedPoll, PlannedPoll } from '../../model.ts'
+import { forEachResource, type Resource } from '../../resources.ts'
 import { fitProcessingTimes, type Observation, type ProcessingTimes } from './processingTimes.ts'
 import { replan } from './replan.ts'
 import { certainty, nextPollMs, type Pressure } from './schedule.ts'
@@ -23,19 +24,16 @@ const noChance = 1 - Number.EPSILON
  * @param random   in [0, 1), fresh for each call
  */
 export function createPollPlanner(windowMs: number, capacity: number, random: () => number): PollPlanner {
-  let models: Record<Resource, ProcessingTimes> = {
-    data: fitProcessingTimes([], windowMs),
-    orders: fitProcessingTimes([], windowMs),
-  }
+  let models: Record<Resource, ProcessingTimes> = forEachResource(() => fitProcessingTimes([], windowMs))
   let pressure: Pressure = { capacity, slotsOnSubmissions: 0, submissionsReady: 0, accepted: 0 }
   return {
     learn(observations) {
-      const learned = (resource: Resource) =>
+      models = forEachResource((resource) =>
         fitProcessingTimes(
           observations.filter((each) => each.resource === resource),
           windowMs,
-        )
-      models = { data: learned('data'), orders: learned('orders') }
+        ),
+      )
     },
     press(now) {
       pressure = now

@@ -1,4 +1,5 @@
-import type { MovedPoll, PlannedPoll, Resource } from '../../model.ts'
+import type { MovedPoll, PlannedPoll } from '../../model.ts'
+import type { Resource } from '../../resources.ts'
 
 /** A poll is moved if that brings it forward by this part of its wait. */
 const worthwhileShare = 0.2

@@ -1,4 +1,5 @@
-import type { Answer, AttemptResult, Resource, ServiceRequest, Submission } from '../../model.ts'
+import type { Answer, AttemptResult, ServiceRequest, Submission } from '../../model.ts'
+import { type Resource, resources } from '../../resources.ts'
 import { advanceTrack, neverAsked, rarely } from './advanceTrack.ts'
 import { decideTrack, type TrackLimits, type TrackReading } from './decideTrack.ts'
 
@@ -23,7 +24,7 @@ export async function track(
 ): Promise<AttemptResult> {
   const transactionId = submission.transactionId ?? submission.id
   const request: ServiceRequest = {
-    endpoint: submission.resource === 'orders' ? 'order_status' : 'status',
+    endpoint: resources[submission.resource].ask,
     body: transactionId,
     idempotencyKey: null,
   }

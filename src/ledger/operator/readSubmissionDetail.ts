@@ -1,5 +1,6 @@
-import type { PauseReason, Resource, State } from '../../model.ts'
+import type { PauseReason, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
+import type { Resource } from '../../resources.ts'
 import { activePause } from '../activePause.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
 import { unfinishedSince } from './selectSubmissions.ts'

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import type { Resource, State } from '../../model.ts'
+import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
+import type { Resource } from '../../resources.ts'
 
 /** What a replay maps anew. */
 export interface ReplayableSubmission {

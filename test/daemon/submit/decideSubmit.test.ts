@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { decideSubmit, submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
-import type { Answer, Resource, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../../src/model.ts'
+import type { Answer, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../../src/model.ts'
+import type { Resource } from '../../../src/resources.ts'
 import { readSubmitAnswer } from '../../../src/service/reading.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
-import type { Resource } from '../../../src/model.ts'
+import type { Resource } from '../../../src/resources.ts'
 
 const windowMs = 60_000
 const idle = { capacity: 100, slotsOnSubmissions: 0, submissionsReady: 0, accepted: 1 }
