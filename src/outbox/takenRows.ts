@@ -55,7 +55,7 @@ export function takenStatements(
         upTo ? ` and ${id} <= $${after ? 2 : 1}::${idType}` : '',
       ]
       return `select ${id}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt",
-          ${column(state.column)}::text as said, ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
+          ${column(state.column)}::text as "stateText", ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
         from ${from} where ${condition}${filtered}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
     },
   }

@@ -328,7 +328,7 @@ describe('in bulk', () => {
     expect(JSON.parse(printed)).toEqual({
       dryRun: false,
       replayed: [good],
-      skipped: [{ id: bad, outboxId: '5', reason: expect.stringContaining('outboxd resolve') }],
+      leftAlone: [{ id: bad, outboxId: '5', reason: expect.stringContaining('outboxd resolve') }],
     })
   })
 })

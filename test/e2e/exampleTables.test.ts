@@ -161,10 +161,10 @@ test('pg-transactional-outbox: completed rows are processed, failed and rejected
     const { rows } = await pool.query(`select payload ->> 'field2' as field2, processed_at is not null as processed,
       abandoned_at is not null as abandoned from outbox where payload <> '{}' order by created_at`)
     expect(rows).toEqual([
-      { field2: 'a', processed: true, orphaned: false },
-      { field2: 'fail:E001', processed: false, orphaned: true },
-      { field2: 'c', processed: false, orphaned: true },
-      { field2: 'd', processed: true, orphaned: false },
+      { field2: 'a', processed: true, abandoned: false },
+      { field2: 'fail:E001', processed: false, abandoned: true },
+      { field2: 'c', processed: false, abandoned: true },
+      { field2: 'd', processed: true, abandoned: false },
     ])
   })
 })

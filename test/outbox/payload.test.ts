@@ -80,7 +80,7 @@ test('a payload built of columns keeps the digits of numerics and the offsets of
 table: invoice
 id: id
 type: { constant: data }
-payload: { columns: { net: Net, tax, rate, at, local, day, "odd 'name'": note, ok, tags, extra } }
+payload: { columns: { net: Net, tax: tax, rate: rate, at: at, local: local, day: day, "odd 'name'": note, ok: ok, tags: tags, extra: extra } }
 state: { timestamp: sent, set: [queued] }`,
   })
   await pool.query(value)

@@ -51,7 +51,7 @@ test('a filter that fails for more than a hundred rows is wrong itself: nothing 
 
 const raises = `create table source (id bigint primary key, key text, n int,
   ratio int generated always as (10 / n) virtual)`
-const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key, ratio } }\n`
+const hashed = `table: source\nid: id\ntype: { constant: data }\nkey: key\nstate: none\npayload: { columns: { key: key, ratio: ratio } }\n`
 
 test('a row whose payload raises an error is put off where pages are read with a hash of it; the others are captured', async () => {
   const { pool, capture, outbox } = await setup({ ddl: raises, yaml: hashed })

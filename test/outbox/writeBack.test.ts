@@ -21,7 +21,7 @@ table: message
 id: id
 type: { constant: data }
 payload: { columns: [id] }
-state: { status, new: PENDING, queued: BUSY, completed: SENT, failed: ERROR }
+state: { status: status, new: PENDING, queued: BUSY, completed: SENT, failed: ERROR }
 write: { note: error, tx: transaction_id, code: error_code, at: now }`,
   })
   await pool.query('insert into message values (1)')

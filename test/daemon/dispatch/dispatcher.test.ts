@@ -196,7 +196,7 @@ function setup(
 test('what is ready and due goes on the wire, each with a slot of its own', async () => {
   const { dispatcher, claims, onWire } = setup({ ready: 2, due: 1 })
   expect(await dispatcher.runOnce()).toBe(0)
-  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, probe: false }])
+  expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, trial: false }])
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
   expect(onWire.every(({ isGood }) => isGood())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
@@ -306,7 +306,7 @@ describe('feeling the way', () => {
   test('is a due poll where there is one, and the question in turn with it, lest one poll alone hold everybody', async () => {
     const { dispatcher, claims, trials, onWire, answer } = setup({ ready: 50, due: 50, pauses: over })
     await dispatcher.runOnce()
-    expect(claims).toMatchObject([{ probe: true, submissions: 0, polls: 1, permits: 1 }])
+    expect(claims).toMatchObject([{ trial: true, submissions: 0, polls: 1, permits: 1 }])
     expect(onWire).toHaveLength(1)
     await answer(worked(response(500)))
     await dispatcher.runOnce()
@@ -419,7 +419,7 @@ describe('after a trial', () => {
   test('one record goes alone, while polls go as ever', async () => {
     const { dispatcher, claims } = setup({ ready: 50, due: 3, proof: 'wanted' })
     await dispatcher.runOnce()
-    expect(claims).toMatchObject([{ submissions: 1, polls: 3, probe: false }])
+    expect(claims).toMatchObject([{ submissions: 1, polls: 3, trial: false }])
   })
 
   test('none goes while another is on its way', async () => {
