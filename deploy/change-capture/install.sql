@@ -24,7 +24,16 @@
 begin;
 
 create schema if not exists outboxd_capture;
-drop function if exists outboxd_capture.columns(text, name[]); -- an earlier version's
+-- Those of earlier versions.
+drop function if exists outboxd_capture.columns(text, name[]);
+drop function if exists outboxd_capture.same_row(regclass);
+drop function if exists outboxd_capture.trigger_function(text, text, text, text);
+do $$
+begin
+  if to_regclass('outboxd_capture.installed') is not null then
+    drop function if exists outboxd_capture.query(outboxd_capture.installed, text, boolean);
+  end if;
+end $$;
 
 -- What `install` was told for each table.
 create table if not exists outboxd_capture.installed (
@@ -37,8 +46,10 @@ create table if not exists outboxd_capture.installed (
   condition    text,
   outbox       regclass not null,
   by_row       boolean not null,
-  installed_at timestamptz not null default now()
+  installed_at timestamptz not null default now(),
+  version      int not null default 1
 );
+alter table outboxd_capture.installed add column if not exists version int not null default 1; -- of its trigger function
 
 -- Rows that could not be captured, noted in the ERP's own transaction. Only added to, so that no writer waits for another.
 create table if not exists outboxd_capture.error (
@@ -75,43 +86,65 @@ set search_path = pg_catalog, pg_temp as $$
   select string_agg(format('%s.%I', alias, name), ', ' order by at) from unnest(names) with ordinality each(name, at)
 $$;
 
--- n and o are one row, before and after.
-create or replace function outboxd_capture.same_row(of regclass) returns text stable language sql
+-- Two aliases are one row, at different times.
+create or replace function outboxd_capture.same_row(of regclass, one text, other text) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select string_agg(case when equal = '' then format('row(n.%1$I)::record operator(pg_catalog.*=) row(o.%1$I)::record', name)
-      else format('n.%1$I %2$s o.%1$I', name, equal) end, ' and ' order by at)
+  select string_agg(case when equal = '' then format('row(%s.%I)::record operator(pg_catalog.*=) row(%s.%2$I)::record', one, name, other)
+      else format('%s.%I %s %s.%2$I', one, name, equal, other) end, ' and ' order by at)
   from outboxd_capture.primary_key($1), unnest(names, equals) with ordinality each(name, equal, at)
 $$;
 
+-- What is sent of the row that `alias` names: key and payload. to_jsonb keeps a numeric's digits, and a timestamptz's offset.
+create or replace function outboxd_capture.image(told outboxd_capture.installed, alias text) returns text immutable language sql
+set search_path = pg_catalog, pg_temp as $$
+  select format('select %s as key, to_jsonb(built.*) as payload from (select %s) built',
+    case when told.key is null then 'null::text' else format('%s.%I::text', alias, told.key) end,
+    case when told.payload is null then format('%s.*', alias) else (
+      select string_agg(format('%s.%I as %I', alias, told.payload[i + 1], told.payload[i]), ', ' order by i)
+      from generate_series(1, cardinality(told.payload), 2) i) end)
+$$;
+
+-- The condition, of the row that `alias` names; asked in a query of its own, in which the row is called n.
+create or replace function outboxd_capture.condition_of(told outboxd_capture.installed, alias text) returns text immutable language sql
+set search_path = pg_catalog, pg_temp as $$
+  select case when told.condition is null then 'true' else format(E'(select (%s\n) from (select %s.*) n)', told.condition, alias) end
+$$;
+
 -- The query that makes outbox rows (type, key, payload) of the rows that `source` calls n and, where `has_old`, o.
-create or replace function outboxd_capture.query(told outboxd_capture.installed, source text, has_old boolean)
+--
+-- With `read_again` each row is read as it stands by now, as c, and that is sent. It is needed where a trigger of the ERP has
+-- changed rows again that are in `source`: what the inner statement did is captured before what the outer one did. A row
+-- whose watched columns no longer are what this statement left in them, or which no longer meets the condition, is left
+-- to the statement that changed it since; that one's capture has had it already. One that is gone, has another primary key
+-- or is hidden by row-level security is sent as the statement left it.
+create or replace function outboxd_capture.query(told outboxd_capture.installed, source text, has_old boolean, read_again boolean)
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $query$
 declare
   primary_key name[] := (select names from outboxd_capture.primary_key(told.erp_table));
-  built   text := 'n.*';
-  chosen  text := 'true';
-  changed text := '';
+  compared name[] := told.watched || primary_key;
+  image    text := outboxd_capture.image(told, 'n');
+  chosen   text := outboxd_capture.condition_of(told, 'n');
 begin
-  if told.payload is not null then
-    select string_agg(format('n.%I as %I', told.payload[i + 1], told.payload[i]), ', ') into built
-      from generate_series(1, cardinality(told.payload), 2) i;
-  end if;
-  -- Asked in a query of its own, in which n alone is known: of the new row, and by the same words of the old one.
-  if told.condition is not null then
-    chosen := format(E'(select (%s\n) from (select n.*) n)', told.condition);
-  end if;
   if has_old then
     -- Rows are compared by their image (*<>): that works for every type, also json, and sees 1.50 where 1.5 was.
     -- A row whose primary key was changed has no old row: it counts as changed.
-    changed := format(' and (o.%I is null or row(%s)::record operator(pg_catalog.*<>) row(%s)::record', primary_key[1],
-        outboxd_capture.columns_of('n', told.watched || primary_key), outboxd_capture.columns_of('o', told.watched || primary_key))
-      || case when told.condition is null then ')'
-         else format(E' or (select (%s\n) from (select o.*) n) is not true)', told.condition) end;
+    chosen := chosen || format(' and (o.%I is null or row(%s)::record operator(pg_catalog.*<>) row(%s)::record or %s is not true)',
+      primary_key[1], outboxd_capture.columns_of('n', compared), outboxd_capture.columns_of('o', compared),
+      outboxd_capture.condition_of(told, 'o'));
   end if;
-  -- to_jsonb keeps a numeric's digits, and a timestamptz's offset.
-  return format('select %L::text as type, %s as key, to_jsonb(built) as payload from %s cross join lateral (select %s) built where %s%s order by %s',
-    told.type, case when told.key is null then 'null::text' else format('n.%I::text', told.key) end, source, built, chosen, changed,
-    outboxd_capture.columns_of('n', primary_key));
+  if read_again then
+    source := source || format(' left join lateral (select c.* from %s c where %s limit 1) c on true',
+      outboxd_capture.quoted(told.erp_table), outboxd_capture.same_row(told.erp_table, 'c', 'n'));
+    image := format('%s where c.%I is null union all %s where c.%2$I is not null',
+      image, primary_key[1], outboxd_capture.image(told, 'c'));
+    chosen := chosen || format(' and (c.%I is null or row(%s)::record operator(pg_catalog.*=) row(%s)::record and %s)',
+      primary_key[1], outboxd_capture.columns_of('c', compared), outboxd_capture.columns_of('n', compared),
+      outboxd_capture.condition_of(told, 'c'));
+  end if;
+  -- Cascades of foreign keys put a row into one transition table several times; read again it is the same each time.
+  return format('select %s %L::text as type, image.key, image.payload from %s cross join lateral (%s) image where %s order by %s',
+    case when read_again then format('distinct on (%s)', outboxd_capture.columns_of('n', primary_key)) else '' end,
+    told.type, source, image, chosen, outboxd_capture.columns_of('n', primary_key));
 end $query$;
 
 create or replace function outboxd_capture.quoted(of regclass) returns text stable language sql
@@ -155,9 +188,9 @@ begin
   begin
     execute format('select count(key), count(payload) from (%s) tried', outboxd_capture.query(told,
       format('(select %1$s from %2$s n limit 1000) n left join (select %1$s from %2$s n limit 1000) o on (%3$s)',
-        outboxd_capture.visible_columns(told.erp_table), row_name, outboxd_capture.same_row(told.erp_table)), true));
+        outboxd_capture.visible_columns(told.erp_table), row_name, outboxd_capture.same_row(told.erp_table, 'n', 'o')), true, true));
     execute format('insert into %s (type, key, payload) %s', outbox_name, outboxd_capture.query(told,
-      format('(select %s from %s n limit 1) n', outboxd_capture.visible_columns(told.erp_table), row_name), false));
+      format('(select %s from %s n limit 1) n', outboxd_capture.visible_columns(told.erp_table), row_name), false, false));
     raise exception sqlstate 'OB001';
   exception
     when sqlstate 'OB001' then null; -- it works: taken back
@@ -212,19 +245,14 @@ create or replace function outboxd_capture.install(
 declare
   by_row boolean := outboxd_capture.needs_row_triggers(erp_table);
   told outboxd_capture.installed := row(erp_table, outboxd_capture.quoted(erp_table), type, watched, key, payload, condition,
-    outbox, by_row, now());
+    outbox, by_row, now(), 2);
   function_name text;
-  insert_into text := format('insert into %s (type, key, payload) ', outboxd_capture.quoted(outbox));
   each regclass;
 begin
   perform outboxd_capture.try_out(told);
   -- By the oid: two long names may begin alike, and a table that was dropped leaves its function behind.
   function_name := format('%I', format('capture_%s_%s', erp_table::oid, (select relname from pg_class where oid = erp_table))::name);
-  execute outboxd_capture.trigger_function(function_name,
-    on_insert => insert_into || outboxd_capture.query(told, case when by_row then '(select new.*) n' else 'new_rows n' end, false),
-    on_update => insert_into || outboxd_capture.query(told, case when by_row then '(select new.*) n cross join (select old.*) o'
-      else format('new_rows n left join old_rows o on (%s)', outboxd_capture.same_row(erp_table)) end, true),
-    written => case when by_row then '(select to_jsonb(new))' else '(select to_jsonb(each) from new_rows each)' end);
+  execute outboxd_capture.trigger_function(function_name, told);
 
   perform outboxd_capture.drop_triggers(erp_table, case when by_row then '{outboxd_capture_row}'::name[]
     else '{outboxd_capture_insert, outboxd_capture_update}' end);
@@ -250,18 +278,43 @@ end $install$;
 
 -- The text of a table's trigger function. Its exception block is a subtransaction: it costs some microseconds, and the ERP's
 -- statement goes through. A lock that somebody holds on the outbox is waited for a second, then the rows are noted.
-create or replace function outboxd_capture.trigger_function(function_name text, on_insert text, on_update text, written text)
-returns text immutable language sql set search_path = pg_catalog, pg_temp as $text$
-  select format($function$
+--
+-- Rows are read again only where they may have changed since the statement wrote them: a trigger of the ERP wrote to this table
+-- meanwhile, which our trigger saw deeper down, or foreign keys' cascades changed a row twice. So an ERP without such
+-- triggers pays nothing. Its plan is kept for the session, also where the table has grown since: hence no seqscan.
+create or replace function outboxd_capture.trigger_function(function_name text, told outboxd_capture.installed)
+returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $text$
+declare
+  insert_into text := format('insert into %s (type, key, payload) ', outboxd_capture.quoted(told.outbox));
+  inserted text := case when told.by_row then '(select new.*) n' else 'new_rows n' end;
+  updated text := case when told.by_row then '(select new.*) n cross join (select old.*) o'
+    else format('new_rows n left join old_rows o on (%s)', outboxd_capture.same_row(told.erp_table, 'n', 'o')) end;
+  twice text := case when told.by_row then 'false' else format('exists (select from new_rows n group by %s having count(*) > 1)',
+    outboxd_capture.columns_of('n', (select names from outboxd_capture.primary_key(told.erp_table)))) end;
+  deepest text := format('outboxd_capture.deepest_%s', told.erp_table::oid);
+begin
+  return format($function$
     create or replace function outboxd_capture.%1$s() returns trigger language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as %2$L$function$, function_name, format($body$
+    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' set enable_seqscan = off as %2$L$function$, function_name, format($body$
     declare
+      deepest int := coalesce(nullif(current_setting(%6$L, true), ''), '0');
       why_state text;
       why text;
       key_names name[];
       noted bigint := 0;
     begin
-      if tg_op = 'INSERT' then
+      if pg_trigger_depth() > greatest(deepest, 1) then
+        perform set_config(%6$L, pg_trigger_depth()::text, true);
+      end if;
+      if deepest > pg_trigger_depth() or tg_op = 'UPDATE' and %7$s then
+        if to_regclass(%8$L) is distinct from %9$s then
+          raise exception sqlstate '42P01' using message = %10$L;
+        elsif tg_op = 'INSERT' then
+          %3$s;
+        else
+          %4$s;
+        end if;
+      elsif tg_op = 'INSERT' then
         %1$s;
       else
         %2$s;
@@ -270,11 +323,14 @@ returns text immutable language sql set search_path = pg_catalog, pg_temp as $te
     exception when others then
       get stacked diagnostics why_state = returned_sqlstate, why = message_text;
       begin
+        if pg_trigger_depth() > greatest(deepest, 1) then
+          perform set_config(%6$L, pg_trigger_depth()::text, true);
+        end if;
         key_names := outboxd_capture.key_names(tg_relid);
         if outboxd_capture.has_room() then
           insert into outboxd_capture.error (erp_table, operation, row_key, sqlstate, message)
             select outboxd_capture.root_of(tg_relid), tg_op, outboxd_capture.pick(image, key_names), why_state, left(why, 1000)
-            from %3$s written(image) limit 10000;
+            from %5$s written(image) limit 10000;
           get diagnostics noted = row_count;
         end if;
         if noted in (0, 10000) then
@@ -284,8 +340,14 @@ returns text immutable language sql set search_path = pg_catalog, pg_temp as $te
         perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
       end;
       return null;
-    end $body$, on_insert, on_update, written))
-$text$;
+    end $body$,
+    insert_into || outboxd_capture.query(told, inserted, false, false),
+    insert_into || outboxd_capture.query(told, updated, true, false),
+    insert_into || outboxd_capture.query(told, inserted, false, true),
+    insert_into || outboxd_capture.query(told, updated, true, true),
+    case when told.by_row then '(select to_jsonb(new))' else '(select to_jsonb(each.*) from new_rows each)' end,
+    deepest, twice, told.table_name, told.erp_table::oid, told.table_name || ' was renamed: install it again'));
+end $text$;
 
 -- The table that was installed, of which this one is a partition or a child.
 create or replace function outboxd_capture.root_of(of oid) returns regclass stable language sql
@@ -353,7 +415,7 @@ begin
           raise exception 'the primary key has other columns by now';
         end if;
         this_row := format('%s n where exists (select from jsonb_populate_record(null::%1$s, %L) o where %s)',
-          row_name, noted.row_key, outboxd_capture.same_row(told.erp_table));
+          row_name, noted.row_key, outboxd_capture.same_row(told.erp_table, 'n', 'o'));
         execute format('select exists (select from %s)', this_row) into is_there;
         execute format('select true from %s for share of n skip locked', this_row) into is_mine;
         if is_there and is_mine is null then
@@ -361,7 +423,7 @@ begin
           continue;
         end if;
         execute format('insert into %s (type, key, payload) %s', outboxd_capture.quoted(told.outbox),
-          outboxd_capture.query(told, format('(select n.* from %s) n', this_row), false));
+          outboxd_capture.query(told, format('(select n.* from %s) n', this_row), false, false));
         delete from outboxd_capture.error where id = any (noted.ids);
         if is_there then captured := captured + 1; else gone := gone + 1; end if;
       exception when others then
@@ -429,11 +491,12 @@ create or replace view outboxd_capture.trouble as
         when c.oid is null then format('it was dropped; if it is there again, install it again, else remove(%L)', i.erp_table::oid)
         when not i.by_row and exists (select from pg_inherits where inhrelid = c.oid)
           then 'it has become a partition or a child of another table: install it again'
+        when i.version < 2 and r.id = i.erp_table then 'it was installed by an earlier version: install it again'
         when r.id <> i.erp_table then format('rows written to %s: install it again', r.id::regclass)
         else 'its triggers are gone or switched off: install it again'
       end as reason
     from outboxd_capture.installed i left join pg_class c on c.oid = i.erp_table join relation r on r.root = i.erp_table
-    where c.oid is null or (not i.by_row and exists (select from pg_inherits where inhrelid = c.oid))
+    where c.oid is null or (i.version < 2 and r.id = i.erp_table) or (not i.by_row and exists (select from pg_inherits where inhrelid = c.oid))
       or (select count(*) from pg_trigger t join pg_proc p on p.oid = t.tgfoid
           where t.tgrelid = r.id and p.pronamespace = 'outboxd_capture'::regnamespace and t.tgenabled in ('O', 'A')
         ) < case when i.by_row then 1 else 2 end

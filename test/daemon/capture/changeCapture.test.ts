@@ -408,6 +408,191 @@ describe('the ERP is never harmed', () => {
   })
 })
 
+describe('a trigger of the ERP that writes its own row again', () => {
+  const columns = 'id int primary key, amount int, status text, note text'
+  const names = ['a_before', 'z_after'] // as against outboxd_capture_…: triggers fire in the order of their names
+  const levels = ['row', 'statement'] as const
+
+  describe.each(names)('named %s', (name) => {
+    test.each(
+      levels,
+    )('an insert that it corrects, for each %s: the corrected row is what is sent last', async (level) => {
+      const { pool, sent } = await setupTable(columns, `'{amount}'`)
+      await correct(pool, name, level, 'insert', 'amount = amount + 1 where amount % 10 = 0')
+      await pool.query(`insert into item values (1, 10), (2, 20), (3, 5)`)
+      expect(last(await sent())).toEqual({ 1: 11, 2: 21, 3: 5 })
+      // Where the outer statement's turn comes after the correction, the corrected row is sent once.
+      if (level === 'row' || name === 'a_before') expect(await sent()).toHaveLength(3)
+    })
+
+    test.each(levels)('an update that it corrects twice, one within the other, for each %s', async (level) => {
+      const { pool, sent } = await setupTable(columns, `'{amount}'`)
+      await pool.query(`insert into item values (1, 1), (2, 2), (3, 3); truncate outbox`)
+      await correct(pool, name, level, 'update', 'amount = amount + 1 where amount % 10 in (0, 1)')
+      await pool.query(`update item set amount = id * 10; update item set amount = 35 where id = 3`)
+      expect(last(await sent())).toEqual({ 1: 12, 2: 22, 3: 35 })
+      if (level === 'row' || name === 'a_before') expect(await sent()).toHaveLength(4)
+    })
+
+    test('in a partitioned table', async () => {
+      const { pool, sent } = await setupTable(
+        'id int, region text, amount int, primary key (id, region)) partition by list (region',
+        `'{amount}'`,
+        {
+          before: `create table item_a (amount int, region text not null, id int not null);
+          alter table item attach partition item_a for values in ('a')`,
+        },
+      )
+      await correct(pool, name, 'row', 'insert or update', 'amount = amount + 1 where amount % 10 in (0, 1)')
+      await pool.query(`insert into item values (1, 'a', 10); insert into item_a values (20, 'a', 2)`)
+      expect(last(await sent())).toEqual({ 1: 12, 2: 22 })
+      await pool.query(`update item set amount = id * 100`)
+      expect(last(await sent())).toEqual({ 1: 102, 2: 202 })
+      if (name === 'a_before') expect(await sent()).toHaveLength(4)
+      expect(await noted(pool)).toEqual([])
+    })
+  })
+
+  test('the correction of a column that is not watched: the row is sent once, with it', async () => {
+    const { pool, captured } = await setupTable(columns, `'{amount}'`)
+    await correct(pool, 'a', 'row', 'insert or update', `note = 'priced' where note is null`)
+    await pool.query(`insert into item values (1, 1)`)
+    await pool.query(`update item set amount = 2, note = null`)
+    expect((await captured()).map(({ payload }) => JSON.parse(payload))).toEqual([
+      { id: 1, amount: 1, status: null, note: 'priced' },
+      { id: 1, amount: 2, status: null, note: 'priced' },
+    ])
+  })
+
+  test('the condition is asked of the row that is sent: what is blocked at once is not, what is released is', async () => {
+    const { pool, sent } = await setupTable(columns, `'{amount}', condition => $$status = 'released'$$`)
+    await correct(
+      pool,
+      'a',
+      'row',
+      'insert or update',
+      `status = case when amount > 9 then 'blocked' else 'released' end
+      where status = case when amount > 9 then 'released' else 'draft' end`,
+    )
+    await pool.query(
+      `insert into item values (1, 10, 'released'), (2, 2, 'draft'), (3, 3, 'released'), (4, 10, 'draft')`,
+    )
+    expect(await sent()).toEqual([
+      [2, 2],
+      [3, 3],
+    ])
+    await pool.query(`update item set amount = 4, status = 'draft' where id in (1, 3)`)
+    await pool.query(`update item set amount = 11 where id in (2, 4)`)
+    expect(await sent()).toEqual([
+      [2, 2],
+      [3, 3],
+      [1, 4],
+      [3, 4],
+    ])
+  })
+
+  test('a row that it deletes, or gives another key, or hides, is sent as the statement left it', async () => {
+    const { pool, sent } = await setupTable(columns, `'{amount}'`)
+    await correct(pool, 'a', 'row', 'insert', `id = id + 100 where amount = 1`)
+    await pool.query(`create function discard() returns trigger language plpgsql as
+      $$begin update item set note = 'x' where id = new.id; delete from item where id = new.id and amount = 2; return null; end$$;
+      create trigger b after insert on item for each row execute function discard()`)
+    await pool.query(`insert into item values (1, 1), (2, 2)`)
+    expect(Object.keys(last(await sent()))).toEqual(['1', '2', '101'])
+    // The function's owner is one whom a policy binds.
+    await pool.query(`truncate outbox; grant create on schema public, outboxd_capture to pg_monitor;
+      grant all on all tables in schema public, outboxd_capture to pg_monitor;
+      grant execute on all functions in schema outboxd_capture to pg_monitor;
+      do $$begin execute format('alter function %s owner to pg_monitor',
+        (select tgfoid::regproc from pg_trigger where tgname = 'outboxd_capture_insert')); end$$;
+      alter table item enable row level security; create policy shown on item using (amount < 5)`)
+    await pool.query(`insert into item values (5, 5), (4, 4)`)
+    expect(last(await sent())).toEqual({ 4: 4, 5: 5 })
+    expect(await noted(pool)).toEqual([])
+  })
+
+  test('a capture within that fails is noted, and the outer one does not send what was there before', async () => {
+    const { pool, sent } = await setupTable(columns, `'{amount}'`)
+    await correct(pool, 'a', 'row', 'insert', 'amount = amount + 1')
+    await pool.query(`alter table outbox add constraint no check (payload ->> 'amount' <> '2')`)
+    await pool.query(`insert into item values (1, 1)`)
+    expect(await sent()).toEqual([])
+    expect(await noted(pool)).toMatchObject([{ operation: 'UPDATE', key: { id: 1 }, sqlstate: '23514' }])
+    await pool.query(`alter table outbox drop constraint no`)
+    await retry(pool)
+    expect(await sent()).toEqual([[1, 2]])
+  })
+
+  test('in a session that wrote single rows before, 5,000 rows are read again by the index', async () => {
+    const { pool, sent } = await setupTable(columns, `'{amount}'`)
+    await correct(pool, 'a', 'statement', 'insert', 'amount = -amount where amount > 0')
+    const session = await pool.connect()
+    onTestFinished(() => session.release())
+    await session.query(`insert into item values (0, 1)`)
+    await session.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
+      set auto_explain.log_level = notice`)
+    const plans: string[] = []
+    session.on('notice', ({ message }) => plans.push(message ?? ''))
+    await session.query(`insert into item select n, n from generate_series(1, 5000) n`)
+    expect((await sent()).length).toBe(5_001)
+    const again = plans.filter((plan) => plan.includes('distinct on'))
+    expect(again).toHaveLength(1)
+    expect(again[0]).toContain('Index Scan using item_pkey on item')
+  })
+
+  test('a table that was renamed is told: its rows are not looked for in another of its name', async () => {
+    const { pool, sent } = await setupTable(columns, `'{amount}'`)
+    await correct(pool, 'a', 'row', 'insert', 'amount = amount + 1 where amount = 1')
+    await pool.query(`alter table item rename to goods; create table item (like goods including all);
+      create or replace function a() returns trigger language plpgsql as
+        $$begin update goods set amount = amount + 1 where amount = 1; return null; end$$`)
+    await pool.query(`insert into goods values (1, 1)`)
+    expect(await noted(pool)).toMatchObject([
+      { table: 'goods', operation: 'INSERT', key: { id: 1 }, sqlstate: '42P01' },
+    ])
+    expect(await trouble(pool)).toMatchObject([
+      { reason: expect.stringContaining('public.item was renamed: install it again') },
+    ])
+    await retry(pool)
+    expect(last(await sent())).toEqual({ 1: 2 })
+  })
+
+  test('two foreign keys that cascade into one row: it is sent once, as both left it', async () => {
+    const { pool, captured } = await setupTable(
+      'id int primary key, bill text references party on update cascade, ship text references party on update cascade',
+      `'{bill, ship}'`,
+      { first: `create table party (no text primary key); insert into party values ('C1'), ('C2')` },
+    )
+    await pool.query(`insert into item select n, 'C1', 'C1' from generate_series(1, 50) n; truncate outbox`)
+    await pool.query(`update party set no = 'C9' where no = 'C1'`)
+    const payloads = (await captured()).map(({ payload }) => JSON.parse(payload))
+    expect(payloads).toEqual(payloads.map((_, index) => ({ id: index + 1, bill: 'C9', ship: 'C9' })))
+    expect(payloads).toHaveLength(50)
+  })
+
+  test('tables that an earlier version was installed on are told', async () => {
+    const { pool } = await setupTable(columns, `'{amount}'`)
+    await pool.query(`drop view outboxd_capture.trouble; alter table outboxd_capture.installed drop column version`)
+    await pool.query(file('install'))
+    expect(await trouble(pool)).toMatchObject([
+      { table_name: 'public.item', reason: expect.stringContaining('earlier version') },
+    ])
+    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    expect(await trouble(pool)).toEqual([])
+  })
+
+  /** Gives `item` a trigger that updates, of the rows just written (a statement's: of all rows), those that `change` names. */
+  async function correct(pool: pg.Pool, name: string, level: (typeof levels)[number], on: string, change: string) {
+    const only = level === 'row' ? ' and id = new.id' : ''
+    const [set, where = 'true'] = change.split(' where ')
+    await pool.query(`create function ${name}() returns trigger language plpgsql as
+        $$begin if exists (select from item where ${where}${only}) then update item set ${set} where ${where}${only}; end if; return null; end$$;
+      create trigger ${name} after ${on} on item for each ${level} execute function ${name}()`)
+  }
+
+  const last = (rows: number[][]) => Object.fromEntries(rows)
+})
+
 async function noted(pool: pg.Pool) {
   const { rows } = await pool.query(
     'select erp_table::text as table, operation, row_key as key, sqlstate from outboxd_capture.error order by id',
@@ -427,17 +612,26 @@ async function retry(pool: pg.Pool) {
 async function setupTable(
   columns: string,
   args: string,
-  { before = '', installOn = 'item', payload = '' }: { before?: string; installOn?: string; payload?: string } = {},
+  {
+    first = '',
+    before = '',
+    installOn = 'item',
+    payload = '',
+  }: { first?: string; before?: string; installOn?: string; payload?: string } = {},
 ) {
   const database = await createDatabase()
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database
-  await pool.query(`create table item (${columns}); ${before}`)
+  await pool.query(`${first}; create table item (${columns}); ${before}`)
   await pool.query(file('install'))
   await pool.query(
     `select outboxd_capture.install('${installOn}', 'data', ${args}${payload && `, payload => '${payload}'`})`,
   )
-  return { pool, captured: () => readCaptured(pool) }
+  const captured = () => readCaptured(pool)
+  /** Of each captured row its id and its amount, in the order of the outbox. */
+  const sent = async () =>
+    (await captured()).map(({ payload }) => JSON.parse(payload)).map(({ id, amount }): number[] => [id, amount])
+  return { pool, captured, sent }
 }
 
 async function setup(more = '') {
