@@ -281,7 +281,10 @@ end $install$;
 --
 -- Rows are read again only where they may have changed since the statement wrote them: a trigger of the ERP wrote to this table
 -- meanwhile, which our trigger saw deeper down, or foreign keys' cascades changed a row twice. So an ERP without such
--- triggers pays nothing. Its plan is kept for the session, also where the table has grown since: hence no seqscan.
+-- triggers pays nothing.
+--
+-- A session keeps plans that it made for a single row and an empty table, so: no seqscan where rows are read again, and the
+-- update of many rows is planned anew. A join of 10,000 new rows with 10,000 old ones, row by row, takes 6 s instead of 0.07.
 create or replace function outboxd_capture.trigger_function(function_name text, told outboxd_capture.installed)
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $text$
 declare
@@ -289,8 +292,10 @@ declare
   inserted text := case when told.by_row then '(select new.*) n' else 'new_rows n' end;
   updated text := case when told.by_row then '(select new.*) n cross join (select old.*) o'
     else format('new_rows n left join old_rows o on (%s)', outboxd_capture.same_row(told.erp_table, 'n', 'o')) end;
-  twice text := case when told.by_row then 'false' else format('exists (select from new_rows n group by %s having count(*) > 1)',
-    outboxd_capture.columns_of('n', (select names from outboxd_capture.primary_key(told.erp_table)))) end;
+  count_rows text := case when told.by_row then '' else format('if tg_op = ''UPDATE'' then
+        select sum(times) > 100, max(times) > 1 into many, again
+          from (select count(*) as times from new_rows n group by %s) each;
+      end if;', outboxd_capture.columns_of('n', (select names from outboxd_capture.primary_key(told.erp_table)))) end;
   deepest text := format('outboxd_capture.deepest_%s', told.erp_table::oid);
 begin
   return format($function$
@@ -298,6 +303,8 @@ begin
     set search_path = pg_catalog, pg_temp set lock_timeout = '1s' set enable_seqscan = off as %2$L$function$, function_name, format($body$
     declare
       deepest int := coalesce(nullif(current_setting(%6$L, true), ''), '0');
+      many boolean;
+      again boolean;
       why_state text;
       why text;
       key_names name[];
@@ -306,16 +313,19 @@ begin
       if pg_trigger_depth() > greatest(deepest, 1) then
         perform set_config(%6$L, pg_trigger_depth()::text, true);
       end if;
-      if deepest > pg_trigger_depth() or tg_op = 'UPDATE' and %7$s then
-        if to_regclass(%8$L) is distinct from %9$s then
-          raise exception sqlstate '42P01' using message = %10$L;
-        elsif tg_op = 'INSERT' then
-          %3$s;
-        else
-          %4$s;
-        end if;
+      %7$s
+      again := again is true or deepest > pg_trigger_depth();
+      if again and to_regclass(%8$L) is distinct from %9$s then
+        raise exception sqlstate '42P01' using message = %10$L;
+      end if;
+      if many then
+        execute case when again then %4$L else %2$L end;
+      elsif tg_op = 'INSERT' and again then
+        %3$s;
       elsif tg_op = 'INSERT' then
         %1$s;
+      elsif again then
+        %4$s;
       else
         %2$s;
       end if;
@@ -346,7 +356,7 @@ begin
     insert_into || outboxd_capture.query(told, inserted, false, true),
     insert_into || outboxd_capture.query(told, updated, true, true),
     case when told.by_row then '(select to_jsonb(new))' else '(select to_jsonb(each.*) from new_rows each)' end,
-    deepest, twice, told.table_name, told.erp_table::oid, told.table_name || ' was renamed: install it again'));
+    deepest, count_rows, told.table_name, told.erp_table::oid, told.table_name || ' was renamed: install it again'));
 end $text$;
 
 -- The table that was installed, of which this one is a partition or a child.

@@ -41,6 +41,19 @@ test('a bulk update of 5,000 rows costs one pass: one insert of all that changed
   expect(rows).toEqual([{ n: 2_500, statements: 1, ordered: true }])
 })
 
+test('a bulk update in a session that updated a single row before is planned anew: no join of each row with each', async () => {
+  const { pool } = await setup()
+  const session = await pool.connect()
+  onTestFinished(() => session.release())
+  await insertOrders(pool, 1_000)
+  const plans = await explained(session, async () => {
+    await session.query(`update "Sales"."Order" set "Amount" = 1 where id = 1`)
+    await session.query(`update "Sales"."Order" set "Amount" = "Amount" + 1`)
+  })
+  const bulk = plans.filter((plan) => plan.includes('insert into public.outbox')).at(-1)
+  expect(bulk).toMatch(/(Hash|Merge) .*Join/)
+})
+
 test('a changed primary key, an upsert and rows outside the condition', async () => {
   const { pool, captured } = await setup(`, condition => $$n."Amount" > 0 and n.note not like '%no%' -- %s$$`)
   await insertOrders(pool, 2)
@@ -529,11 +542,9 @@ describe('a trigger of the ERP that writes its own row again', () => {
     const session = await pool.connect()
     onTestFinished(() => session.release())
     await session.query(`insert into item values (0, 1)`)
-    await session.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0; set auto_explain.log_nested_statements = on;
-      set auto_explain.log_level = notice`)
-    const plans: string[] = []
-    session.on('notice', ({ message }) => plans.push(message ?? ''))
-    await session.query(`insert into item select n, n from generate_series(1, 5000) n`)
+    const plans = await explained(session, () =>
+      session.query(`insert into item select n, n from generate_series(1, 5000) n`),
+    )
     expect((await sent()).length).toBe(5_001)
     const again = plans.filter((plan) => plan.includes('distinct on'))
     expect(again).toHaveLength(1)
@@ -592,6 +603,16 @@ describe('a trigger of the ERP that writes its own row again', () => {
 
   const last = (rows: number[][]) => Object.fromEntries(rows)
 })
+
+/** The plans of all statements that `act` runs in the session, those of its triggers too, in the order of their ends. */
+async function explained(session: pg.PoolClient, act: () => Promise<unknown>): Promise<string[]> {
+  const plans: string[] = []
+  session.on('notice', ({ message }) => plans.push(message ?? ''))
+  await session.query(`load 'auto_explain'; set auto_explain.log_min_duration = 0;
+    set auto_explain.log_nested_statements = on; set auto_explain.log_level = notice`)
+  await act()
+  return plans
+}
 
 async function noted(pool: pg.Pool) {
   const { rows } = await pool.query(
