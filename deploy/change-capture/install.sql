@@ -283,7 +283,7 @@ end $install$;
 -- meanwhile, which our trigger saw deeper down, or foreign keys' cascades changed a row twice. So an ERP without such
 -- triggers pays nothing.
 --
--- A session keeps plans that it made for a single row and an empty table, so: no seqscan where rows are read again, and the
+-- A session keeps plans that it made for a single row and an empty table, so: no seqscan where rows are read again, and an
 -- update of many rows is planned anew. A join of 10,000 new rows with 10,000 old ones, row by row, takes 6 s instead of 0.07.
 create or replace function outboxd_capture.trigger_function(function_name text, told outboxd_capture.installed)
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $text$
@@ -292,16 +292,21 @@ declare
   inserted text := case when told.by_row then '(select new.*) n' else 'new_rows n' end;
   updated text := case when told.by_row then '(select new.*) n cross join (select old.*) o'
     else format('new_rows n left join old_rows o on (%s)', outboxd_capture.same_row(told.erp_table, 'n', 'o')) end;
+  -- Of a single row nothing is counted: that would cost more than capturing it.
   count_rows text := case when told.by_row then '' else format('if tg_op = ''UPDATE'' then
-        select sum(times) > 100, max(times) > 1 into many, again
-          from (select count(*) as times from new_rows n group by %s) each;
+        perform from new_rows offset 1 limit 1;
+        if found then
+          select sum(times) > 100, max(times) > 1 into many, again
+            from (select count(*) as times from new_rows n group by %s) each;
+        end if;
       end if;', outboxd_capture.columns_of('n', (select names from outboxd_capture.primary_key(told.erp_table)))) end;
   deepest text := format('outboxd_capture.deepest_%s', told.erp_table::oid);
 begin
   return format($function$
     create or replace function outboxd_capture.%1$s() returns trigger language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' set enable_seqscan = off as %2$L$function$, function_name, format($body$
+    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as %2$L$function$, function_name, format($body$
     declare
+      seqscan text;
       deepest int := coalesce(nullif(current_setting(%6$L, true), ''), '0');
       many boolean;
       again boolean;
@@ -315,8 +320,12 @@ begin
       end if;
       %7$s
       again := again is true or deepest > pg_trigger_depth();
-      if again and to_regclass(%8$L) is distinct from %9$s then
-        raise exception sqlstate '42P01' using message = %10$L;
+      if again then
+        if to_regclass(%8$L) is distinct from %9$s then
+          raise exception sqlstate '42P01' using message = %10$L;
+        end if;
+        seqscan := current_setting('enable_seqscan');
+        perform set_config('enable_seqscan', 'off', true);
       end if;
       if many then
         execute case when again then %4$L else %2$L end;
@@ -328,6 +337,9 @@ begin
         %4$s;
       else
         %2$s;
+      end if;
+      if again then
+        perform set_config('enable_seqscan', seqscan, true);
       end if;
       return null;
     exception when others then

@@ -543,8 +543,10 @@ describe('a trigger of the ERP that writes its own row again', () => {
     onTestFinished(() => session.release())
     await session.query(`insert into item values (0, 1)`)
     const plans = await explained(session, () =>
-      session.query(`insert into item select n, n from generate_series(1, 5000) n`),
+      session.query(`begin; insert into item select n, n from generate_series(1, 5000) n`),
     )
+    expect((await session.query('show enable_seqscan')).rows).toEqual([{ enable_seqscan: 'on' }]) // the ERP's own plans
+    await session.query('commit')
     expect((await sent()).length).toBe(5_001)
     const again = plans.filter((plan) => plan.includes('distinct on'))
     expect(again).toHaveLength(1)
