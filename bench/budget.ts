@@ -22,7 +22,7 @@ const limit = 100
 const windows = Number(options.windows)
 /** The others learn nothing, so less time tells as much of them; and this many run at a time beside the learned ones. */
 const [plainWindows, plainIdle, plainAtOnce] = [Math.min(windows, 21), Math.min(Number(options.idle), 12), 10]
-/** The daemon's, the sandbox's and our own; every lane is on the same server. */
+/** The daemon's, the sandbox's and our own; every run is on the same server. */
 const connectionsPerLane = 40
 
 const distributions = {
@@ -79,10 +79,10 @@ function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): P
   return measuring
 }
 
-/** The lanes start one after the other, or their start-up alone would keep the machine busy. */
+/** The runs start one after the other, or their start-up alone would keep the machine busy. */
 async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
   await new Promise((resolve) => setTimeout(resolve, i * 500))
-  const database = await server.createDatabase(`lane${i}`)
+  const database = await server.createDatabase(`run${i}`)
   const all = run.schedule === 'learned' ? windows : plainWindows
   const warmUpWindows = Math.round(all / 3)
   const figures = await runBudget({

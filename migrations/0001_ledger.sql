@@ -130,9 +130,9 @@ create table outboxd.pause (
                 ('throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator')),
   since       timestamptz not null default clock_timestamp(),
   until       timestamptz,                  -- null: until an operator resumes
-  level       integer     not null default 0,   -- rung of the backoff ladder
+  level       integer     not null default 0,   -- step of the backoff, from 0
   detail      text        not null,
-  probe_until timestamptz,                  -- a request is feeling the way
+  probe_until timestamptz,                  -- until then the trial is somebody's
   check (until is not null or reason = 'operator')
 );
 

@@ -1,7 +1,7 @@
 -- Up Migration
 
 -- A pause that a trial has ended stays until a record has got through as well: brought back by the first record after the
--- trial, it climbs its ladder on.
+-- trial, it goes on to its next step.
 alter table outboxd.pause add column cleared_at timestamptz;
 
 -- The pause that a record's own answers called for, how often in a row while others got through, and what had passed by

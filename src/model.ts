@@ -17,7 +17,7 @@ export type State = (typeof states)[number]
 /** The states that wait for a person. */
 export const waitingForPerson = ['failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
-/** The states in which a submission's journey has ended, until an operator says otherwise. */
+/** The states in which a submission has come to its end, until an operator says otherwise. */
 export const ended = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const satisfies readonly State[]
 
 export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator'] as const
@@ -120,7 +120,7 @@ export type ToldRow<R extends RowStatus> = { status: R } & (
   | { kind: 'differs' }
 )
 
-/** One request of a submission's journey, as it goes on the wire. */
+/** One request of a submission, as it goes on the wire. */
 export interface ServiceRequest {
   endpoint: ResourceEndpoint
   /** JSON text for a POST; the transactionId or orderId for a GET. */
@@ -222,11 +222,11 @@ export interface Problem {
 /** A pause that an answer calls for. */
 export interface PauseCall {
   reason: Exclude<PauseReason, 'operator'>
-  /** How long the service asked for, where it said so; otherwise the reason's own ladder applies. */
+  /** How long the service asked for, where it said so; otherwise the reason's own steps apply. */
   askedMs: number | null
   /** For the operator: what happened and what to look at. */
   detail: string
-  /** Each further try costs a record, so the wait grows longer than the reason's ladder has it. */
+  /** Each further try costs a record, so the wait grows longer than the reason's steps say. */
   patient?: boolean
   /** An answer came, though none of the service's own: the first tries follow each other quickly, as it may be these records. */
   answered?: boolean
@@ -398,7 +398,7 @@ export interface Submission {
 /** A poll in hand: fenced by its pg-boss job. */
 export interface PollJob {
   id: string
-  /** pg-boss's count of how often the job was taken over; together with the id it fences a late holder out. */
+  /** pg-boss's count of how often the job was taken; together with the id it fences a late holder out. */
   retryCount: number
 }
 
@@ -507,7 +507,7 @@ export interface OutcomeBatch {
   refusals: Refusal[]
   /** A trial was answered as it should be: pauses whose time is over end. */
   trialSucceeded: boolean
-  /** The request that felt the way is through: where it met nothing clear, another may. */
+  /** The trial is over: where its answer proved nothing, another may begin. */
   trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
   remaining: number | null

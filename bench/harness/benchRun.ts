@@ -2,7 +2,7 @@ import { type Child, startChild } from './child.ts'
 import { sourceMain, startDaemon } from './daemon.ts'
 import type { BenchDatabase } from './postgres.ts'
 
-/** What a lane needs: its own database, and how service and daemons are set. */
+/** What a run needs: its own database, and how service and daemons are set. */
 export interface BenchRunOptions {
   database: BenchDatabase
   /** Requests that the service allows in a window, and the window. Both sides are told the same. */
@@ -15,7 +15,7 @@ export interface BenchRunOptions {
   env?: Record<string, string>
 }
 
-/** One sandbox with its daemons on one database: all three are real, and know nothing of other lanes. */
+/** One sandbox with its daemons on one database: all three are real, and know nothing of other runs. */
 export interface BenchRun extends AsyncDisposable {
   readonly database: BenchDatabase
   readonly sandboxUrl: string

@@ -4,7 +4,7 @@ import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
 import { pluralize } from './table.ts'
 import { showDuration } from './time.ts'
 
-/** What the state of affairs is judged by. */
+/** What the diagnosis is made from. */
 export interface SystemStatus {
   submissions: Record<State, number>
   /** Rows that wait in the outbox; null where it cannot be read. */

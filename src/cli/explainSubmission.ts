@@ -165,7 +165,7 @@ const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)
 
 const reported = ({ reportDue }: SubmissionDetail) =>
-  reportDue ? 'nothing but to write it into the outbox row, which is due' : 'nothing: its journey has ended'
+  reportDue ? 'nothing but to write it into the outbox row, which is due' : 'nothing: it has come to its end'
 
 /** The pause that ends last; one without an end counts as the last. */
 export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {

@@ -18,7 +18,7 @@ export function describeResume(command: Command): Command {
     .addHelpText(
       'after',
       `
-Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one request feels the way
+Other pauses (throttled, unavailable, unauthorized, unreachable) end by themselves. With --all one trial request goes first
 now, and all resume when it is answered as it should be.
 
 Ten records in a row that are refused in the same words, without a code of the service's, pause everybody and are queued

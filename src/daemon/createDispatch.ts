@@ -74,7 +74,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
         count: transitions.length,
       }),
     onAbandoned: (error, { transitions }) =>
-      log.error('the database refuses an outcome: it will be taken over as if nobody knew it', {
+      log.error('the database refuses an outcome: it is settled as if nobody had seen the answer', {
         error,
         submissionId: transitions[0]?.submission.id,
       }),

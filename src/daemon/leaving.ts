@@ -78,7 +78,7 @@ function tellWaiting(deps: LeavingDeps): void {
 
 function tellGivenUp({ log, unsettled }: LeavingDeps): void {
   const records = unsettled()
-  log.error('what became of records could not be found out or written in time: the next instance takes over', {
+  log.error('what became of records could not be found out or written in time: another instance rescues them', {
     count: records.length,
   })
   for (const record of records) log.error('left in doubt: its outcome is not written', { ...record })

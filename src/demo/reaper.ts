@@ -8,17 +8,17 @@ export interface Reaper {
   addProcess(pid: number, signal: NodeJS.Signals): void
   removeProcess(pid: number): void
   addFolder(path: string): void
-  /** Everything is ended and removed: nothing is left to guard. */
+  /** Everything is ended and removed: nothing is left to end. */
   done(): Promise<void>
 }
 
 const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.filename)}`)
 
-/** Starts the guard as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
+/** Starts the reaper as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
 export function startReaper(): Reaper {
   const reaper = spawn(process.execPath, [program], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
   const ended = once(reaper, 'exit').catch(() => {})
-  reaper.stdin.on('error', () => {}) // a guard that was killed guards nothing, and breaks nothing
+  reaper.stdin.on('error', () => {}) // a reaper that was killed ends nothing, and breaks nothing
   const tell = (line: string) => void reaper.stdin.write(`${line}\n`)
   return {
     addProcess: (pid, signal) => tell(`process ${pid} ${signal}`),

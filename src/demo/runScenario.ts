@@ -53,7 +53,7 @@ function fingerprint({ done, inOutbox, states }: Progress): string {
   return JSON.stringify([done, inOutbox, states])
 }
 
-/** Asks the three witnesses: the ERP's own table, the sandbox's ledger, the outbox. */
+/** Asks the three that know: the ERP's own table, the sandbox's ledger, the outbox. */
 export async function gatherHistory(
   { erp, sandboxUrl }: Installation,
   orders: readonly SalesOrder[],

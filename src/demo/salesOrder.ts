@@ -14,7 +14,7 @@ export interface SalesOrder {
 }
 
 /**
- * The smallest, the largest that decimal(10,2) holds, and those that a double or a careless format would spoil. The third
+ * The smallest, the largest that decimal(10,2) holds, and those that a double or a careless format would change. The third
  * and the fourth record are wrong on purpose (kinds.ts): the awkward ones are for records that travel all the way.
  */
 const firstAmounts = [

@@ -1,6 +1,6 @@
 import { type KindScenario, kindScenarios, type RecordKind, recordKinds } from './recordKinds.ts'
 
-/** What three witnesses say that do not know of each other. */
+/** What three sources say that do not know of each other. */
 export interface Evidence {
   written: readonly WrittenRecord[]
   /** The sandbox's ledger: the POSTs that arrived, raw. */

@@ -140,7 +140,7 @@ export async function holdBack(db: Database, remaining: number): Promise<number>
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** The ladders of the pauses, in milliseconds by rung; the last rung stays. */
+/** The steps of each pause, in milliseconds; the last stays. */
 export interface PauseBackoff {
   throttled: readonly number[]
   unavailable: readonly number[]
@@ -151,8 +151,8 @@ export interface PauseBackoff {
 }
 
 /**
- * The rung of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
- * flight at once count as one. A trial that ended the pause does not take it back to the foot, only a record does that
+ * The step of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
+ * flight at once count as one. A trial that ended the pause does not take it back to the first step, only a record does that
  * gets through: what records alone meet would otherwise begin anew for ever.
  */
 const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause}) then 0
@@ -160,7 +160,7 @@ const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause
 
 /** Raises a pause for everyone, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
-  const steps = ladderOf(call, backoff)
+  const steps = stepsOf(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
@@ -177,7 +177,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
 /** So many records that are answered by something else than the service may follow each other quickly. */
 const quickTries = 10
 
-function ladderOf(call: PauseCall, backoff: PauseBackoff): readonly number[] {
+function stepsOf(call: PauseCall, backoff: PauseBackoff): readonly number[] {
   if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
   return call.patient ? backoff.patient : backoff[call.reason]
 }
@@ -191,7 +191,7 @@ export async function readWay(db: Database): Promise<'paused' | 'unproven' | 'op
   return rows[0]?.isPaused ? 'paused' : rows[0]?.isUnproven ? 'unproven' : 'open'
 }
 
-/** Claims the right to feel the way: every pause is over but none has been proven so. @returns whether it is ours */
+/** Claims the right to the trial: every pause is over but none has been proven so. @returns whether it is ours */
 export async function claimTrial(db: Database, leaseMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
     `update outboxd.pause set probe_until = clock_timestamp() + $1 * interval '1 ms'
@@ -222,7 +222,7 @@ export async function endPauses(db: Database): Promise<void> {
   )
 }
 
-/** Gives back the right to feel the way or to prove it, as there was nothing to send or nothing came of it. */
+/** Gives back the right to the trial or to the proof, as there was nothing to send or nothing came of it. */
 export async function endTrial(db: Database): Promise<void> {
   await db.query(`update outboxd.pause set probe_until = null where until <= clock_timestamp()`)
 }

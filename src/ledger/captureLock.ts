@@ -8,7 +8,7 @@ import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
 import { type CaptureAgenda, type FailedRow, forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
 
-/** How the ledger stands, read under the turn. */
+/** How the ledger stands, read under the lock. */
 export interface CaptureSession {
   /** Submissions that are queued. */
   queued: number
@@ -21,7 +21,7 @@ export interface CaptureSession {
   /** Says that rows of exactly these types wait and are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /**
-   * Writes records into the ledger; committed when the turn's work resolves.
+   * Writes records into the ledger; committed when `work` resolves.
    *
    * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
    */
@@ -33,9 +33,9 @@ export interface CaptureLock {
    * Runs `work` while no other instance captures: rows enter the ledger in the order of their ids, which is what order
    * by key stands on. The ledger's transaction commits before this resolves.
    *
-   * @returns null where another instance has the turn
+   * @returns null where another instance captures
    */
-  withLock<T>(work: (turn: CaptureSession) => Promise<T>): Promise<T | null>
+  withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
   readAgenda(): Promise<CaptureAgenda>
   /** Puts rows off that fail each for itself. */
   skip(rows: readonly FailedRow[]): Promise<void>
@@ -48,8 +48,8 @@ export function createCaptureLock(deps: { pool: pg.Pool; who: string; keyOnFailu
   return {
     withLock: (work) =>
       inTransaction(pool, async (client) => {
-        const { rows } = await client.query<{ turn: boolean }>('select pg_try_advisory_xact_lock(7161) as turn')
-        if (!rows[0]?.turn) return null
+        const { rows } = await client.query<{ locked: boolean }>('select pg_try_advisory_xact_lock(7161) as locked')
+        if (!rows[0]?.locked) return null
         const standing = await readStanding(client, keyOnFailure)
         return work({
           ...standing,

@@ -31,7 +31,7 @@ export interface Demand {
 
 export interface PauseView {
   reason: PauseReason
-  /** Milliseconds until it may end; negative where a request may feel the way, null where only an operator ends it. */
+  /** Milliseconds until it may end; negative where a trial may begin, null where only an operator ends it. */
   leftMs: number | null
 }
 

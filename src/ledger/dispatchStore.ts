@@ -26,7 +26,7 @@ export interface ClaimRequest {
   rarePolls: number
   /** Requests that slots must be taken for; the rest is already in hand. */
   permits: number
-  /** Somebody has to feel the way first: take one poll, if nobody else does. */
+  /** A trial is due: take one poll, if nobody else does. */
   trial: boolean
 }
 
@@ -58,11 +58,11 @@ export interface DispatchStore {
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   /** @returns whether it is over with the claim: given back, or void. False while its COMMIT may still come true */
   unclaim(claimId: string): Promise<boolean>
-  /** Claims the right to feel the way without any work. @returns slots for `permits`; null where it is another's */
+  /** Claims the right to the trial without any work. @returns slots for `permits`; null where it is another's */
   claimTrial(permits: number): Promise<Slot[] | null>
   /** Takes slots for requests that are no submission's. */
   takeSlots(permits: number): Promise<Slot[]>
-  /** Writes what can be written under the fences; a settlement may be written twice without harm. */
+  /** Writes what can be written under the fences; a batch may be written twice without harm. */
   writeOutcomes(batch: OutcomeBatch): Promise<WrittenOutcomes>
 }
 
@@ -72,7 +72,7 @@ export interface DispatchStoreDeps {
   instance: Instance
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
-  /** For how long one instance feels the way for all. */
+  /** For how long the trial is one instance's. */
   leaseMs: number
   backoff: budget.PauseBackoff
   keyOnFailure: KeyOnFailure
@@ -195,7 +195,7 @@ async function writeOutcomes(deps: DispatchStoreDeps, db: Database, batch: Outco
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }
 
-/** Of the records that were rejected in this settlement, those that were under its fence. */
+/** Of the records that were rejected in this batch, those that were under its fence. */
 async function hearRefusals(
   { instance: { who }, keyOnFailure }: DispatchStoreDeps,
   db: Database,

@@ -40,7 +40,7 @@ export interface CapturedRecord {
  * outbox row will be told its state again, since the crash that brought it here twice lost that. Where the row is another
  * than the one that the ledger knows by its id, or has its id twice here, nothing is written of it.
  *
- * Keyed records start held: `releaseHeads` frees those whose turn it is, in the same transaction.
+ * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
  *
  * @param how `recovered`: their rows say more than the ledger knew, and are told what it says now
  * @returns the rows that are in conflict

@@ -2,7 +2,7 @@ import type { Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
-/** How long an instance may be silent before it counts as dead, and its work is taken over (src/daemon/heartbeat.ts). */
+/** How long an instance may be silent before it counts as dead, and its work is rescued (src/daemon/heartbeat.ts). */
 export const silentMs = 12_000
 
 /** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */

@@ -10,7 +10,7 @@ export async function lockSubmissions(db: Database, submissions: readonly { id: 
 }
 
 /**
- * Makes everyone who appends to the lines of these keys, or lets their heads go, take turns until the transaction ends.
+ * Makes everyone who appends records of these keys, or lets their next ones go, take turns until the transaction ends.
  * Without it a record captured while its predecessor is being accepted could be held with nobody left to release it.
  * Sorted, so that two batches never wait for each other in a circle.
  */

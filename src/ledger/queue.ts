@@ -39,7 +39,7 @@ const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 
-/** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction's journey ends. */
+/** No poll is ever given up or thrown away by pg-boss: the ledger decides when a transaction is over. */
 const queueOptions = {
   policy: 'standard',
   retryLimit: 1_000_000,

@@ -19,7 +19,7 @@ export interface Holder extends TransactionRef {
 /**
  * Makes everyone who writes one of these ids take turns until the transaction ends: two instances that are given the
  * same id in the same moment would not see each other's row. Sorted, so that two batches never wait in a circle; and
- * taken before the locks of key lines, by whoever needs both.
+ * taken before the locks of keys, by whoever needs both.
  */
 export async function lockTransactionIds(db: Database, ids: readonly TransactionRef[]): Promise<void> {
   await db.query(

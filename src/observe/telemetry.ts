@@ -101,7 +101,7 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
       for (let i = 0; i < discards; i++) metrics.finished('discarded', null)
     },
     orphansRescued(count) {
-      if (count > 0) log.warn('took over what a dead instance was sending', { count })
+      if (count > 0) log.warn('rescued what a dead instance was sending', { count })
     },
     jobsRecreated(count) {
       if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })

@@ -65,9 +65,9 @@ export type FaultSpec = z.infer<typeof faultSchema>
 export interface Fault {
   id: number
   spec: FaultSpec
-  /** Requests that it will still spoil; undefined: no end. */
+  /** Requests that it still applies to; undefined: no end. */
   left: number | undefined
-  /** Requests that it has spoilt. */
+  /** Requests that it was applied to. */
   hits: number
 }
 

@@ -2,7 +2,7 @@
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Waits for the turn. @returns what ends it */
+  /** Waits for the lock. @returns what releases it */
   async take(name: string): Promise<() => void> {
     const before = this.#last.get(name)
     const { promise, resolve } = Promise.withResolvers<void>()

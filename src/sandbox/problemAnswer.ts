@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http'
 
-/** What the sandbox answers, before a fault spoils it. */
+/** What the sandbox answers, before a fault is applied to it. */
 export interface Answer {
   status: number
   headers: Record<string, string>

@@ -55,7 +55,7 @@ export async function tellGap(ledger: Database, gap: LedgerGap): Promise<void> {
   else if (!gap.isCut) await clearProblems(ledger, 'ledger_behind', null)
 }
 
-/** Takes the turn to compare, where nobody has done so for that long. */
+/** Claims the comparison, where nobody has done so for that long. */
 export async function takeComparison(ledger: Database, everyMs: number): Promise<boolean> {
   const { rowCount } = await ledger.query(
     `update outboxd.outbox set compared_at = clock_timestamp() where is_current

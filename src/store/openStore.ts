@@ -85,7 +85,7 @@ export interface StoreDeps {
   instance: { id: string; who: string; version: string; host: string }
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
-  /** For how long one instance feels the way for all. */
+  /** For how long the trial is one instance's. */
   leaseMs: number
   /** Longer than any request can be in hand. */
   overdueMs: number

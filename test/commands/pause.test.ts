@@ -52,7 +52,7 @@ test('a second pause replaces the first', async () => {
   expect(((only?.untilMs ?? 0) - (only?.sinceMs ?? 0)) / 3_600_000).toBeCloseTo(2, 3)
 })
 
-test('a pause with an end is over by itself: no request has to feel the way, and nothing shows it any more', async () => {
+test('a pause with an end is over by itself: no trial is needed, and nothing shows it any more', async () => {
   await fixture.end({ state: 'queued' })
   await run({ reason: 'short', for: '1h' })
   await expire()
@@ -74,7 +74,7 @@ test('resume says which pauses remain', async () => {
   expect((await runResume()).messages).toContain('No operator had paused.')
 })
 
-test('resume --all lets one request feel the way now', async () => {
+test('resume --all lets a trial request go now', async () => {
   await fixture.end({ state: 'queued' })
   await fixture.end({ state: 'queued' })
   await unavailable()

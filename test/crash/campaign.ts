@@ -32,7 +32,7 @@ export interface CampaignResult {
   violations: Violation[]
 }
 
-/** Longer than takeover, its judge's probation, the longest pause and a drain of what is left. */
+/** Longer than the rescue of orphans, the rescuer's probation, the longest pause and a drain of what is left. */
 const drainMostMs = 240_000
 
 /**
@@ -57,7 +57,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
       { environment, fleet, faults, erp, ledger, random },
       { kills, pace, say, signal: options.signal },
     )
-    say(`havoc is over after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
+    say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
     const left = await drain(environment, nemesis, options.signal)
     const codes = await fleet.terminate()
     const history = await gatherHistory(environment, nemesis.written)

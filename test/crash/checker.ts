@@ -163,7 +163,7 @@ function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): s
   if (servedBadly && state === 'failed') return []
   const expected = {
     completed: state === 'completed',
-    // A spoilt answer of 400 cannot be read for its code.
+    // An answer of 400 that a fault changed cannot be read for its code.
     'unknown-customer':
       state === 'rejected' && (errorCode === 'E001' || arrivals.some((each) => each.faultId !== null)),
     'fails-e001': state === 'failed' && errorCode === 'E001',

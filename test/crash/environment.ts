@@ -10,7 +10,7 @@ import type { ProgramCopy } from './programCopy.ts'
 /** Compressed time: the limit's window, in seconds, and the requests in it. */
 export const rateLimit = { requests: 300, windowSeconds: 6 }
 
-/** What the daemons run against: one Postgres that is crashed, and a service that is a trustworthy witness. */
+/** What the daemons run against: one Postgres that is crashed, and a service whose ledger can be trusted. */
 export interface Environment extends AsyncDisposable {
   /** The server that holds the outbox and, in another database, the ledger. */
   postgres: EmbeddedPostgres

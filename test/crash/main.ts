@@ -3,11 +3,11 @@ import { runCampaign } from './campaign.ts'
 import { isMutation, mutations } from './mutations.ts'
 import { printResult } from './printReport.ts'
 
-const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--sabotage NAME]
+const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME]
   --kills     kill -9 so many daemons (default 200)
   --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6)
-  --sabotage  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
+  --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
 Leaves with 0 where the guarantee held, with 1 where it was broken.
 `
 

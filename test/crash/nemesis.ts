@@ -38,7 +38,7 @@ export interface NemesisReport {
 
 /** Longer than the lease of a silent instance (12 s) and a round of those who judge it (3 s). */
 const stopForMs = [16_000, 22_000] as const
-/** The one that is mostly spared, so that somebody lives long enough to take over from the dead. */
+/** The one that is mostly spared, so that somebody lives long enough to rescue what the dead were sending. */
 const anchor = 0
 const anchorKilledShare = 0.02
 /** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
@@ -56,7 +56,7 @@ export interface Adversaries {
   random: (name: string) => SeededRandom
 }
 
-/** Makes havoc until so many daemons were killed, records flowing all the while. Leaves no fault behind. */
+/** Disturbs until so many daemons were killed, records flowing all the while. Leaves no fault behind. */
 export async function unleash(
   { environment, fleet, faults, erp, ledger, random }: Adversaries,
   { kills, pace, say, signal }: { kills: number; pace: Pace; say(text: string): void; signal: AbortSignal },

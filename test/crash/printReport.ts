@@ -30,7 +30,7 @@ function figures({
   const states = Map.groupBy(evidence.ledger, ({ state }) => state)
   return [
     ['seed', options.seed],
-    ['sabotage', options.mutation ?? 'none'],
+    ['mutation', options.mutation ?? 'none'],
     ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
     ['seconds', seconds],
     ['daemons', options.daemons],

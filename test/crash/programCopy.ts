@@ -31,7 +31,7 @@ async function apply(dir: string, { file, from, to }: Patch): Promise<void> {
   const path = join(dir, file)
   const text = await readFile(path, 'utf8')
   if (text.split(from).length !== 2)
-    throw new Error(`the sabotage does not fit any more: ${file} must hold exactly once\n${from}`)
+    throw new Error(`the mutation does not fit any more: ${file} must hold exactly once\n${from}`)
   await writeFile(
     path,
     text.replace(from, () => to),

@@ -1,4 +1,4 @@
-/** Chances drawn from a seed: the same seed throws the same dice in the same order. */
+/** Random numbers from a seed: the same seed gives the same ones in the same order. */
 export interface SeededRandom {
   /** In [0, 1). */
   float(): number

@@ -9,17 +9,17 @@ const debian15 = '/usr/lib/postgresql/15/bin'
 
 test('migrate, sandbox and run carry rows to their ends on PostgreSQL 18', async () => {
   await using database = await createDatabase('template0')
-  await expectJourney(database.url)
+  await expectCompleted(database.url)
 })
 
 // .ci/run installs Debian's postgresql-15; elsewhere it may be missing.
 test.skipIf(!existsSync(debian15))('migrate, sandbox and run carry rows to their ends on PostgreSQL 15', async () => {
   const postgres = await startEmbeddedPostgres({ fsync: 'off' }, debian15)
   onTestFinished(() => postgres.stop())
-  await expectJourney(postgres.url)
+  await expectCompleted(postgres.url)
 })
 
-async function expectJourney(databaseUrl: string): Promise<void> {
+async function expectCompleted(databaseUrl: string): Promise<void> {
   const credentials = { SERVICE_CLIENT_ID: 'erp', SERVICE_CLIENT_SECRET: 'not to be seen' }
   const env = { DATABASE_URL: databaseUrl, ...credentials }
   expect(await startProgram(['migrate', '--outbox'], env).ended()).toMatchObject({ code: 0 })

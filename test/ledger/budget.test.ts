@@ -357,17 +357,17 @@ describe('pauses', () => {
     return rows[0]?.left ?? 0
   }
 
-  test('the ladder is 1, 2, 4, 8 seconds and stays at 8', async () => {
-    const rungs: number[] = []
+  test('the steps are 1, 2, 4, 8 seconds and stays at 8', async () => {
+    const steps: number[] = []
     for (let i = 0; i < 6; i++) {
       await raise()
-      rungs.push(Math.round((await leftMs()) / 1_000))
+      steps.push(Math.round((await leftMs()) / 1_000))
       await pass(10_000)
     }
-    expect(rungs).toEqual([1, 2, 4, 8, 8, 8])
+    expect(steps).toEqual([1, 2, 4, 8, 8, 8])
   })
 
-  test('ten answers 429 in flight at once count as one rung', async () => {
+  test('ten answers 429 in flight at once count as one step', async () => {
     await Promise.all(Array.from({ length: 10 }, () => raise()))
     expect(await leftMs()).toBeLessThanOrEqual(1_000)
     await pass(2_000)
@@ -389,7 +389,7 @@ describe('pauses', () => {
 
   const through = () => recordPassages(ledger.pool, [{ resource: 'data', met: null, judged: true }])
 
-  test('a pause that a record has left behind begins at the foot of the ladder again', async () => {
+  test('a pause that a record has left behind begins at the first step again', async () => {
     for (let i = 0; i < 3; i++) {
       await raise()
       await pass(10_000)
@@ -401,34 +401,34 @@ describe('pauses', () => {
   })
 
   test('a pause that only a trial has ended climbs on when a record brings it back, unless an hour has passed', async () => {
-    const rungs: number[] = []
+    const steps: number[] = []
     for (let i = 0; i < 4; i++) {
       await raise()
-      rungs.push(Math.round((await leftMs()) / 1_000))
+      steps.push(Math.round((await leftMs()) / 1_000))
       await pass(10_000)
       await endPauses(ledger.pool)
     }
-    expect(rungs).toEqual([1, 2, 4, 8])
+    expect(steps).toEqual([1, 2, 4, 8])
     await ledger.pool.query(`update outboxd.pause set cleared_at = cleared_at - interval '1 h'`)
     expect(await readWay(ledger.pool)).toBe('open')
     await raise()
     expect(await leftMs()).toBeLessThanOrEqual(1_000)
   })
 
-  test('where each further try costs a record the ladder goes on to half an hour, and a question does not climb it', async () => {
-    const rungs: number[] = []
+  test('where each further try costs a record the steps go on to half an hour, and a question takes none', async () => {
+    const steps: number[] = []
     for (let i = 0; i < 6; i++) {
       await raise(null, 'unreachable', true)
-      rungs.push(Math.round((await leftMs('unreachable')) / 1_000))
+      steps.push(Math.round((await leftMs('unreachable')) / 1_000))
       await pass(3_600_000)
       await endPauses(ledger.pool)
     }
-    expect(rungs).toEqual([1, 2, 4, 60, 1_800, 1_800])
+    expect(steps).toEqual([1, 2, 4, 60, 1_800, 1_800])
     await raise(null, 'unreachable')
     expect(Math.round((await leftMs('unreachable')) / 1_000)).toBe(4)
   })
 
-  test('after a trial one record proves it, of however many instances; then the way is open', async () => {
+  test('after a trial one record proves it, of however many instances; then all resume', async () => {
     await raise()
     expect(await readWay(ledger.pool)).toBe('paused')
     await pass(2_000)
@@ -442,7 +442,7 @@ describe('pauses', () => {
     expect(await readWay(ledger.pool)).toBe('open')
   })
 
-  test('nobody feels the way while any pause runs', async () => {
+  test('no trial begins while any pause runs', async () => {
     await raise()
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
     await pass(2_000)
@@ -452,7 +452,7 @@ describe('pauses', () => {
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
-  test('of several who want to feel the way, one may', async () => {
+  test('of several who want the trial, one gets it', async () => {
     await raise()
     await raise(null, 'unavailable')
     await pass(300_000)
@@ -460,7 +460,7 @@ describe('pauses', () => {
     expect(claims.filter(Boolean)).toHaveLength(1)
   })
 
-  test('one who died while feeling the way is followed by another after the lease', async () => {
+  test('one who died during the trial is followed by another after the lease', async () => {
     await raise()
     await pass(2_000)
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
@@ -470,7 +470,7 @@ describe('pauses', () => {
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
-  test('the right to feel the way can be given back', async () => {
+  test('the right to the trial can be given back', async () => {
     await raise()
     await pass(2_000)
     await claimTrial(ledger.pool, leaseMs)

@@ -94,14 +94,14 @@ describe('a claim', () => {
     expect(await claim(dispatch, { submissions: 1 })).toEqual({ submissions: [], polls: [], slots: [], proves: false })
   })
 
-  test('that feels the way takes what it needs, and only one does', async () => {
+  test('for a trial takes what it needs, and only one does', async () => {
     await ledger.capture([{}, {}])
     await pauseThatIsOver()
     const claims = await Promise.all([1, 2, 3].map(() => claim(ledger.dispatch(), { submissions: 1, trial: true })))
     expect(claims.map(({ submissions }) => submissions.length).sort()).toEqual([0, 0, 1])
   })
 
-  test('that finds nothing to feel the way with leaves it to others', async () => {
+  test('that finds nothing for a trial leaves it to others', async () => {
     await pauseThatIsOver()
     await claim(dispatch, { submissions: 1, trial: true })
     await ledger.capture([{}])
@@ -146,7 +146,7 @@ async function pauseThatIsOver(): Promise<void> {
   await ledger.pool.query(`update outboxd.pause set until = clock_timestamp()`)
 }
 
-describe('a settlement', () => {
+describe('a batch of outcomes', () => {
   test('of an acceptance enqueues the first poll with it', async () => {
     const id = await due()
     expect(await ledger.liveJobs()).toEqual([(await ledger.read(id)).jobId])
@@ -233,7 +233,7 @@ describe('a settlement', () => {
     expect((await ledger.pool.query('select from outboxd.pause where cleared_at is null')).rowCount).toBe(0)
   })
 
-  test('of a probe that met nothing clear lets another feel the way', async () => {
+  test('of a trial whose answer proved nothing lets another begin', async () => {
     await due()
     await pauseThatIsOver()
     expect(await dispatch.claimTrial(1)).toHaveLength(1)
@@ -288,7 +288,7 @@ describe('a settlement', () => {
   })
 })
 
-describe('the upkeep', () => {
+describe('maintenance', () => {
   const instance = { id: randomUUID(), version: 'test', host: 'test' }
   const maintenance = (): Maintenance =>
     createMaintenance({
@@ -336,7 +336,7 @@ describe('the upkeep', () => {
     expect(await ledger.countStates()).toEqual({ accepted: 1 })
   })
 
-  test('takes over in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
+  test('rescues in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
     const submission = await sending()
     const probe: Change = { state: 'sending', probing: true, transactionId: submission.id, pollInMs: 0 }
     expect(await maintenance().writeSteps([transition(submission, probe)])).toHaveLength(1)

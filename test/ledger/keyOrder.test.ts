@@ -84,10 +84,10 @@ test('no release is lost when a record is captured while the one before it is be
     await ledger.capture(records())
     const { submissions } = await claim(work, { submissions: 10 })
     expect(submissions).toHaveLength(4)
-    const settle = submissions.map((each) =>
+    const writing = submissions.map((each) =>
       work.writeOutcomes(outcomeBatch({ transitions: [transition(each, accepted())] })),
     )
-    const [captured] = await Promise.all([ledger.capture(records()), ...settle])
+    const [captured] = await Promise.all([ledger.capture(records()), ...writing])
     expect(await Promise.all(captured.map(isHeld))).toEqual([false, false, false, false])
     const { submissions: next } = await claim(work, { submissions: 10 })
     await work.writeOutcomes(outcomeBatch({ transitions: next.map((each) => transition(each, accepted())) }))

@@ -20,7 +20,7 @@ async function sending(count: number, resources: readonly ('data' | 'orders')[] 
 const accepted = (submission: Submission, transactionId = 'tx') =>
   transition(submission, { state: 'accepted', transactionId, pollInMs: 1_000 })
 
-const settle = (...transitions: ReturnType<typeof accepted>[]) =>
+const write = (...transitions: ReturnType<typeof accepted>[]) =>
   ledger.dispatch().writeOutcomes(outcomeBatch({ transitions }))
 
 async function states(submissions: readonly Submission[]): Promise<unknown[]> {
@@ -30,8 +30,8 @@ async function states(submissions: readonly Submission[]): Promise<unknown[]> {
 describe('an id that another record has already', () => {
   test('leaves the record uncertain, names the other, and is a breach', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
-    await settle(accepted(first))
-    const { written } = await settle(accepted(second))
+    await write(accepted(first))
+    const { written } = await write(accepted(second))
     expect(written).toMatchObject([{ submissionId: second.id, state: 'uncertain', breach: 'duplicate_id' }])
     const row = await ledger.row(second.id)
     expect(row).toMatchObject({ state: 'uncertain', transaction_id: null, job_id: null, report_due: true })
@@ -41,21 +41,21 @@ describe('an id that another record has already', () => {
 
   test('whatever has become of the other since', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
-    await settle(transition(first, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
-    await settle(accepted(second))
+    await write(transition(first, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
+    await write(accepted(second))
     expect(await states([first, second])).toEqual(['completed', 'uncertain'])
   })
 
   test('also where acceptance is the end', async () => {
     const [first, second] = (await sending(2)) as [Submission, Submission]
-    await settle(accepted(first))
-    await settle(transition(second, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
+    await write(accepted(first))
+    await write(transition(second, { state: 'completed', transactionId: 'tx' }) as ReturnType<typeof accepted>)
     expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
   })
 
   test('within one batch: the first of them keeps it', async () => {
     const three = await sending(3)
-    const { written } = await settle(...three.map((each) => accepted(each)))
+    const { written } = await write(...three.map((each) => accepted(each)))
     expect(await states(three)).toEqual(['accepted', 'uncertain', 'uncertain'])
     expect(written.map(({ breach }) => breach)).toEqual([null, 'duplicate_id', 'duplicate_id'])
   })
@@ -63,7 +63,7 @@ describe('an id that another record has already', () => {
   test('of two instances that are given it in the same moment, one has it', async () => {
     for (let round = 0; round < 20; round++) {
       const two = (await sending(2)) as [Submission, Submission]
-      await Promise.all(two.map((each) => settle(accepted(each, `tx ${round}`))))
+      await Promise.all(two.map((each) => write(accepted(each, `tx ${round}`))))
       expect((await states(two)).sort()).toEqual(['accepted', 'uncertain'])
     }
   })
@@ -72,25 +72,25 @@ describe('an id that another record has already', () => {
 describe('what is no duplicate:', () => {
   test('a transaction and an order of one id', async () => {
     const both = await sending(2, ['data', 'orders'])
-    await settle(...both.map((each) => accepted(each)))
+    await write(...both.map((each) => accepted(each)))
     expect(await states(both)).toEqual(['accepted', 'accepted'])
   })
 
   test('the same record under the id that it had, as a service that recognises its key gives it', async () => {
     const [first] = (await sending(1)) as [Submission]
-    await settle(accepted(first))
+    await write(accepted(first))
     await ledger.pool.query(
       `update outboxd.submission set state = 'queued', job_id = null, poll_at = null, due_at = '-infinity'`,
     )
     const again = (await claim(ledger.dispatch(), { submissions: 1 })).submissions
-    await settle(...again.map((each) => accepted(each)))
+    await write(...again.map((each) => accepted(each)))
     expect(await states(again)).toEqual(['accepted'])
   })
 
   test('a step that is written twice, since the answer to its COMMIT was lost', async () => {
     const [first] = (await sending(1)) as [Submission]
-    await settle(accepted(first))
-    expect((await settle(accepted(first))).written).toEqual([])
+    await write(accepted(first))
+    expect((await write(accepted(first))).written).toEqual([])
     expect(await states([first])).toEqual(['accepted'])
   })
 })

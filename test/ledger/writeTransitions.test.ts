@@ -95,7 +95,7 @@ describe('a step that comes too late changes nothing and writes no event:', () =
     await refuses(submission, { state: 'failed', error: 'late' })
   })
 
-  test('it was taken over by another instance', async () => {
+  test('another instance has rescued it', async () => {
     const submission = await sending()
     await write(submission, { state: 'uncertain', error: 'the instance died' })
     await refuses(submission, { state: 'failed', error: 'late' })

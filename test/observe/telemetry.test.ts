@@ -5,7 +5,7 @@ import { outcomeOf } from '../../src/service/outcome.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { submission } from '../support/submission.ts'
 
-/** A witness whose log lines and metric calls are kept: `name(first arguments)`. */
+/** Telemetry whose log lines and metric calls are kept: `name(first arguments)`. */
 function setup() {
   const lines: { level: string; message: string; fields: Record<string, unknown> }[] = []
   const counted: string[] = []
@@ -122,7 +122,7 @@ describe('log lines', () => {
     expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
   })
 
-  test('taking over and renewing jobs are told where there was anything', () => {
+  test('rescued orphans and recreated jobs are told where there was anything', () => {
     const { telemetry, lines } = setup()
     telemetry.orphansRescued(0)
     telemetry.jobsRecreated(0)

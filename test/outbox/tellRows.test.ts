@@ -166,7 +166,7 @@ describe('a later state is never written over by an earlier one', () => {
     expect(await statusOf(given, '1')).toBe('accepted')
   })
 
-  test('whoever lost the turn while being stopped writes nothing more', async () => {
+  test('whoever lost the lock while being stopped writes nothing more', async () => {
     const given = await withRows(1)
     const late = given.outbox.report(async () => {
       await given.pool.query(`select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and classid = 7163

@@ -162,12 +162,12 @@ test('a fault may keep to bodies that contain a text', async () => {
   expect((await submit(submission({}, 'C7'))).status).toBe(400)
 })
 
-test('a share of the requests is spoilt', async () => {
+test('a fault applies to a share of the requests', async () => {
   await fault({ kind: 'answer', status: 500, share: 0.3 })
   const answers = await Promise.all(Array.from({ length: 300 }, () => submit()))
-  const spoilt = answers.filter(({ status }) => status === 500).length
-  expect(spoilt).toBeGreaterThan(50)
-  expect(spoilt).toBeLessThan(130)
+  const failed = answers.filter(({ status }) => status === 500).length
+  expect(failed).toBeGreaterThan(50)
+  expect(failed).toBeLessThan(130)
 })
 
 test('what is left of a fault survives a restart and an emptied ledger', async () => {

@@ -112,7 +112,7 @@ test('a thousand requests at once make a thousand ledger rows and as many effect
   )
 })
 
-test('a request with a NUL in it is stored, and spoils nothing for those beside it', async () => {
+test('a request with a NUL in it is stored, and breaks nothing for those beside it', async () => {
   const [bad, good] = await Promise.all([submit('{"\u0000'), submit()])
   expect([bad.status, good.status]).toEqual([400, 200])
 })

@@ -145,7 +145,7 @@ export function transition(submission: Submission, change: Change, job: PollJob 
   return { submission, job, change, cause: 'test' }
 }
 
-/** A settlement of nothing but what is given. */
+/** A batch of nothing but what is given. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
   return {
     transitions: [],

@@ -24,7 +24,7 @@ export interface CaptureDeps extends TakeDeps {
   onRowSkipped(outboxId: string, error: unknown): void
 }
 
-/** `again`: there may be more at once. `busy`: another instance has the turn. */
+/** `again`: there may be more at once. `busy`: another instance captures. */
 export type CaptureRound = 'again' | 'busy' | 'idle'
 
 export interface Capture {

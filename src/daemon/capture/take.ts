@@ -52,7 +52,7 @@ export interface Failure {
 }
 
 export type Taken =
-  /** Another instance has the turn. */
+  /** Another instance captures. */
   | { kind: 'busy' }
   /**
    * `claimed` rows, of which so many were `read`; the others are left for the next time. `unmarked`: rows that are in the

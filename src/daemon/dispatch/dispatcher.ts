@@ -66,7 +66,7 @@ export interface DispatcherDeps {
   mayClaim(): boolean
   /** Gives back what a claim took that was not sent. @returns whether it is over with it; else it is asked again */
   unclaim(claimId: string): Promise<boolean>
-  /** Claims the right to feel the way. @returns slots for `permits`; null where another has it, or no slot is free */
+  /** Claims the right to the trial. @returns slots for `permits`; null where another has it, or no slot is free */
   claimTrial(permits: number): Promise<Slot[] | null>
   token(): Promise<TokenVerdict>
   /** The service refused the token. */
@@ -95,7 +95,7 @@ interface Piece {
   job: PollJob | null
   permit: Permit
   accessToken: string
-  /** Its answer says whether the pauses are over: a poll that feels the way, or the first record after it. */
+  /** Its answer says whether the pauses are over: a trial, or the first record after it. */
   trial: boolean
   working: Promise<AttemptResult>
 }
@@ -328,7 +328,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
     const isTrial = trial && job !== null
     const trialSucceeded = isTrial && answer !== null && step.pause === null && trialResult(answer, accessToken).clears
-    // A poll that feels the way may be refused for its transaction's sake: the question that comes next speaks for all.
+    // A poll as a trial may be refused for its transaction's sake: the question that comes next speaks for all.
     const pause = isTrial
       ? null
       : (step.pause ?? (answer === null ? null : hearSilence(answer, step.cause, job === null, trial)))

@@ -9,19 +9,19 @@ export interface UnwrittenOutcome {
   error: unknown
 }
 
-export interface OutcomeWriterDeps<Settled> {
+export interface OutcomeWriterDeps<Written> {
   nowMs(): number
-  writeOutcomes(batch: OutcomeBatch): Promise<Settled>
+  writeOutcomes(batch: OutcomeBatch): Promise<Written>
   /** Slots that can go back with the next write. */
   takeReturnable(): OutcomeBatch['slots']
   /** Whether the database refuses the work itself, and would again; anything else may pass. */
   isRefusal(error: unknown): boolean
   /** Whether somebody's lock stood in the way for too long, perhaps of one piece alone. */
   isLock(error: unknown): boolean
-  onWritten(result: Settled, batch: OutcomeBatch): void
+  onWritten(result: Written, batch: OutcomeBatch): void
   /** A write failed; it is tried again. */
   onFailed(error: unknown, batch: OutcomeBatch): void
-  /** One piece was refused for good. The ledger goes on saying that it is on the wire, and the takeover settles it. */
+  /** One piece was refused for good. The ledger goes on saying that it is on the wire, until it is rescued as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -66,7 +66,7 @@ type Persisted = { kind: 'written' } | { kind: 'refused'; error: unknown } | { k
  * given up, or everything after it would wait for ever. And what somebody's lock holds up is written apart, as soon as
  * that lets go: the others do not wait for it.
  */
-export function createOutcomeWriter<Settled>(deps: OutcomeWriterDeps<Settled>): OutcomeWriter {
+export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): OutcomeWriter {
   const unwritten = new Set<Piece>()
   let gathered: Piece[] = []
   let writing = false

@@ -17,7 +17,7 @@ export interface SlotPool {
   acquire(spentOn: 'submission' | 'poll'): Permit
   /** Whether there are slots to give back. */
   hasReturnable(): boolean
-  /** Takes the slots to give back out of the purse: used up and all answered, kept too long, or not used at all. */
+  /** Takes the slots to give back out of the pool: used up and all answered, kept too long, or not used at all. */
   takeReturnable(): ReturnableSlot[]
 }
 

@@ -21,7 +21,7 @@ export async function endOperatorPause(db: Database): Promise<string | null> {
 }
 
 /**
- * Lets the other pauses come to their end now: one request feels the way before all resume, as it does at the end of
+ * Lets the other pauses come to their end now: one trial request goes before all resume, as it does at the end of
  * each.
  */
 export async function shortenPauses(db: Database): Promise<PauseReason[]> {

@@ -5,7 +5,7 @@ import { activePause } from '../activePause.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
 
-/** A step of a submission's journey, as the event log has it. */
+/** A step of a submission, as the event log has it. */
 export interface LoggedEvent {
   atMs: number
   from: State | null

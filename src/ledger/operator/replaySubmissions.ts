@@ -60,7 +60,7 @@ export async function readReplayable(
  * otherwise, or the service has processed the transaction of that key to its end. Either way an attempt stays in doubt:
  * an E002 then says that it arrived, and is not renewed.
  *
- * Keyed ones come back held, for `releaseHeads` to let go.
+ * Keyed ones come back held, for `releaseNext` to let go.
  *
  * @returns the ids of those that were queued; the others took a step in between
  */

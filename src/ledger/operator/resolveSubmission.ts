@@ -65,7 +65,7 @@ export async function resolveArrived(
 }
 
 /**
- * An operator knows that it never arrived: it is queued again, and held where it has a key, for `releaseHeads` to let go.
+ * An operator knows that it never arrived: it is queued again, and held where it has a key, for `releaseNext` to let go.
  * Persons err, so an attempt stays in doubt and the idempotency key is kept (see `writeReplays`).
  *
  * @param idempotencyKey the one for when it is not kept

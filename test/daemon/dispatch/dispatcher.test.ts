@@ -290,11 +290,11 @@ describe('when to look again:', () => {
   })
 })
 
-describe('feeling the way', () => {
+describe('a trial', () => {
   const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1 }]
   const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
 
-  test('is a question about nothing, and never a record: each of those that felt the way was in doubt afterwards', async () => {
+  test('is a question about nothing, and never a record: each record that went as a trial was in doubt afterwards', async () => {
     const { dispatcher, claims, trials, questions, onWire } = setup({ ready: 50, pauses: over })
     expect(await dispatcher.runOnce()).toBe(0)
     expect([claims, onWire]).toEqual([[], []])
@@ -399,7 +399,7 @@ describe('feeling the way', () => {
     }
   })
 
-  test('a poll that calls for a pause neither clears the way nor prolongs the pause of others: it may be that one alone', async () => {
+  test('a poll that calls for a pause neither ends a pause nor prolongs the pause of others: it may be that one alone', async () => {
     const { dispatcher, settled, answer } = setup({ due: 1, pauses: over })
     const pause: PauseCall = { reason: 'throttled', askedMs: null, detail: 'x' }
     await dispatcher.runOnce()

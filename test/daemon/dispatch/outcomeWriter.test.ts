@@ -21,11 +21,11 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
 
 const idsOf = ({ transitions }: OutcomeBatch) => transitions.map(({ submission }) => submission.id)
 
-/** A settler whose writes wait until they are let through, or fail as `fate` says. */
+/** An outcome writer whose writes wait until they are let through, or fail as `outcome` says. */
 function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: number) => Error | null } = {}) {
   const writes: OutcomeBatch[] = []
-  const settled: string[] = []
-  const gaveUp: string[][] = []
+  const written: string[] = []
+  const abandoned: string[][] = []
   const waits: number[] = []
   const doors: (() => void)[] = []
   let spent: ReturnableSlot[] = []
@@ -43,9 +43,9 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
     takeReturnable: () => spent.splice(0),
     isRefusal: (error) => error === refusal,
     isLock: (error) => error === lock,
-    onWritten: (ids) => settled.push(...ids),
+    onWritten: (ids) => written.push(...ids),
     onFailed: () => {},
-    onAbandoned: (_, batch) => gaveUp.push(idsOf(batch)),
+    onAbandoned: (_, batch) => abandoned.push(idsOf(batch)),
     async waitMs(ms) {
       waits.push(ms)
       await new Promise(setImmediate)
@@ -54,8 +54,8 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
   return {
     outcomeWriter,
     writes,
-    settled,
-    gaveUp,
+    written,
+    abandoned,
     waits,
     spend: (slots: ReturnableSlot[]) => {
       spent = slots
@@ -89,7 +89,7 @@ test('one write at a time, the next taking all that has gathered in between', as
   expect(writes.map(idsOf)).toEqual([['a'], ['b', 'c', 'd']])
 })
 
-test('a group carries every pause, the least that remains, and whether the way is clear or a probe is over', async () => {
+test('a group carries every pause, the least that remains, and whether a trial succeeded or ended', async () => {
   const { outcomeWriter, writes, shut, letThrough } = setup()
   const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
   shut()
@@ -120,31 +120,31 @@ test('what is added counts as done only when it is written', async () => {
 })
 
 test('a write that fails in passing is repeated as it is until it succeeds', async () => {
-  const { outcomeWriter, writes, settled, waits } = setup({ outcome: (_, nth) => (nth <= 5 ? passing : null) })
+  const { outcomeWriter, writes, written, waits } = setup({ outcome: (_, nth) => (nth <= 5 ? passing : null) })
   await Promise.all([outcomeWriter.add(work('a')), outcomeWriter.add(work('b'))])
   expect(writes.map(idsOf)).toEqual([['a'], ['a'], ['a'], ['a'], ['a'], ['a'], ['b']])
-  expect(settled).toEqual(['a', 'b'])
+  expect(written).toEqual(['a', 'b'])
   expect(waits).toEqual([500, 500, 500, 500, 500])
 })
 
 test('a piece that the database refuses is written apart, and given up alone', async () => {
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
-  const { outcomeWriter, settled, gaveUp, shut, letThrough, spend, writes } = setup({ outcome })
+  const { outcomeWriter, written, abandoned, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
   const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
   const added = ['first', 'a', 'bad', 'b'].map((id) => outcomeWriter.add(work(id, { remaining: 5 })))
   spend([slot])
   letThrough()
   await Promise.all(added)
-  expect(settled).toEqual(['first', 'a', 'b'])
-  expect(gaveUp).toEqual([['bad']])
+  expect(written).toEqual(['first', 'a', 'b'])
+  expect(abandoned).toEqual([['bad']])
   expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'bad', 'b'], []])
 })
 
 test('a piece that somebody’s lock holds up is written when that lets go, and no other waits for it', async () => {
   let isLocked = true
   const outcome = (batch: OutcomeBatch) => (isLocked && idsOf(batch).includes('held') ? lock : null)
-  const { outcomeWriter, settled, shut, letThrough, spend, writes } = setup({ outcome })
+  const { outcomeWriter, written, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
   const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
   const added = ['first', 'a', 'held', 'b'].map((id) => outcomeWriter.add(work(id)))
@@ -152,38 +152,38 @@ test('a piece that somebody’s lock holds up is written when that lets go, and 
   letThrough()
   await Promise.all([added[0], added[1], added[3]])
   await outcomeWriter.add(work('later'))
-  expect(settled).toEqual(['first', 'a', 'b', 'later'])
+  expect(written).toEqual(['first', 'a', 'b', 'later'])
   expect(outcomeWriter.unwritten()).toEqual([{ submissionId: 'held', sinceMs: 7, error: lock }])
   expect(writes.filter(({ slots }) => slots.length > 0).map(idsOf)).toEqual([['a', 'held', 'b'], []])
   isLocked = false
   await Promise.all(added)
-  expect(settled.at(-1)).toBe('held')
+  expect(written.at(-1)).toBe('held')
   expect(outcomeWriter.unwritten()).toEqual([])
 })
 
 test('a single piece that the database refuses keeps nobody waiting (it blocked all later outcomes for ever)', async () => {
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
-  const { outcomeWriter, settled, gaveUp } = setup({ outcome })
+  const { outcomeWriter, written, abandoned } = setup({ outcome })
   await Promise.all([outcomeWriter.add(work('bad')), outcomeWriter.add(work('good'))])
-  expect(gaveUp).toEqual([['bad']])
-  expect(settled).toEqual(['good'])
+  expect(abandoned).toEqual([['bad']])
+  expect(written).toEqual(['good'])
 })
 
 test('a pause that the database refuses keeps no outcome from being written', async () => {
-  const { outcomeWriter, settled, gaveUp } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
+  const { outcomeWriter, written, abandoned } = setup({ outcome: ({ pauses }) => (pauses.length > 0 ? refusal : null) })
   await outcomeWriter.add(work('a', { pauses: [{ reason: 'throttled', askedMs: null, detail: '' }] }))
-  expect(settled).toEqual(['a'])
-  expect(gaveUp).toEqual([[]])
+  expect(written).toEqual(['a'])
+  expect(abandoned).toEqual([[]])
 })
 
-test('of many pieces with failures of both kinds in between, none is forgotten and none is settled twice', async () => {
+test('of many pieces with failures of both kinds in between, none is forgotten and none is written twice', async () => {
   let nth = 0
   const outcome = (batch: OutcomeBatch) => {
     nth += 1
     if (nth % 3 === 0) return passing
     return idsOf(batch).includes('17') ? refusal : null
   }
-  const { outcomeWriter, settled, gaveUp } = setup({ outcome })
+  const { outcomeWriter, written, abandoned } = setup({ outcome })
   const ids = Array.from({ length: 50 }, (_, i) => String(i))
   await Promise.all(
     ids.map(async (id, i) => {
@@ -191,6 +191,6 @@ test('of many pieces with failures of both kinds in between, none is forgotten a
       await outcomeWriter.add(work(id))
     }),
   )
-  expect(settled.toSorted()).toEqual(ids.filter((id) => id !== '17').toSorted())
-  expect(gaveUp).toEqual([['17']])
+  expect(written.toSorted()).toEqual(ids.filter((id) => id !== '17').toSorted())
+  expect(abandoned).toEqual([['17']])
 })

@@ -4,7 +4,7 @@ import { createSlotPool, type Permit, slotLeaseMs } from '../../../src/daemon/di
 
 const windowMs = 60_000
 
-/** A purse whose time is set by the test. */
+/** A slot pool whose time is set by the test. */
 function setup() {
   let nowMs = 0
   const stopwatch = () => {

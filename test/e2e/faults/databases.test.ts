@@ -110,7 +110,7 @@ describe('one database behind the proxy', () => {
     if (name === 'claim') expect(outcome.causes).toContain('never sent: the claim was lost')
   })
 
-  test('the outbox out of reach while the ledger is there: the journey goes on, the row is told later', async () => {
+  test('the outbox out of reach while the ledger is there: records go on, the row is told later', async () => {
     await start({ STATE_DATABASE_URL: harness.env.DATABASE_URL ?? '' })
     await harness.fault({ kind: 'delay', delayMs: 500, endpoint: 'submit' })
     await harness.insert('outbox-away-')

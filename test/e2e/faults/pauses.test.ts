@@ -35,10 +35,7 @@ async function posts(): Promise<(number | null)[]> {
 test.each([
   { name: '503', fault: { kind: 'answer', status: 503 } },
   { name: 'e003', fault: { kind: 'answer', status: 400, code: 'E003' } },
-])('$name: everyone pauses, one request feels the way, then all go on; no retry is used up', async ({
-  name,
-  fault,
-}) => {
+])('$name: everyone pauses, one trial request goes, then all go on; no retry is used up', async ({ name, fault }) => {
   const before = (await posts()).length
   await harness.fault({ ...fault, endpoint: 'submit' })
   const markers = await insertMany(name, 20)

@@ -45,7 +45,7 @@ test('a second SIGTERM leaves at once, and what was on the wire stays sending fo
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
-test('stopped past its lease, a worker is taken over from within 20 s, and woken late it changes nothing', async () => {
+test('stopped past its lease, another rescues what a worker was sending within 20 s, and woken late it changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
   await onTheWire('sleeper-', 4_000)
