@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util'
 import { openOutbox } from '../src/outbox/outboxStore.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { pause } from './harness/benchRun.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
-import { startDaemon } from './harness/daemon.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -87,7 +87,7 @@ async function measure(rows: number): Promise<Measured> {
   const claimTimes = await timeClaims(database)
   await database.pool.query('vacuum (analyze) outbox')
   const startMs = performance.now()
-  await using daemon = await startDaemon({
+  await using daemon = await startBenchDaemon({
     databaseUrl: database.url,
     serviceUrl: service.url,
     main: built.main,

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { type Child, startChild } from './harness/child.ts'
-import { daemonEnvironment, startDaemon } from './harness/daemon.ts'
+import { daemonEnvironment, saysRunning } from '../test/support/daemon.ts'
+import { type Program, startProgram } from '../test/support/program.ts'
+import { noCompileCache, startBenchDaemon } from './harness/benchDaemon.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -28,14 +29,14 @@ const unlimited = {
 
 interface Run {
   name: string
-  start(database: BenchDatabase, serviceUrl: string): Promise<Child>
+  start(database: BenchDatabase, serviceUrl: string): Promise<Program>
 }
 
 const runs: Run[] = [
   {
     name: 'outboxd',
     start: ({ url }, serviceUrl) =>
-      startDaemon({
+      startBenchDaemon({
         databaseUrl: url,
         serviceUrl,
         env: unlimited,
@@ -118,12 +119,12 @@ async function reached({ pool }: BenchDatabase, count: number, usage: () => Usag
   }
 }
 
-async function startPlainLoop(mode: string, { url }: BenchDatabase, serviceUrl: string): Promise<Child> {
+async function startPlainLoop(mode: string, { url }: BenchDatabase, serviceUrl: string): Promise<Program> {
   const script = join(import.meta.dirname, 'harness', 'plainLoop.ts')
-  const env = { ...daemonEnvironment(url, serviceUrl), ...unlimited }
-  const child = startChild({ script, args: [mode], env })
-  await child.line((line) => line.includes('"event":"running"'))
-  return child
+  const env = daemonEnvironment(url, serviceUrl, { ...unlimited, ...noCompileCache })
+  const plain = startProgram({ script, args: [mode], env, stderr: 'inherit' })
+  await plain.line(saysRunning)
+  return plain
 }
 
 /** Where the server's time goes, for those who make it less. */

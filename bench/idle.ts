@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
+import { sourceMain } from '../test/support/program.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
-import { sourceMain, startDaemon } from './harness/daemon.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -74,7 +75,7 @@ interface Idle {
 async function measure({ name, ...how }: { name: string; main: string; flags: readonly string[] }): Promise<Idle> {
   const database = await postgres.createDatabase(name)
   await fillOutbox(database, 100)
-  await using daemon = await startDaemon({
+  await using daemon = await startBenchDaemon({
     databaseUrl: database.url,
     serviceUrl: service.url,
     ...how,

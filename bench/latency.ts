@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { startDaemon } from './harness/daemon.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -22,7 +22,7 @@ say(
 await using postgres = await startBenchPostgres()
 await using service = await startMemoryService(200, { keepsArrivals: true })
 const database = await postgres.createDatabase('latency')
-await using _daemon = await startDaemon({
+await using _daemon = await startBenchDaemon({
   databaseUrl: database.url,
   serviceUrl: service.url,
   env: { RATE_LIMIT_REQUESTS: '10000' },

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
 import pg from 'pg'
 import { migrateOutbox } from '../src/store/migrateStores.ts'
-import { startDaemon } from './harness/daemon.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -32,7 +32,7 @@ say(
 await using postgres = await startBenchPostgres()
 await using service = await startMemoryService(200)
 const database = await postgres.createDatabase('wake')
-await using _daemon = await startDaemon({
+await using _daemon = await startBenchDaemon({
   databaseUrl: database.url,
   serviceUrl: service.url,
   env: { RATE_LIMIT_REQUESTS: '10000' },

@@ -1,5 +1,5 @@
-import { type Child, startChild } from './child.ts'
-import { sourceMain, startDaemon } from './daemon.ts'
+import { type Program, startProgram } from '../../test/support/program.ts'
+import { startBenchDaemon } from './benchDaemon.ts'
 import type { BenchDatabase } from './postgres.ts'
 
 /** What a run needs: its own database, and how service and daemons are set. */
@@ -19,7 +19,7 @@ export interface BenchRunOptions {
 export interface BenchRun extends AsyncDisposable {
   readonly database: BenchDatabase
   readonly sandboxUrl: string
-  readonly daemons: readonly Child[]
+  readonly daemons: readonly Program[]
 }
 
 export async function openBenchRun(options: BenchRunOptions): Promise<BenchRun> {
@@ -30,7 +30,7 @@ export async function openBenchRun(options: BenchRunOptions): Promise<BenchRun> 
   const { url: sandboxUrl } = JSON.parse(line) as { url: string }
   const daemons = await Promise.all(
     Array.from({ length: options.daemons }, () =>
-      startDaemon({
+      startBenchDaemon({
         databaseUrl: database.url,
         serviceUrl: sandboxUrl,
         env: {
@@ -48,11 +48,10 @@ export async function openBenchRun(options: BenchRunOptions): Promise<BenchRun> 
   return { database, sandboxUrl, daemons, [Symbol.asyncDispose]: () => closing.disposeAsync() }
 }
 
-function startSandboxProcess({ database, limit, windowMs, processingTime }: BenchRunOptions): Child {
-  return startChild({
-    script: sourceMain,
+function startSandboxProcess({ database, limit, windowMs, processingTime }: BenchRunOptions): Program {
+  return startProgram({
     args: ['sandbox', '--port', '0', '--json'],
-    quiet: true,
+    stderr: 'ignore',
     env: {
       SANDBOX_DATABASE_URL: database.url,
       SANDBOX_RATE_LIMIT_REQUESTS: String(limit),

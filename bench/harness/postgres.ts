@@ -1,6 +1,6 @@
-import pg from 'pg'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
+import type pg from 'pg'
+import type { EmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../test/support/postgres.ts'
 
 /** A database with our schemas and an outbox, on a server that a benchmark has for itself. */
 export interface BenchDatabase {
@@ -16,28 +16,22 @@ export interface BenchPostgres extends AsyncDisposable {
 
 /** Starts it with PostgreSQL's own defaults, and pg_stat_statements, which counts what the figures are made of. */
 export async function startBenchPostgres(settings: Record<string, string> = {}): Promise<BenchPostgres> {
-  const server = await startEmbeddedPostgres({ shared_preload_libraries: 'pg_stat_statements', ...settings })
-  const endWithUs = () => process.kill(server.pid, 'SIGQUIT')
-  process.once('exit', endWithUs)
-  const admin = poolOf(server.url)
-  const pools: pg.Pool[] = [admin]
+  // Leaving by process.exit ends the programs that were started, too.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  const server = await startPostgres({ shared_preload_libraries: 'pg_stat_statements', ...settings })
+  const pools: pg.Pool[] = []
   return {
     server,
     async createDatabase(name) {
-      await admin.query(`create database ${pg.escapeIdentifier(name)}`)
-      const address = new URL(server.url)
-      address.pathname = name
-      const url = address.href
-      await migrateState(url)
-      await migrateOutbox(url, 'outbox')
-      const pool = poolOf(url)
+      const url = await createDatabaseOn(server.url, name)
+      await migrateAll(url)
+      const pool = openPool(url, { max: 4, application_name: 'bench' })
       pools.push(pool)
       await pool.query('create extension pg_stat_statements')
       return { url, pool }
     },
     async [Symbol.asyncDispose]() {
       await Promise.all(pools.map((pool) => pool.end()))
-      process.off('exit', endWithUs)
       await server.stop()
     },
   }
@@ -53,10 +47,4 @@ export async function fillOutbox({ pool }: BenchDatabase, rows: number): Promise
     [rows],
   )
   await pool.query('vacuum (analyze) outbox')
-}
-
-function poolOf(url: string): pg.Pool {
-  const pool = new pg.Pool({ connectionString: url, max: 4, application_name: 'bench' })
-  pool.on('error', () => {}) // the server is ended while connections idle
-  return pool
 }

@@ -1,7 +1,5 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, watch } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { describe, expect, test } from 'vitest'
@@ -12,8 +10,8 @@ import { leftMs, type Progress, untouched } from '../../src/demo/progress.ts'
 import { kindScenarios, type RecordKind } from '../../src/demo/recordKinds.ts'
 import { salesOrder } from '../../src/demo/salesOrder.ts'
 import { type LedgerRow, type OutboxRow, verify, type WrittenRecord } from '../../src/demo/verify.ts'
+import { startProgram } from '../support/program.ts'
 
-const mainFile = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
 const longMs = 60_000
 
 interface Tamperable {
@@ -258,21 +256,12 @@ test('twelve records travel, and the truth is as it has to be', { timeout: longM
 
 /** Starts the demo as a process, and waits until it stays up. */
 async function keptDemo(env: Record<string, string> = {}) {
-  const child = spawn(process.execPath, [mainFile, 'demo', '--records', '4', '--keep'], {
-    env: { PATH: process.env.PATH, ...env },
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  const ended = once(child, 'close')
-  let out = ''
-  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
-    out += chunk
-    if (out.includes('Try next')) break
-  }
-  child.stdout.resume()
+  const program = startProgram({ args: ['demo', '--records', '4', '--keep'], env })
+  await program.line((line) => line.includes('Try next'))
+  const out = program.lastLines()
   const found = (pattern: RegExp) => pattern.exec(out)?.[1] ?? `nothing like ${pattern}`
   return {
-    child,
-    ended,
+    program,
     out,
     folder: dirname(found(/the logs +(\S+),/)),
     sandboxUrl: found(/the sandbox +(http:\/\/[^/]+)/),
@@ -296,21 +285,21 @@ const isUp = (url: string) =>
   )
 
 test('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
-  const { child, ended, out, folder, sandboxUrl, daemonUrl } = await keptDemo({ DATABASE_URL: 'postgres://not-mine/x' })
+  const { program, out, folder, sandboxUrl, daemonUrl } = await keptDemo({ DATABASE_URL: 'postgres://not-mine/x' })
   expect(out).not.toContain('not-mine')
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(true)
-  child.kill('SIGINT')
-  expect((await ended)[0]).toBe(0)
+  program.signal('SIGINT')
+  expect((await program.ended()).code).toBe(0)
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)
   expect(existsSync(folder)).toBe(false)
 })
 
 test('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
-  const { child, ended, folder, sandboxUrl, daemonUrl } = await keptDemo()
-  child.kill('SIGKILL')
-  await ended
+  const { program, folder, sandboxUrl, daemonUrl } = await keptDemo()
+  program.signal('SIGKILL')
+  await program.ended()
   await removed(folder)
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)

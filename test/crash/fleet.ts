@@ -1,6 +1,6 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { createInterface } from 'node:readline'
+import { setTimeout as after } from 'node:timers/promises'
+import { saysRunning } from '../support/daemon.ts'
+import { type Program, startProgram } from '../support/program.ts'
 
 /** One place in the fleet: a daemon, and the next one when it has died. */
 export interface Berth {
@@ -26,44 +26,40 @@ export interface Fleet {
 }
 
 const restartMs = 200
-const lastLinesMost = 40
 
 /** Starts daemons and starts each anew whenever it ends, as a service manager would. */
 export function launchFleet(options: { main: string; dir: string; env: Record<string, string>; size: number }): Fleet {
   const deserters: string[] = []
   let failedStarts = 0
   let recalled = false
-  const children = new Map<number, ChildProcess>()
+  const daemons = new Map<number, Program>()
   const berths = Array.from({ length: options.size }, (_, number) => man(number))
 
   function man(number: number): Berth {
-    let child: ChildProcess
+    let daemon: Program
     let running = false
     let stopped = false
     let killed = false
 
     function launch(): void {
-      child = spawn(process.execPath, [options.main, 'run'], {
-        cwd: options.dir,
+      const launched = startProgram({
+        script: options.main,
+        args: ['run'],
+        folder: options.dir,
         env: options.env,
-        stdio: ['ignore', 'pipe', 'pipe'],
+        onLine(line) {
+          if (daemon === launched && saysRunning(line)) running = true
+        },
       })
-      children.set(number, child)
+      daemon = launched
+      daemons.set(number, launched)
       running = false
       stopped = false
       killed = false
-      const lastLines: string[] = []
-      for (const stream of [child.stdout, child.stderr]) {
-        if (!stream) continue
-        createInterface({ input: stream }).on('line', (line) => {
-          if (line.includes('"event":"running"')) running = true
-          lastLines.push(line)
-          if (lastLines.length > lastLinesMost) lastLines.shift()
-        })
-      }
-      child.on('exit', (code, signal) => {
+      void launched.ended().then(({ code, signal }) => {
+        daemons.delete(number)
         if (recalled) return
-        if (!killed && running) deserters.push(`berth ${number}: ${code ?? signal}\n${lastLines.join('\n')}`)
+        if (!killed && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
         if (!killed && !running) failedStarts += 1
         setTimeout(launch, restartMs)
       })
@@ -75,21 +71,20 @@ export function launchFleet(options: { main: string; dir: string; env: Record<st
       atWork: () => running && !stopped && !killed,
       kill() {
         killed = true
-        child.kill('SIGKILL')
+        daemon.signal('SIGKILL')
       },
       async stopFor(ms) {
-        const victim = child
+        const victim = daemon
         stopped = true
-        victim.kill('SIGSTOP')
-        await Promise.race([new Promise((resolve) => setTimeout(resolve, ms)), once(victim, 'exit')])
-        if (victim !== child) return
-        victim.kill('SIGCONT')
+        victim.signal('SIGSTOP')
+        await Promise.race([after(ms), victim.ended()])
+        if (victim !== daemon) return
+        victim.signal('SIGCONT')
         stopped = false
       },
     }
   }
 
-  const alive = () => [...children.values()].filter((child) => child.exitCode === null && child.signalCode === null)
   return {
     berths,
     deserters,
@@ -97,17 +92,15 @@ export function launchFleet(options: { main: string; dir: string; env: Record<st
     terminate() {
       recalled = true
       return Promise.all(
-        alive().map(async (child) => {
-          const exited = once(child, 'exit')
-          child.kill('SIGTERM')
-          const [code] = await exited
-          return code as number | null
+        [...daemons.values()].map(async (daemon) => {
+          daemon.signal('SIGTERM')
+          return (await daemon.ended()).code
         }),
       )
     },
     scuttle() {
       recalled = true
-      for (const child of alive()) child.kill('SIGKILL')
+      for (const daemon of daemons.values()) daemon.signal('SIGKILL')
     },
   }
 }

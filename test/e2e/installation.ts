@@ -3,14 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { onTestFinished } from 'vitest'
-import { systemClock } from '../../src/clock.ts'
-import { readConfig } from '../../src/config.ts'
-import { startApp } from '../../src/daemon/app.ts'
-import { loadMappings } from '../../src/mapping/loadMappings.ts'
-import { createLog } from '../../src/observe/log.ts'
-import { createMetrics } from '../../src/observe/metrics.ts'
-import { loadOutboxFile } from '../../src/outbox/outboxFile.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A database, a service that is in no one's way, and a folder of mappings. */
@@ -47,30 +41,16 @@ export async function install(files: Record<string, string>): Promise<Installati
     url: database.url,
     mappingsDir,
     async startInstance(more = {}) {
-      const config = readConfig({
-        DATABASE_URL: database.url,
-        SERVICE_BASE_URL: sandbox.url,
-        SERVICE_AUTH_URL: sandbox.url,
-        SERVICE_CLIENT_ID: 'sandbox',
-        SERVICE_CLIENT_SECRET: 'sandbox-secret',
-        RATE_LIMIT_REQUESTS: '30000',
-        MAPPINGS_DIR: mappingsDir,
-        HTTP_PORT: '0',
-        LOG_LEVEL: 'error',
-        ...more,
-      })
-      const mappings = loadMappings(mappingsDir)
-      const app = await startApp({
-        config,
-        outboxTable: loadOutboxFile(mappingsDir),
-        mappings: () => mappings,
-        clock: systemClock,
-        log: createLog(config.logLevel),
-        metrics: createMetrics({ version: 'test' }),
-        version: 'test',
-      })
-      onTestFinished(async () => void (await app.stop()))
-      return () => app.stop()
+      const daemon = await startDaemon(
+        daemonEnvironment(database.url, sandbox.url, {
+          RATE_LIMIT_REQUESTS: '30000',
+          MAPPINGS_DIR: mappingsDir,
+          LOG_LEVEL: 'error',
+          ...more,
+        }),
+      )
+      onTestFinished(daemon.stop)
+      return daemon.stop
     },
     async arrivals() {
       const { rows } = await service.pool.query<{ body: string }>(

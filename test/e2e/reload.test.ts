@@ -2,23 +2,20 @@ import { appendFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
-import { startProgram } from '../support/program.ts'
 
 const shipped = join(import.meta.dirname, '..', '..', 'mappings')
 
 /** A service that is not there: these records need not be sent to show how they were mapped. */
-const nowhere = { SERVICE_BASE_URL: 'http://127.0.0.1:1', SERVICE_AUTH_URL: 'http://127.0.0.1:1' }
-const credentials = { SERVICE_CLIENT_ID: 'x', SERVICE_CLIENT_SECRET: 'x' }
+const nowhere = 'http://127.0.0.1:1'
 
 test('SIGHUP takes a new mapping into force, and a broken one leaves the old in force', async () => {
   await using database = await createDatabase()
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(dir, { recursive: true }))
   await cp(shipped, dir, { recursive: true })
-  const env = { DATABASE_URL: database.url, MAPPINGS_DIR: dir, HTTP_PORT: '0', ...nowhere, ...credentials }
-  const daemon = startProgram(['run'], env)
-  await daemon.line((line) => line.includes('"event":"running"'))
+  await using daemon = await startDaemonProcess(daemonEnvironment(database.url, nowhere, { MAPPINGS_DIR: dir }))
 
   const reload = (event: string) => {
     const told = daemon.line((line) => line.includes(event))

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs'
-import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { saysRunning } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
+import { openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 
 const debian15 = '/usr/lib/postgresql/15/bin'
@@ -14,26 +14,28 @@ test('migrate, sandbox and run carry rows to their ends on PostgreSQL 18', async
 
 // .ci/run installs Debian's postgresql-15; elsewhere it may be missing.
 test.skipIf(!existsSync(debian15))('migrate, sandbox and run carry rows to their ends on PostgreSQL 15', async () => {
-  const postgres = await startEmbeddedPostgres({ fsync: 'off' }, debian15)
-  onTestFinished(() => postgres.stop())
+  const postgres = await startPostgres({ fsync: 'off' }, debian15)
+  onTestFinished(postgres.stop)
   await expectCompleted(postgres.url)
 })
 
 async function expectCompleted(databaseUrl: string): Promise<void> {
   const credentials = { SERVICE_CLIENT_ID: 'erp', SERVICE_CLIENT_SECRET: 'not to be seen' }
   const env = { DATABASE_URL: databaseUrl, ...credentials }
-  expect(await startProgram(['migrate', '--outbox'], env).ended()).toMatchObject({ code: 0 })
+  expect(await startProgram({ args: ['migrate', '--outbox'], env }).ended()).toMatchObject({ code: 0 })
 
-  const sandbox = startProgram(['sandbox', '--port', '0', '--json'], {
-    ...env,
-    SANDBOX_PROCESSING_TIME: 'constant:0.2',
+  await using sandbox = startProgram({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { ...env, SANDBOX_PROCESSING_TIME: 'constant:0.2' },
   })
   const { url } = JSON.parse(await sandbox.line((line) => line.startsWith('{'))) as { url: string }
-  const daemon = startProgram(['run'], { ...env, SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url, HTTP_PORT: '0' })
-  await daemon.line((line) => line.includes('"event":"running"'))
+  await using daemon = startProgram({
+    args: ['run'],
+    env: { ...env, SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url, HTTP_PORT: '0' },
+  })
+  await daemon.line(saysRunning)
 
-  const pool = new pg.Pool({ connectionString: databaseUrl })
-  pool.on('error', () => {}) // the server goes before the test does
+  const pool = openPool(databaseUrl)
   onTestFinished(() => pool.end())
   await pool.query(`insert into outbox (type, payload) values
     ('data', '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 12.5, "field2": "x"}'),
@@ -61,7 +63,7 @@ async function expectCompleted(databaseUrl: string): Promise<void> {
   }
   expect(requests.map(({ body }) => body ?? '').join('\n')).toContain('"total_amount":12.50')
 
-  expect(await daemon.stop()).toBe(0)
-  const { stdout, stderr } = await daemon.ended()
+  const { code, stdout, stderr } = await daemon.stop()
+  expect(code).toBe(0)
   expect(stdout + stderr).not.toContain('not to be seen')
 }

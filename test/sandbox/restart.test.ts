@@ -1,31 +1,26 @@
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createDatabase } from '../support/database.ts'
+import { type Program, startProgram } from '../support/program.ts'
 import { type Json, order, submission } from './setup.ts'
 
-interface Running {
-  child: ChildProcess
+interface Running extends AsyncDisposable {
+  program: Program
   url: string
 }
 
 /** Starts `sandbox` as a process and waits for its line of JSON. */
 async function run(databaseUrl: string): Promise<Running> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sandboxProcess.ts')], {
-    env: { ...process.env, SANDBOX_DATABASE_URL: databaseUrl, SANDBOX_PROCESSING_TIME: 'constant:1.5' },
-    stdio: ['ignore', 'pipe', 'ignore'],
+  const program = startProgram({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { SANDBOX_DATABASE_URL: databaseUrl, SANDBOX_PROCESSING_TIME: 'constant:1.5' },
   })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const [line] = await once(createInterface({ input: child.stdout as NodeJS.ReadableStream }), 'line')
-  return { child, url: JSON.parse(line).url }
+  const { url } = JSON.parse(await program.line((line) => line.startsWith('{')))
+  return { program, url, [Symbol.asyncDispose]: program[Symbol.asyncDispose] }
 }
 
-async function kill({ child }: Running): Promise<void> {
-  const gone = once(child, 'exit')
-  child.kill('SIGKILL')
-  await gone
+async function kill({ program }: Running): Promise<void> {
+  program.signal('SIGKILL')
+  await program.ended()
 }
 
 async function headers(url: string): Promise<Record<string, string>> {
@@ -37,7 +32,7 @@ async function headers(url: string): Promise<Record<string, string>> {
 
 test('a sandbox that is killed and started again finishes what was pending, and knows what it had answered', async () => {
   await using database = await createDatabase('template0')
-  const first = await run(database.url)
+  await using first = await run(database.url)
   const authorized = await headers(first.url)
   const send = async (url: string, path: string, body?: unknown, more = {}): Promise<Json> => {
     const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
@@ -49,7 +44,7 @@ test('a sandbox that is killed and started again finishes what was pending, and 
   const { orderId } = await send(first.url, '/api/v1/orders', order())
   await kill(first)
 
-  const second = await run(database.url)
+  await using second = await run(database.url)
   const status = async (path: string) => (await send(second.url, path)).status
   expect((await send(second.url, '/api/v1/data', submission(), key)).code).toBe('E002')
   await expect.poll(() => status(`/api/v1/data/${good.transactionId}`), { timeout: 5000 }).toBe('completed')
@@ -59,12 +54,11 @@ test('a sandbox that is killed and started again finishes what was pending, and 
     errorCode: 'E002',
   })
   expect((await send(second.url, '/_sandbox/events')).rows).toHaveLength(1)
-  await kill(second)
 })
 
 test('killed under load, the ledger has every request that was answered, and one effect for each key', async () => {
   await using database = await createDatabase('template0')
-  const first = await run(database.url)
+  await using first = await run(database.url)
   const authorized = await headers(first.url)
   await fetch(`${first.url}/_sandbox/settings`, { method: 'PATCH', body: '{"rateLimitRequests":100000}' })
   const answered = new Set<string>()
@@ -80,16 +74,15 @@ test('killed under load, the ledger has every request that was answered, and one
       const response = await fetch(`${first.url}/api/v1/data`, init).catch(() => undefined)
       if (response?.status !== 200) return
       answered.add(key)
-      if (answered.size === 300) first.child.kill('SIGKILL')
+      if (answered.size === 300) first.program.signal('SIGKILL')
     }
   })
   await Promise.all(sending)
 
-  const second = await run(database.url)
+  await using second = await run(database.url)
   const { rows } = (await (await fetch(`${second.url}/_sandbox/ledger?limit=100000`)).json()) as Json
   const applied = rows.flatMap((row: Json) => (row.transactionId === null ? [] : [row.idempotencyKey]))
   expect(answered.size).toBeGreaterThanOrEqual(300)
   expect(new Set(applied).size).toBe(applied.length)
   expect([...answered].filter((key) => !applied.includes(key))).toEqual([])
-  await kill(second)
 })

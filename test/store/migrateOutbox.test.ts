@@ -3,10 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { wakeMessage } from '../../src/cli/wakeMessage.ts'
 import { migrate } from '../../src/commands/migrate.ts'
 import { inspectOutboxTable } from '../../src/outbox/inspectOutboxTable.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import type { EmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
 import { openListener } from '../../src/postgres/listener.ts'
 import { migrateOutbox } from '../../src/store/migrateStores.ts'
 import { testContext } from '../support/context.ts'
+import { startPostgres } from '../support/postgres.ts'
 import { until } from '../support/until.ts'
 
 /** A server on which the ERP may use two-phase commit. */
@@ -14,7 +15,7 @@ describe('where max_prepared_transactions is above 0', () => {
   let server: EmbeddedPostgres
   let client: pg.Client
   beforeAll(async () => {
-    server = await startEmbeddedPostgres({ max_prepared_transactions: '5', fsync: 'off' })
+    server = await startPostgres({ max_prepared_transactions: '5', fsync: 'off' })
     client = new pg.Client(server.url)
     await client.connect()
   })

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { inject } from 'vitest'
+import { createDatabaseOn, dropDatabase, openPool } from './postgres.ts'
 
 /** A database of the calling test file's own. */
 export interface TestDatabase extends AsyncDisposable {
@@ -19,28 +20,14 @@ export async function createDatabase(
   options = '',
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
-  const name = `test_${randomBytes(6).toString('hex')}`
-  await asSuperuser(server, `create database ${name} template ${from} ${options}`)
-  const url = new URL(server)
-  url.pathname = name
-  const pool = new pg.Pool({ connectionString: url.href, max: 10 })
-  pool.on('error', () => {}) // a test that terminates backends reads the consequence elsewhere
+  const url = await createDatabaseOn(server, `test_${randomBytes(6).toString('hex')}`, `template ${from} ${options}`)
+  const pool = openPool(url)
   return {
-    url: url.href,
+    url,
     pool,
     async [Symbol.asyncDispose]() {
       await pool.end()
-      await asSuperuser(server, `drop database if exists ${name} with (force)`)
+      await dropDatabase(url, server)
     },
-  }
-}
-
-async function asSuperuser(server: string, statement: string): Promise<void> {
-  const client = new pg.Client(server)
-  await client.connect()
-  try {
-    await client.query(statement)
-  } finally {
-    await client.end()
   }
 }

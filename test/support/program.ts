@@ -1,59 +1,145 @@
-import { spawn } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
-import { onTestFinished } from 'vitest'
-import { compileCache } from './compileCache.ts'
 
-/** `node src/main.ts …` as a process of its own, killed at the end of the test at the latest. */
-export interface Program {
-  /** Waits for a line of its standard output. @throws Error with what it wrote, when it ends before */
-  line(isIt: (line: string) => boolean): Promise<string>
-  signal(signal: NodeJS.Signals): void
-  /** @returns the exit code */
-  stop(signal?: NodeJS.Signals): Promise<number | null>
-  /** Waits for its end. */
-  ended(): Promise<{ code: number | null; stdout: string; stderr: string }>
+/** How a program ended, and what it wrote. */
+export interface Ended {
+  /** Null where a signal ended it. */
+  code: number | null
+  signal: NodeJS.Signals | null
+  stdout: string
+  stderr: string
 }
 
-const main = join(import.meta.dirname, '..', '..', 'src', 'main.ts')
+/** One of our programs as a process of its own, for tests, the crash campaign and benchmarks; disposing of it stops it. */
+export interface Program extends AsyncDisposable {
+  readonly pid: number
+  /**
+   * Waits for a line that `matches`; one that it has written before counts. @returns the line
+   *
+   * @throws Error with what it wrote last, when it ends before, or does not say so in time
+   */
+  line(matches: (line: string) => boolean, which?: { nth?: number; mostMs?: number }): Promise<string>
+  /** What it wrote last, on both its outputs. */
+  lastLines(): string
+  signal(name: NodeJS.Signals): void
+  /** Waits for its end. */
+  ended(): Promise<Ended>
+  /** SIGTERM, and SIGKILL where that has no effect. @returns how it ended */
+  stop(): Promise<Ended>
+}
 
-export function startProgram(args: readonly string[], env: Record<string, string>): Program {
-  const child = spawn(process.execPath, [main, ...args], {
-    cwd: join(main, '..', '..'),
-    env: { PATH: process.env.PATH, ...compileCache, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  onTestFinished(() => void child.kill('SIGKILL'))
-  const exited = once(child, 'close')
-  const lines: string[] = []
-  let stderr = ''
-  const stdout = createInterface({ input: child.stdout })
-  stdout.on('line', (line) => lines.push(line))
-  child.stderr.on('data', (chunk: Buffer) => {
-    stderr += chunk
-  })
+export interface ProgramOptions {
+  args?: readonly string[]
+  env?: Record<string, string>
+  /** The checkout's main.ts where nothing else is said. */
+  script?: string
+  /** Flags for node itself. */
+  flags?: readonly string[]
+  folder?: string
+  /** `pipe` keeps it among the lines. */
+  stderr?: 'pipe' | 'inherit' | 'ignore'
+  /** Told each line, of both outputs. */
+  onLine?: (line: string) => void
+}
 
+export const checkout = join(import.meta.dirname, '..', '..')
+
+/** The checkout's own main. */
+export const sourceMain = join(checkout, 'src', 'main.ts')
+
+const linesMax = 10_000
+const lastLinesMax = 40
+const patienceMs = 30_000
+
+/** Each start would otherwise strip the types of some 200 files anew. */
+const compileCache = join(checkout, 'node_modules', '.cache', 'outboxd-tests')
+
+/** Whoever started them and leaves in the middle, by an error or a signal that ends it, does not leave them behind. */
+const living = new Set<ChildProcess>()
+process.on('exit', () => {
+  for (const child of living) child.kill('SIGKILL')
+})
+
+/** Starts a program under this very node, with nothing of our environment but what is given. */
+export function startProgram(options: ProgramOptions): Program {
+  const { args = [], env = {}, script = sourceMain, flags = [], folder = checkout, stderr = 'pipe', onLine } = options
+  const child = spawn(process.execPath, [...flags, script, ...args], {
+    cwd: folder,
+    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
+    stdio: ['ignore', 'pipe', stderr],
+  })
+  living.add(child)
+  const heard = listen(child, onLine)
+  const ended = once(child, 'close').then(() => {
+    living.delete(child)
+    return { code: child.exitCode, signal: child.signalCode, ...heard.output() }
+  })
+  const stop = () => {
+    child.kill('SIGTERM')
+    const impatience = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+    return ended.finally(() => clearTimeout(impatience))
+  }
+  const name = [script.slice(checkout.length + 1), ...args].join(' ')
   return {
-    line(isIt) {
+    pid: child.pid as number,
+    line(matches, { nth = 1, mostMs = 60_000 } = {}) {
+      const complain = (how: string) => new Error(`${name} ${how}; it said last:\n${heard.lastLines()}`)
       return new Promise((resolve, reject) => {
-        const found = lines.find(isIt)
-        if (found) return resolve(found)
-        stdout.on('line', (line) => isIt(line) && resolve(line))
-        void exited.then(() => reject(new Error(`${args.join(' ')} ended: ${[...lines, stderr].join('\n')}`)))
+        const timer = setTimeout(() => reject(complain(`did not say so within ${mostMs} ms`)), mostMs)
+        heard.find(matches, nth, (line) => {
+          clearTimeout(timer)
+          resolve(line)
+        })
+        void ended.then(({ code, signal }) => {
+          clearTimeout(timer)
+          reject(complain(`ended with ${code ?? signal}`))
+        })
       })
     },
-    signal(signal) {
-      child.kill(signal)
+    lastLines: heard.lastLines,
+    signal: (signal) => void child.kill(signal),
+    ended: () => ended,
+    stop,
+    async [Symbol.asyncDispose]() {
+      await stop()
     },
-    async stop(signal = 'SIGTERM') {
-      child.kill(signal)
-      await exited
-      return child.exitCode
-    },
-    async ended() {
-      await exited
-      return { code: child.exitCode, stdout: lines.join('\n'), stderr }
+  }
+}
+
+/** Keeps the lines that a process writes, as many as a test may want to see. */
+function listen(child: ChildProcess, onLine?: (line: string) => void) {
+  const lines: { line: string; stream: 'stdout' | 'stderr' }[] = []
+  const listeners = new Set<(line: string) => void>(onLine ? [onLine] : [])
+  for (const stream of ['stdout', 'stderr'] as const) {
+    const input = child[stream]
+    if (input === null) continue
+    createInterface({ input }).on('line', (line) => {
+      lines.push({ line, stream })
+      if (lines.length > linesMax) lines.shift()
+      for (const listener of listeners) listener(line)
+    })
+  }
+  const textOf = (stream: string) =>
+    lines.flatMap((each) => (each.stream === stream ? [`${each.line}\n`] : [])).join('')
+  return {
+    output: () => ({ stdout: textOf('stdout'), stderr: textOf('stderr') }),
+    lastLines: () =>
+      lines
+        .slice(-lastLinesMax)
+        .map(({ line }) => line)
+        .join('\n'),
+    /** Calls `onFound` with the nth line that matches, now or when it is written. */
+    find(matches: (line: string) => boolean, nth: number, onFound: (line: string) => void): void {
+      let left = nth
+      const look = (line: string) => {
+        if (left === 0 || !matches(line) || --left > 0) return
+        listeners.delete(look)
+        onFound(line)
+      }
+      for (const { line } of lines) look(line)
+      if (left > 0) listeners.add(look)
     },
   }
 }

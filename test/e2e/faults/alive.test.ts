@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup } from './harness.ts'
+import { type Harness, setup } from './harness.ts'
 
 /** What an instance that lives has in hand is never put in doubt by another. */
 

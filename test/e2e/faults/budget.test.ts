@@ -1,7 +1,8 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup, through } from './harness.ts'
+import { type Harness, setup, through } from './harness.ts'
 
 /** What the instances agree on, and what they say when they cannot. */
 

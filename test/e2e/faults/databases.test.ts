@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../../src/store/migrateStores.ts'
+import type { Daemon } from '../../support/daemon.ts'
+import { migrateAll, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup, through } from './harness.ts'
+import { type Harness, setup, through } from './harness.ts'
 
 /** Postgres breaks under a daemon that lives: it reconnects, loses nothing, sends nothing twice, and is sure of it. */
 
@@ -176,10 +176,9 @@ describe('one database behind the proxy', () => {
 })
 
 test('an immediate restart of Postgres under 60 records: every one is completed, none twice', async () => {
-  const server = await startEmbeddedPostgres({ fsync: 'off' })
+  const server = await startPostgres({ fsync: 'off' })
   onTestFinished(() => server.stop())
-  await migrateState(server.url)
-  await migrateOutbox(server.url, 'outbox')
+  await migrateAll(server.url)
   const harness = await setup({ idempotency: 'ignore' }, server.url)
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.start()

@@ -4,8 +4,9 @@ import { check } from '../../../src/commands/check.ts'
 import { migrate } from '../../../src/commands/migrate.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup } from './harness.ts'
+import { type Harness, setup } from './harness.ts'
 
 /** What outboxd puts into the ERP's database never harms the ERP, and what it therefore leaves undone is told. */
 

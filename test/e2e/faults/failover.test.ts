@@ -1,14 +1,12 @@
 import { onTestFinished, test } from 'vitest'
-import { startEmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../../src/store/migrateStores.ts'
+import { migrateAll, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
 test('a primary that became read-only behind a proxy: its connections are left, and new ones lead to the new primary', async () => {
-  const server = await startEmbeddedPostgres({ fsync: 'off' })
-  onTestFinished(() => server.stop())
-  await migrateState(server.url)
-  await migrateOutbox(server.url, 'outbox')
+  const server = await startPostgres({ fsync: 'off' })
+  onTestFinished(server.stop)
+  await migrateAll(server.url)
   const harness = await setup({}, server.url)
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.start()

@@ -1,14 +1,10 @@
-import { join } from 'node:path'
-import pg from 'pg'
-import { type Clock, systemClock } from '../../../src/clock.ts'
-import { readConfig } from '../../../src/config.ts'
-import { startApp } from '../../../src/daemon/app.ts'
-import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import { createLog } from '../../../src/observe/log.ts'
-import { createMetrics } from '../../../src/observe/metrics.ts'
+import type pg from 'pg'
+import type { Clock } from '../../../src/clock.ts'
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../../src/sandbox/startSandbox.ts'
+import { type Daemon, daemonEnvironment, startDaemon } from '../../support/daemon.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { type FaultProxy, startFaultProxy } from '../../support/faultProxy.ts'
+import { openPool } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
 
 /** What has become of a record: in the outbox, in our ledger, and at the service. */
@@ -39,7 +35,7 @@ export interface Harness extends AsyncDisposable {
   /** Before Postgres. */
   postgres: FaultProxy
   /** Environment of a daemon. */
-  env: Record<string, string>
+  env: ReturnType<typeof daemonEnvironment>
   /** Starts a daemon in this process. */
   start(env?: Record<string, string>, clock?: Clock): Promise<Daemon>
   /** Inserts a record of type data whose body holds `marker`. @returns its outbox id */
@@ -54,16 +50,11 @@ export interface Harness extends AsyncDisposable {
   pauses(): Promise<string[]>
 }
 
-export interface Daemon {
-  port: number
-  stop(): Promise<void>
-}
-
 /** @param databaseUrl a migrated database to use instead of one of the test file's own */
 export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Harness> {
   await using stack = new AsyncDisposableStack()
   const telemetry = await createDatabase('template0')
-  const database = databaseUrl === undefined ? await createDatabase() : openDatabase(databaseUrl)
+  const database = databaseUrl === undefined ? await createDatabase() : opened(databaseUrl)
   stack.use(database)
   stack.use(telemetry)
   const sandbox = await startSandbox({
@@ -78,7 +69,7 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
   stack.defer(() => service.close())
   const postgres = await startFaultProxy({ target: { host: '127.0.0.1', port: Number(new URL(database.url).port) } })
   stack.defer(() => postgres.close())
-  const env = daemonEnvironment(database.url, service.url)
+  const env = daemonEnvironment(database.url, service.url, impatient)
   const daemons = new Set<Daemon>()
   stack.defer(async () => {
     await service.setFault(null)
@@ -101,7 +92,7 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
     service,
     postgres,
     env,
-    async start(more = {}, clock = systemClock) {
+    async start(more = {}, clock) {
       const daemon = await startDaemon({ ...env, ...more }, clock)
       daemons.add(daemon)
       return daemon
@@ -125,9 +116,8 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
   }
 }
 
-function openDatabase(url: string): TestDatabase {
-  const pool = new pg.Pool({ connectionString: url, max: 10 })
-  pool.on('error', () => {})
+function opened(url: string): TestDatabase {
+  const pool = openPool(url)
   return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
 }
 
@@ -138,45 +128,14 @@ export function through(proxy: FaultProxy, databaseUrl: string): string {
   return url.href
 }
 
-const mappingsDir = join(import.meta.dirname, '..', '..', '..', 'mappings')
-
-function daemonEnvironment(databaseUrl: string, serviceUrl: string): Record<string, string> {
-  return {
-    DATABASE_URL: databaseUrl,
-    SERVICE_BASE_URL: serviceUrl,
-    SERVICE_AUTH_URL: serviceUrl,
-    SERVICE_CLIENT_ID: 'sandbox',
-    SERVICE_CLIENT_SECRET: 'sandbox-secret',
-    RATE_LIMIT_REQUESTS: '500',
-    RATE_LIMIT_WINDOW_SECONDS: '6',
-    REQUEST_TIMEOUT_SECONDS: '2',
-    UNAVAILABLE_PAUSE_SECONDS: '0.3',
-    UNAUTHORIZED_PAUSE_SECONDS: '0.3',
-    MAPPINGS_DIR: mappingsDir,
-    HTTP_PORT: '0',
-    LOG_LEVEL: 'silent',
-  }
-}
-
-async function startDaemon(env: Record<string, string>, clock: Clock): Promise<Daemon> {
-  const config = readConfig(env)
-  const mappings = loadMappings(config.mappingsDir)
-  const app = await startApp({
-    config,
-    mappings: () => mappings,
-    clock,
-    log: createLog(config.logLevel),
-    metrics: createMetrics({ version: 'test' }),
-    version: 'test',
-  })
-  let stopping: Promise<unknown> | undefined
-  return {
-    port: app.http.port,
-    async stop() {
-      stopping ??= app.stop()
-      await stopping
-    },
-  }
+/** Short pauses, and a window that is over soon. */
+const impatient = {
+  RATE_LIMIT_REQUESTS: '500',
+  RATE_LIMIT_WINDOW_SECONDS: '6',
+  REQUEST_TIMEOUT_SECONDS: '2',
+  UNAVAILABLE_PAUSE_SECONDS: '0.3',
+  UNAUTHORIZED_PAUSE_SECONDS: '0.3',
+  LOG_LEVEL: 'silent',
 }
 
 async function insert(

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
+import { startDaemonProcess } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { startDaemonProcess } from './daemonProcess.ts'
 import { setup } from './harness.ts'
 
 const records = 200
@@ -25,7 +25,7 @@ test('kill -9 of the only daemon in the middle of 200 records: a restart brings 
     ({ done, sending }) => done >= 50 && sending >= 1,
   )
   killed.signal('SIGKILL')
-  expect(await killed.ended()).toBe('SIGKILL')
+  expect((await killed.ended()).signal).toBe('SIGKILL')
   const inFlight = await count(`state = 'sending'`)
   expect(inFlight).toBeGreaterThan(0)
   expect(inFlight).toBeLessThanOrEqual(maxInFlight)

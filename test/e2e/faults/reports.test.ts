@@ -1,8 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup } from './harness.ts'
+import { type Harness, setup } from './harness.ts'
 
 /** One row of the outbox that cannot be told what has become of it: the others are told, and operators hear of it. */
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startDaemonProcess } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { startDaemonProcess } from './daemonProcess.ts'
 import { type Harness, setup } from './harness.ts'
 
 let harness: Harness
@@ -23,7 +23,7 @@ test('SIGTERM during a request: the answer is awaited and written, then it leave
   await using daemon = await startDaemonProcess(harness.env)
   await onTheWire('sigterm-', 800)
   daemon.signal('SIGTERM')
-  expect(await daemon.ended()).toBe(0)
+  expect((await daemon.ended()).code).toBe(0)
   expect(await harness.outcome('sigterm-')).toMatchObject({ state: 'accepted', status: 'accepted', posts: [200] })
 })
 
@@ -40,7 +40,7 @@ test('a second SIGTERM leaves at once, and what was on the wire stays sending fo
     },
     (how) => how !== 'running',
   )
-  expect(await daemon.ended()).toBe(1)
+  expect((await daemon.ended()).code).toBe(1)
   expect(performance.now() - before).toBeLessThan(5_000)
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
@@ -65,9 +65,9 @@ test('stopped past its lease, another rescues what a worker was sending within 2
   sleeper.signal('SIGCONT')
   // The service's answer has been waiting for it. It leaves only when that has been written, or refused.
   sleeper.signal('SIGTERM')
-  expect(await sleeper.ended()).toBe(0)
+  expect((await sleeper.ended()).code).toBe(0)
   const after = await harness.outcome('sleeper-')
   expect(after).toMatchObject({ state: 'uncertain', posts: [200], effects: 1, steps: before.steps })
   taker.signal('SIGTERM')
-  expect(await taker.ended()).toBe(0)
+  expect((await taker.ended()).code).toBe(0)
 }, 60_000)

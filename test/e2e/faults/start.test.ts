@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => harness[Symbol.asyncDispose]())
 
 const run = (env: Record<string, string>) =>
-  startProgram(['run'], { NODE_ENV: 'production', ...harness.env, LOG_LEVEL: 'info', ...env })
+  startProgram({ args: ['run'], env: { ...harness.env, LOG_LEVEL: 'info', ...env } })
 
 async function untouched() {
   const { rows } = await harness.pool.query(
@@ -62,7 +62,7 @@ test('while its databases are away it is alive and says why it is not ready, and
   await harness.postgres.setFault({ kind: 'refuse' })
   onTestFinished(() => harness.postgres.setFault(null))
   const url = through(harness.postgres, harness.env.DATABASE_URL ?? '')
-  const daemon = run({ DATABASE_URL: url })
+  await using daemon = run({ DATABASE_URL: url })
   const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"'))) as { port: number }
   const get = async (path: string) => {
     const answer = await fetch(`http://127.0.0.1:${port}/${path}`)

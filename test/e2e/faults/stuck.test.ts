@@ -2,8 +2,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { status } from '../../../src/commands/status.ts'
 import { openQueue } from '../../../src/ledger/queue.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup } from './harness.ts'
+import { type Harness, setup } from './harness.ts'
 
 /** Transactions that the service never ends. */
 

@@ -4,9 +4,10 @@ import { list } from '../../../src/commands/list.ts'
 import { status } from '../../../src/commands/status.ts'
 import { migrateOutbox } from '../../../src/store/migrateStores.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { until } from '../../support/until.ts'
-import { type Daemon, type Harness, setup } from './harness.ts'
+import { type Harness, setup } from './harness.ts'
 
 /** Rows that cannot be captured, or cannot be marked: each is its own trouble, and the others go on. */
 

@@ -1,0 +1,76 @@
+import { join } from 'node:path'
+import { type Clock, systemClock } from '../../src/clock.ts'
+import { readConfig } from '../../src/config.ts'
+import { startApp } from '../../src/daemon/app.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { createLog } from '../../src/observe/log.ts'
+import { createMetrics } from '../../src/observe/metrics.ts'
+import { loadOutboxFile } from '../../src/outbox/outboxFile.ts'
+import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
+
+/** Folder of the mappings that are shipped. */
+export const mappingsDir = join(checkout, 'mappings')
+
+/** Environment of a daemon on this database and this service; `more` goes on top. */
+export function daemonEnvironment(
+  databaseUrl: string,
+  serviceUrl: string,
+  more: Record<string, string> = {},
+): Record<string, string> & { DATABASE_URL: string } {
+  return {
+    DATABASE_URL: databaseUrl,
+    SERVICE_BASE_URL: serviceUrl,
+    SERVICE_AUTH_URL: serviceUrl,
+    SERVICE_CLIENT_ID: 'sandbox',
+    SERVICE_CLIENT_SECRET: 'sandbox-secret',
+    MAPPINGS_DIR: mappingsDir,
+    HTTP_PORT: '0',
+    ...more,
+  }
+}
+
+/** `outboxd run` as a process of its own. Resolves when it says that it runs. @throws Error with its last words */
+export async function startDaemonProcess(
+  env: Record<string, string>,
+  options: Omit<ProgramOptions, 'args' | 'env'> = {},
+): Promise<Program> {
+  const daemon = startProgram({ ...options, args: ['run'], env: { ...env, LOG_LEVEL: 'info' } })
+  try {
+    await daemon.line(saysRunning)
+  } catch (error) {
+    await daemon.stop()
+    throw error
+  }
+  return daemon
+}
+
+export const saysRunning = (line: string) => line.includes('"event":"running"')
+
+/** A daemon in this process. */
+export interface Daemon {
+  readonly port: number
+  /** The same as the first, when called again. */
+  stop(): Promise<void>
+}
+
+export async function startDaemon(env: Record<string, string>, clock: Clock = systemClock): Promise<Daemon> {
+  const config = readConfig(env)
+  const mappings = loadMappings(config.mappingsDir)
+  const app = await startApp({
+    config,
+    outboxTable: loadOutboxFile(config.mappingsDir),
+    mappings: () => mappings,
+    clock,
+    log: createLog(config.logLevel),
+    metrics: createMetrics({ version: 'test' }),
+    version: 'test',
+  })
+  let stopping: Promise<unknown> | undefined
+  return {
+    port: app.http.port,
+    async stop() {
+      stopping ??= app.stop()
+      await stopping
+    },
+  }
+}

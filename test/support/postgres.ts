@@ -1,0 +1,76 @@
+import pg from 'pg'
+import { startReaper } from '../../src/demo/reaper.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
+
+/** A PostgreSQL of our own that does not outlive us, whatever ends us: a reaper of the demo's kind watches. */
+export async function startPostgres(
+  settings: Record<string, string> = {},
+  binDir?: string,
+): Promise<EmbeddedPostgres & AsyncDisposable> {
+  const reaper = startReaper()
+  const server = await startEmbeddedPostgres(settings, binDir).catch(async (error: unknown) => {
+    await reaper.done()
+    throw error
+  })
+  reaper.addProcess(server.pid, 'SIGQUIT')
+  reaper.addFolder(server.folder)
+  const stop = async () => {
+    await server.stop()
+    await reaper.done()
+  }
+  return {
+    url: server.url,
+    port: server.port,
+    folder: server.folder,
+    get pid() {
+      return server.pid
+    },
+    async restartImmediately() {
+      reaper.removeProcess(server.pid)
+      await server.restartImmediately()
+      reaper.addProcess(server.pid, 'SIGQUIT')
+    },
+    stop,
+    [Symbol.asyncDispose]: stop,
+  }
+}
+
+/**
+ * Creates a database on a server.
+ *
+ * @param options more of CREATE DATABASE, such as a template or an encoding
+ * @returns its address
+ */
+export async function createDatabaseOn(server: string, name: string, options = ''): Promise<string> {
+  await execute(server, `create database ${pg.escapeIdentifier(name)} ${options}`)
+  return Object.assign(new URL(server), { pathname: `/${name}` }).href
+}
+
+export async function dropDatabase(url: string, server: string): Promise<void> {
+  const name = new URL(url).pathname.slice(1)
+  await execute(server, `drop database if exists ${pg.escapeIdentifier(name)} with (force)`)
+}
+
+/** What `outboxd migrate --outbox` does: the ledger's schema, the queue's, and a table named `outbox`. */
+export async function migrateAll(url: string): Promise<void> {
+  await migrateState(url)
+  await migrateOutbox(url, 'outbox')
+}
+
+/** A pool that survives what tests and benchmarks do to its server: they read the consequence elsewhere. */
+export function openPool(url: string, settings: Omit<pg.PoolConfig, 'connectionString'> = {}): pg.Pool {
+  const pool = new pg.Pool({ connectionString: url, max: 10, ...settings })
+  pool.on('error', () => {})
+  return pool
+}
+
+async function execute(server: string, statement: string): Promise<void> {
+  const client = new pg.Client(server)
+  await client.connect()
+  try {
+    await client.query(statement)
+  } finally {
+    await client.end()
+  }
+}
