@@ -109,7 +109,7 @@ export const variables = {
   UNAUTHORIZED_PAUSE_SECONDS: { schema: seconds(86_400).default(60_000), about: 'pause after a second 401' },
   STUCK_AFTER_SECONDS: {
     schema: secondsOrNever(366 * 86_400).default(86_400_000),
-    about: 'an accepted record that the service has not ended after so long is put before a person; 0: never',
+    about: 'after so long an accepted record that the service has not ended is a problem for a person; 0: never',
   },
   UNCERTAIN_POLICY: {
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
@@ -122,7 +122,7 @@ export const variables = {
   CAPTURE_WINDOW: {
     schema: integer(1, 1_000_000).default(1000),
     about:
-      'queued submissions at once, but for those held behind one that waits for a person; the rest of a backlog stays in the outbox, and so does what is more than a 40th of this of one key',
+      'the most submissions that are queued at once, without those held behind one that waits for a person; the rest of a backlog stays in the outbox, and so do records of one key beyond a 40th of this',
   },
   PAYLOAD_MAX_BYTES: {
     schema: integer(1, 100_000_000).default(1_000_000),
