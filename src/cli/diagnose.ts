@@ -1,4 +1,5 @@
 import type { PauseReason, Problem, State } from '../model.ts'
+import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
 import { problemMessage } from './problemMessage.ts'
 import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
 import { pluralize } from './table.ts'
@@ -15,6 +16,8 @@ export interface SystemStatus {
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   /** What stands, the oldest first. */
   problems: readonly Problem[]
+  /** Rows that say that they wait before the start position, as far as they can be told. */
+  hidden: HiddenRows | null
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
   nowMs: number
@@ -93,13 +96,26 @@ function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: SystemStatus): string
   return null
 }
 
-function allIsWell({ submissions, outboxWaiting }: SystemStatus): string {
+/** Where to begin was an operator's decision, so that nothing is wrong with rows before; and yet nobody will ever send them. */
+function leftBehind({ hidden }: SystemStatus): string | null {
+  if (hidden === null || hidden.rows === 0) return null
+  const [row, is] = hidden.rows === 1 ? ['row', 'is'] : ['rows', 'are']
+  const more = hidden.rows >= hiddenMax ? ' or more' : ''
+  return `${hidden.rows}${more} waiting ${row} before the start position ${is} left, as was decided (outboxd adopt --start)`
+}
+
+function allIsWell(status: SystemStatus): string {
+  const { submissions, outboxWaiting } = status
   const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending
   const tracked = submissions.accepted
-  if (left + tracked === 0) return 'All is well: everything is sent and nothing waits.'
+  const behind = leftBehind(status)
+  if (left + tracked === 0)
+    return behind === null
+      ? 'All is well: everything is sent and nothing waits.'
+      : `All is well: everything from the start position on is sent; ${behind}.`
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
   ].filter((part) => part !== null)
-  return `All is well: ${parts.join(', ')}.`
+  return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
 }

@@ -105,6 +105,7 @@ async function readStatusReport(store: OperatorStore, config: StoreConfig): Prom
       readOnly,
       pauses: ledger.pauses,
       problems: standing,
+      hidden,
       oldestUnsentMs: oldestMs,
       oldestAcceptedMs: ledger.oldestAcceptedMs,
       nowMs: activity.nowMs,

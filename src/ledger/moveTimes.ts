@@ -13,7 +13,7 @@ import { queueSchema } from './queue.ts'
  * Forward: slots and pauses that had not come to their end by the clock as it was get what they lacked. One that was
  * taken between the jump and this moment is as it is.
  *
- * Jobs come before submissions, as where an outcome is written: else each could hold what the other waits for.
+ * Jobs come before submissions, as everywhere (lockJobs.ts): else each could hold what the other waits for.
  */
 export async function moveTimes(db: Database, jumpMs: number): Promise<void> {
   await (jumpMs < 0 ? holdFromNow(db) : prolong(db, jumpMs))

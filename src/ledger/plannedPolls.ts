@@ -1,5 +1,6 @@
 import type { MovedPoll, PlannedPoll } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { lockFreeJobs } from './lockJobs.ts'
 import type { Queue } from './queue.ts'
 
 /** The polls that are not yet due, the next ones first. Those in backoff after a useless answer stay where they are. */
@@ -17,14 +18,18 @@ export async function readPlannedPolls(db: Database, limit: number): Promise<Pla
   return rows
 }
 
-/** Moves polls, ledger and queue together; one that has come due in between stays as it is. */
+/** Moves polls, ledger and queue together; one that has come due in between, or is in somebody's hand, stays as it is. */
 export async function movePolls(db: Database, queue: Pick<Queue, 'move'>, moves: readonly MovedPoll[]): Promise<void> {
+  const ours = await lockFreeJobs(
+    db,
+    moves.map(({ jobId }) => jobId),
+  )
   const { rows } = await db.query<{ jobId: string }>(
     `update outboxd.submission s set poll_at = now() + move."inMs" * interval '1 ms'
      from json_to_recordset($1) as move("submissionId" uuid, "jobId" uuid, "inMs" float8)
      where s.id = move."submissionId" and s.job_id = move."jobId" and s.poll_at > now()
      returning s.job_id as "jobId"`,
-    [JSON.stringify(moves)],
+    [JSON.stringify(moves.filter(({ jobId }) => ours.has(jobId)))],
   )
   const moved = new Set(rows.map(({ jobId }) => jobId))
   for (const { jobId, inMs } of moves) if (moved.has(jobId)) await queue.move(db, jobId, inMs)

@@ -35,7 +35,8 @@ export interface Queue {
   close(): Promise<void>
 }
 
-const queueName = 'outboxd_poll'
+/** A row of pg-boss's table of jobs that is one of ours has it. */
+export const queueName = 'outboxd_poll'
 export const queueSchema = 'pgboss'
 const rarePriority = -1
 

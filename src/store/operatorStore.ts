@@ -3,6 +3,7 @@ import type { StoreConfig } from '../config.ts'
 import * as budget from '../ledger/budget.ts'
 import type { CapturedRecord } from '../ledger/insertCaptured.ts'
 import { lockKeys, lockSubmissions, releaseNext } from '../ledger/keyOrder.ts'
+import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
@@ -137,8 +138,7 @@ export async function openOperatorStore(
     })
 
   /**
-   * Runs `work` with these records and their lines locked, and lets the lines' heads go after it. The rows first, as the
-   * daemon does when it writes a step: otherwise each could wait for what the other holds.
+   * Runs `work` with these records, their polls and their lines locked, and lets the lines' heads go after it.
    */
   const inLine = <T>(seen: readonly { id: string; key: string | null }[], work: (db: Database) => Promise<T>) =>
     inTransaction(pool, (db) => workInLine(db, seen, work))
@@ -148,6 +148,7 @@ export async function openOperatorStore(
     seen: readonly { id: string; key: string | null }[],
     work: (db: Database) => Promise<T>,
   ): Promise<T> {
+    await lockJobsOf(db, seen)
     await lockSubmissions(db, seen)
     const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
     if (keys.length > 0) await lockKeys(db, keys)
@@ -194,6 +195,7 @@ export async function openOperatorStore(
     resolveArrived: (seen, transaction) =>
       withQueue((queue) =>
         inTransaction(pool, async (db): Promise<ArrivalSettled> => {
+          await lockJobsOf(db, [seen])
           await lockTransactionIds(db, [transaction])
           const by = (await readHolders(db, [transaction])).find(({ submissionId }) => submissionId !== seen.id)
           if (by) return { kind: 'taken', by }

@@ -21,6 +21,7 @@ const calm: SystemStatus = {
   readOnly: [],
   pauses: [],
   problems: [],
+  hidden: null,
   oldestUnsentMs: null,
   oldestAcceptedMs: null,
   nowMs,
@@ -90,4 +91,18 @@ test('the backlog takes one request a record and its polls, at the rate limit', 
   expect(estimate).toEqual({ records: 1_000, pollsPerRecord: 1, durationMs: 20 * 60_000 })
   expect(estimateBacklog({ toSend: 0, tracked: 100, pollsPerRecord: 2, ...limit }).durationMs).toBe(120_000)
   expect(estimateBacklog({ toSend: 100, tracked: 0, pollsPerRecord: null, ...limit }).pollsPerRecord).toBe(1)
+})
+
+test('rows that wait before the start position are left by decision: the first sentence says how many', () => {
+  const hidden = (rows: number) => ({ hidden: { rows, oldest: null } })
+  expect(first(hidden(2))).toEqual({
+    isWell: true,
+    message:
+      'All is well: everything from the start position on is sent; 2 waiting rows before the start position are left, as was decided (outboxd adopt --start).',
+  })
+  expect(first({ ...hidden(1), outboxWaiting: 3 }).message).toBe(
+    'All is well: 3 records to send; 1 waiting row before the start position is left, as was decided (outboxd adopt --start).',
+  )
+  expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
+  expect(first(hidden(0)).message).toBe('All is well: everything is sent and nothing waits.')
 })

@@ -178,6 +178,14 @@ test('rows that wait before the start are counted before it is said, and named f
   const checked = contextOf(given)
   await check(checked, {})
   expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
+  await given.startInstance()
+  await until(
+    () => statusOf(given),
+    (text) =>
+      text.startsWith(
+        'All is well: everything from the start position on is sent; 2 waiting rows before the start position are left',
+      ),
+  )
   const shown = contextOf(given)
   expect(await show(shown, 'outbox:1', {})).toBe(3)
   expect(shown.messages()).toContain('the row 1 lies before the start position of this outbox')
