@@ -179,12 +179,10 @@ test('rows that wait before the start are counted before it is said, and named f
   await check(checked, {})
   expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
   await given.startInstance()
-  await until(
-    () => statusOf(given),
-    (text) =>
-      text.startsWith(
-        'All is well: everything from the start position on is sent; 2 waiting rows before the start position are left',
-      ),
+  await until(async () =>
+    expect(await statusOf(given)).toMatch(
+      /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are left/,
+    ),
   )
   const shown = contextOf(given)
   expect(await show(shown, 'outbox:1', {})).toBe(3)
