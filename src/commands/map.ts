@@ -7,8 +7,7 @@ import { pluralize, renderTable, truncate } from '../cli/table.ts'
 import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { ConfigInvalid, variables } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import type { FieldError, MappedField, Mapping } from '../mapping/mapping.ts'
-import { mapRecord } from '../mapping/mapRecord.ts'
+import { type MappedRecord, mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import { resources } from '../resources.ts'
 import { readPayload } from '../yaml/exactJson.ts'
@@ -50,19 +49,8 @@ Examples:
 /** Stands for the submission's id, which a record gets when it is captured. */
 const exampleId = '00000000-0000-7000-8000-000000000000'
 
-/** A record to try, and how people know it. */
-interface Trial {
-  name: string
-  type: string
-  payload: string | null
-  unreadable: string | null
-}
-
-/** What became of it. */
-type Tried = { name: string; type: string } & (
-  | { kind: 'mapped'; mapping: Mapping; body: string; fields: readonly MappedField[] }
-  | { kind: 'invalid'; errors: readonly FieldError[] }
-)
+/** What the daemon would make of a record, and how people know it. */
+type Preview = { name: string; type: string } & MappedRecord
 
 /** Maps records and prints what they become. @returns 1 where one does not map, 3 where there is none */
 export async function map(context: CommandContext, file: string | undefined, options: MapOptions): Promise<number> {
@@ -84,13 +72,13 @@ export async function map(context: CommandContext, file: string | undefined, opt
       if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
       return summarise(
         context,
-        records.map((record) => tryRecord(mappings, trialOf(record))),
+        records.map((record) => previewRow(mappings, record)),
         options,
       )
     }
     const record = await store.outbox.readRecord(options.outbox ?? '')
     if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-    return printEach(context, [tryRecord(mappings, trialOf(record))], options)
+    return printEach(context, [previewRow(mappings, record)], options)
   })
 }
 
@@ -122,8 +110,12 @@ async function mapFile(
   }
   const payloads = payloadsIn(content.replace(/^\uFEFF/, ''))
   if (payloads.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
-  const tried = payloads.map(({ name, payload }) => tryRecord(mappings, { name, type, payload, unreadable: null }))
-  return printEach(context, tried, options)
+  const previews = payloads.map(({ name, payload }) => ({
+    name,
+    type,
+    ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleId),
+  }))
+  return printEach(context, previews, options)
 }
 
 /** One payload, or one a line where every line looks like an object of its own. */
@@ -139,23 +131,9 @@ export function payloadsIn(content: string): { name: string; payload: string }[]
 
 const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
 
-function trialOf({ outboxId, type, payload, unreadable }: OutboxRecord): Trial {
-  return { name: `outbox:${outboxId}`, type, payload, unreadable }
-}
-
-function tryRecord(mappings: Mappings, { name, type, payload, unreadable }: Trial): Tried {
-  const refused = (message: string): Tried => ({
-    name,
-    type,
-    kind: 'invalid',
-    errors: [{ field: 'payload', from: '', message }],
-  })
-  const mapping = mappings.get(type)
-  if (mapping === undefined)
-    return refused(`has a type without a mapping file: ${type} (there are: ${[...mappings.keys()].sort().join(', ')})`)
-  if (payload === null) return refused(`cannot be read: ${unreadable ?? 'it is missing'}`)
-  const mapped = mapRecord(mapping, payload, exampleId)
-  return mapped.kind === 'mapped' ? { name, type, mapping, ...mapped } : { name, type, ...mapped }
+/** By the daemon's own mapper: a preview that may differ is none. */
+function previewRow(mappings: Mappings, record: OutboxRecord): Preview {
+  return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
 }
 
 function nothing(context: CommandContext, message: string): number {
@@ -163,44 +141,51 @@ function nothing(context: CommandContext, message: string): number {
   return exit.nothing
 }
 
-function printEach(context: CommandContext, tried: readonly Tried[], options: MapOptions): number {
-  const bad = tried.filter(({ kind }) => kind === 'invalid').length
-  if (options.json) printJson(context, tried.length === 1 && tried[0] ? jsonOf(tried[0]) : tried.map(jsonOf))
-  else context.stdout.write(tried.map(describe).join('\n'))
-  if (tried.length > 1) context.stderr.write(`${tried.length - bad} of ${tried.length} records map.\n`)
+function printEach(context: CommandContext, previews: readonly Preview[], options: MapOptions): number {
+  const bad = previews.filter(({ kind }) => kind === 'refused').length
+  if (options.json)
+    printJson(context, previews.length === 1 && previews[0] ? jsonOf(previews[0]) : previews.map(jsonOf))
+  else context.stdout.write(previews.map(describe).join('\n'))
+  if (previews.length > 1) context.stderr.write(`${previews.length - bad} of ${previews.length} records map.\n`)
   return bad > 0 ? exit.failed : exit.done
 }
 
-const path = (mapping: Mapping) => resources[mapping.endpoint].path
-
-function describe(tried: Tried): string {
-  if (tried.kind === 'invalid') {
-    const errors = tried.errors.map(({ field, from, message }) => [`  ${field}`, from || '-', message])
-    return `${tried.name} of type ${tried.type} cannot be sent:\n${renderTable(['  FIELD', 'FROM', 'ERROR'], errors)}`
+function describe(preview: Preview): string {
+  if (preview.kind === 'refused') {
+    const errors = preview.errors.map(({ field, from, message }) => [`  ${field}`, from || '-', message])
+    return `${preview.name} of type ${preview.type} cannot be sent:\n${renderTable(['  FIELD', 'FROM', 'ERROR'], errors)}`
   }
-  const rows = tried.fields.map(({ field, from, source, value }) => [
+  const rows = preview.fields.map(({ field, from, source, value }) => [
     `  ${field}`,
     from ?? '(constant)',
     truncate(source ?? '(missing)', 60),
     value ?? '(left out)',
   ])
   return [
-    `${tried.name} of type ${tried.type} becomes POST ${path(tried.mapping)}\n`,
+    `${preview.name} of type ${preview.type} becomes POST ${resources[preview.resource].path}\n`,
     renderTable(['  FIELD', 'FROM', 'CLIENT', 'SENT'], rows),
-    `\n${tried.body}\n`,
+    `\n${preview.body}\n`,
   ].join('')
 }
 
-function jsonOf(tried: Tried) {
-  const { name, type } = tried
-  if (tried.kind === 'invalid') return { record: name, type, maps: false, errors: tried.errors }
-  return { record: name, type, maps: true, path: path(tried.mapping), body: tried.body, fields: tried.fields }
+function jsonOf(preview: Preview) {
+  const { name, type } = preview
+  if (preview.kind === 'refused')
+    return { record: name, type, maps: false, reason: preview.reason, errors: preview.errors }
+  return {
+    record: name,
+    type,
+    maps: true,
+    path: resources[preview.resource].path,
+    body: preview.body,
+    fields: preview.fields,
+  }
 }
 
 /** Errors that differ in nothing but the record's own value count as one. */
-function summarise(context: CommandContext, tried: readonly Tried[], options: MapOptions): number {
-  const errors = tried.flatMap((each) =>
-    each.kind === 'invalid'
+function summarise(context: CommandContext, previews: readonly Preview[], options: MapOptions): number {
+  const errors = previews.flatMap((each) =>
+    each.kind === 'refused'
       ? each.errors.map(({ field, from, message }) => ({ record: each.name, type: each.type, field, from, message }))
       : [],
   )
@@ -210,15 +195,15 @@ function summarise(context: CommandContext, tried: readonly Tried[], options: Ma
   const rows = groups
     .flatMap((group) => (group?.[0] ? [{ count: group.length, ...group[0] }] : []))
     .sort((a, b) => b.count - a.count)
-  const bad = tried.filter(({ kind }) => kind === 'invalid').length
+  const bad = previews.filter(({ kind }) => kind === 'refused').length
   if (options.json)
     printJson(context, {
-      records: tried.length,
-      maps: tried.length - bad,
+      records: previews.length,
+      maps: previews.length - bad,
       errors: rows.map(({ record, ...row }) => ({ ...row, example: record })),
     })
   else {
-    context.stdout.write(`${tried.length - bad} of ${pluralize(tried.length, 'record')} map.\n`)
+    context.stdout.write(`${previews.length - bad} of ${pluralize(previews.length, 'record')} map.\n`)
     if (rows.length > 0)
       context.stdout.write(
         `\n${renderTable(

@@ -15,10 +15,10 @@ import {
 import { pluralize } from '../cli/table.ts'
 import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
-import { mapOutboxRecord } from '../daemon/mapOutboxRecord.ts'
 import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
@@ -147,9 +147,9 @@ async function prepare(
   const skipped = moved(batch, found)
   for (const submission of found) {
     const read = await readPayload(submission, refresh)
-    const { id, outboxId, revision } = submission
+    const { id, revision } = submission
     const { type, key } = read
-    const mapped = mapOutboxRecord(mappings, { outboxId, createdAt: null, ...read }, id)
+    const mapped = mapOutboxRecord(mappings, read, id)
     if (mapped.kind === 'refused') {
       skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {

@@ -13,6 +13,7 @@ import {
 import type { ClaimedRows, ClaimRequest, OutboxRecord, RowStatus, Telling } from '../model.ts'
 import { states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
+import { storableText } from '../postgres/storableText.ts'
 import { type HiddenRows, liesBefore, readHidden, whyNoStart } from './beforeStart.ts'
 import { type ClaimStatements, claimStatements, cutId, lockById, lockRows } from './claimByLock.ts'
 import { type CursorScan, openCursorScan } from './cursorScan.ts'
@@ -175,7 +176,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   const mark = async (db: Database, from: OpenTable, statuses: readonly RowStatus[]) => {
     const meant = toWrite(from, statuses)
     if (from.writing === null || meant.length === 0) return []
-    const { rows } = await db.query<{ outboxId: string; written: boolean }>(from.writing.mark, [JSON.stringify(meant)])
+    const storable = meant.map((status) => ({ ...status, error: status.error && storableText(status.error) }))
+    const { rows } = await db.query<{ outboxId: string; written: boolean }>(from.writing.mark, [
+      JSON.stringify(storable),
+    ])
     const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
     return idsOf(meant).filter((id) => !written.has(id))
   }

@@ -128,7 +128,7 @@ describe('the outbox', () => {
     const id = await fixture.row('{}', 'invoice')
     const { code, printed } = await run({ outbox: id })
     expect(code).toBe(1)
-    expect(printed).toContain('invoice (there are: data, order)')
+    expect(printed).toContain('no mapping file for the type "invoice" (there are: data, order)')
   })
 
   test('all that wait are summed up by their errors', async () => {
