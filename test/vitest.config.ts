@@ -1,14 +1,18 @@
 import { defineConfig } from 'vitest/config'
 import ClosingLine from './support/closingLine.ts'
+import LongestFirst from './support/longestFirst.ts'
 
-/** What measures, or kills and waits for leases to run out, has the machine to itself, after all the others. */
-const alone = ['bench/**/*.test.ts', 'crash/campaign.test.ts']
+/** What measures has the machine to itself, after all the others. */
+const measures = ['bench/**/*.test.ts']
+/** What kills, and starts anew, and waits for leases to run out, takes the machine whole. */
+const campaign = ['crash/campaign.test.ts']
 
 export default defineConfig({
   test: {
     root: import.meta.dirname,
     globalSetup: ['support/globalSetup.ts'],
     reporters: ['default', new ClosingLine()],
+    sequence: { sequencer: LongestFirst },
     // Generous, for machines with two busy cores: a condition that comes true ends the wait at once.
     expect: { poll: { timeout: 15_000 } },
     testTimeout: 60_000,
@@ -21,15 +25,20 @@ export default defineConfig({
         test: {
           name: 'behaviour',
           include: ['**/*.test.ts'],
-          exclude: alone,
+          exclude: [...measures, ...campaign],
           // Most tests wait for a database, a socket or a process: as many workers as cores would leave these idle.
-          maxWorkers: 4,
+          maxWorkers: 6,
           sequence: { groupOrder: 1 },
         },
       },
       {
         extends: true,
-        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: 'campaign', include: campaign, maxWorkers: 1, sequence: { groupOrder: 2 } },
+      },
+      {
+        extends: true,
+        // Side by side: each waits for windows of 2 s most of its time.
+        test: { name: 'measures', include: measures, maxWorkers: 2, sequence: { groupOrder: 3 } },
       },
     ],
   },

@@ -20,7 +20,9 @@ export async function createDatabase(
   options = '',
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')
-  const url = await createDatabaseOn(server, `test_${randomBytes(6).toString('hex')}`, `template ${from} ${options}`)
+  const name = `test_${randomBytes(6).toString('hex')}`
+  // The files as they are take a tenth of the time that Postgres's own way takes, which writes each page to its log.
+  const url = await createDatabaseOn(server, name, `template ${from} strategy file_copy ${options}`)
   const pool = openPool(url)
   return {
     url,

@@ -1,4 +1,8 @@
+import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
+import { startReaper } from '../../src/demo/reaper.ts'
 import { createDatabaseOn, migrateAll, startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -7,10 +11,23 @@ declare module 'vitest' {
   }
 }
 
-/** One PostgreSQL for the whole run, without the syncs that only a power cut needs, and the template that test files clone. */
+/**
+ * One PostgreSQL for the whole run, without the syncs that only a power cut needs, and the template that test files clone;
+ * and one temporary folder, for tests and what they start, of which nothing is left, whatever ends the run.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const reaper = startReaper()
+  const folder = await mkdtemp(join(tmpdir(), 'tests-')) // short: the paths of sockets have a bound
+  reaper.addFolder(folder)
+  await chmod(folder, 0o711) // root's PostgreSQL runs as nobody
+  process.env.TMPDIR = folder
+
   const postgres = await startPostgres({ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' })
   await migrateAll(await createDatabaseOn(postgres.url, 'outboxd_template'))
   project.provide('postgresUrl', postgres.url)
-  return postgres.stop
+  return async () => {
+    await postgres.stop()
+    await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+    await reaper.done()
+  }
 }

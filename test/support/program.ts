@@ -62,12 +62,12 @@ process.on('exit', () => {
   for (const child of living) child.kill('SIGKILL')
 })
 
-/** Starts a program under this very node, with nothing of our environment but what is given. */
+/** Starts a program under this very node, with little of our environment but what is given. */
 export function startProgram(options: ProgramOptions): Program {
   const { args = [], env = {}, script = sourceMain, flags = [], folder = checkout, stderr = 'pipe', onLine } = options
   const child = spawn(process.execPath, [...flags, script, ...args], {
     cwd: folder,
-    env: { PATH: process.env.PATH, NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
+    env: { ...inherited(), NODE_ENV: 'production', NODE_COMPILE_CACHE: compileCache, ...env },
     stdio: ['ignore', 'pipe', stderr],
   })
   living.add(child)
@@ -106,6 +106,11 @@ export function startProgram(options: ProgramOptions): Program {
       await stop()
     },
   }
+}
+
+function inherited(): Record<string, string | undefined> {
+  const { PATH, TMPDIR } = process.env
+  return TMPDIR === undefined ? { PATH } : { PATH, TMPDIR }
 }
 
 /** Keeps the lines that a process writes, as many as a test may want to see. */
