@@ -4,21 +4,21 @@ import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { type Mappings, usedResource } from '../mapping/loadMappings.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
+import { loops as loopNames } from '../observe/instruments.ts'
 import type { Log } from '../observe/log.ts'
-import type { Metrics } from '../observe/metrics.ts'
+import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
-import { createTelemetry } from '../observe/telemetry.ts'
 import { isPassing } from '../postgres/database.ts'
 import { createServiceClient } from '../service/client.ts'
-import { outcomeOf } from '../service/outcome.ts'
 import { openStore, type Store, type StoreDeps } from '../store/openStore.ts'
-import { createDispatch } from './createDispatch.ts'
+import { createParts } from './createParts.ts'
 import { slotLeaseMs, slotReachMs } from './dispatch/slotPool.ts'
-import { createHeartbeat } from './heartbeat.ts'
 import { settleAll } from './leaving.ts'
-import { historyMin, type Loops, startLoops } from './loops.ts'
+import { createLoopHealth } from './loopHealth.ts'
+import { type Loops, startLoops } from './loops.ts'
+import { createWakeup, type Wakeup } from './wakeup.ts'
 
 export interface AppDeps {
   config: Config
@@ -67,42 +67,21 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => store.close())
   const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
   opened.defer(() => client.close())
-  const telemetry = createTelemetry({ log, metrics, outcomeOf })
-  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
-  const { mayClaim } = heartbeat
-  const dispatch = createDispatch({
-    config,
-    clock,
-    log,
-    metrics,
-    store,
-    client,
-    telemetry,
-    mayClaim,
-    resource: () => usedResource(deps.mappings()),
-  })
-  await heartbeat.runOnce()
-  await tellHistory(deps, store)
+  const loopHealth = createLoopHealth(clock)
+  const wakeups = createWakeups()
+  const parts = createParts({ ...deps, store, client, health: loopHealth, wakeups })
+  await parts.heartbeat.runOnce()
+  await parts.outboxHistory.tell()
 
-  const loops = startLoops({
-    config,
-    mappings: deps.mappings,
-    clock,
-    log,
-    metrics,
-    store,
-    telemetry,
-    dispatching: dispatch,
-    heartbeat,
-  })
+  const loops = startLoops({ clock, log, metrics, health: loopHealth, parts, wakeups })
   let isSettled = true
   opened.defer(async () => {
-    isSettled = await settleAll({ ...dispatch, log, stopTaking: loops.stopTaking })
+    isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: loops.stopTaking })
     await loops.stop()
   })
-  const sweep = cron.schedule('* * * * * *', loops.capture.wake, { suppressMissedWarning: true })
+  const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
-  store.listen(loops.capture.wake)
+  store.listen(wakeups.capture.wake)
   health.follow(loops)
   log.info('running', { port: http.port, version })
   const running = opened.move()
@@ -117,18 +96,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
   }
 }
 
-/**
- * Says that a table with a history was given to a ledger that knows nothing yet: all of it is sent, which is seldom meant.
- * The problem goes when the history is through (loops.ts).
- */
-async function tellHistory({ log }: AppDeps, store: Store): Promise<void> {
-  const history = await store.outbox.readHistory().catch(() => null) // its database may be away
-  if (history === null || history.rows <= historyMin) return
-  const detail = `${history.rows} rows waited in the outbox table before anything was captured, and all of them are sent`
-  log.warn('the outbox table has a history, and all of it is sent; outboxd adopt --start leaves it alone', {
-    count: history.rows,
-  })
-  await store.problems.raise([{ kind: 'outbox_history', subject: '', detail, retryInMs: null }])
+/** What ends each loop's wait. */
+function createWakeups(): Record<LoopName, Wakeup> {
+  return Object.fromEntries(loopNames.map((name) => [name, createWakeup()])) as Record<LoopName, Wakeup>
 }
 
 /** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */

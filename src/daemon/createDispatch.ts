@@ -1,28 +1,30 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import type { AttemptResult } from '../model.ts'
+import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
+import type { Answer, AttemptResult, Submission } from '../model.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
 import { isLock, isRefusal } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import type { ServiceClient } from '../service/client.ts'
+import type { ServiceClient, TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from '../service/harmlessCall.ts'
 import { readAnswer, readSubmitAnswer } from '../service/reading.ts'
-import { createTokens } from '../service/tokens.ts'
+import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { Store } from '../store/openStore.ts'
-import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
+import { createDispatcher, type Demand, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
-import { createSlotPool } from './dispatch/slotPool.ts'
+import { createSlotPool, type SlotPool } from './dispatch/slotPool.ts'
 import { type StarvationWatch, watchStarvation } from './dispatch/starvation.ts'
-import { rescueOrphans } from './maintenance/rescueOrphans.ts'
+import { createTokenSlot, type TokenSlot } from './dispatch/tokenSlot.ts'
 import { submitLimits } from './submit/decideSubmit.ts'
-import { interpretAnswer, submit } from './submit/submit.ts'
+import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
-import { createPollPlanner, type PollPlanner } from './track/pollPlanner.ts'
-import { track } from './track/track.ts'
+import type { PollPlanner } from './track/pollPlanner.ts'
+import type { Pressure } from './track/schedule.ts'
+import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchDeps {
   config: Config
@@ -32,40 +34,85 @@ export interface DispatchDeps {
   store: Store
   client: ServiceClient
   telemetry: Telemetry
+  planner: PollPlanner
   /** Whether others still believe that this instance lives. */
   mayClaim(): boolean
   /** Which half of the service a question about nothing may go to: one that is used. */
   resource(): Resource
+  /** Outcomes are in the ledger. */
+  onWritten(outcomes: WrittenOutcomes): void
+  /** A piece of work is through: there is room for another. */
+  onRoom(): void
 }
 
 /** Everything between a slot and a written outcome, put together. */
 export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>, Pick<OutcomeWriter, 'unwritten'> {
-  planner: PollPlanner
-  /** Settles what nobody has in hand any more. @returns how many */
-  rescueOrphans(): Promise<number>
+  /** Works out what an answer to a submission's POST means. */
+  interpretAnswer(submission: Submission, answer: Answer): AttemptResult
 }
 
-/** Below this limit a token is fetched only where the budget has a request left to use it for. */
-const smallCapacity = 10
-const permitsForToken = (capacity: number) => (capacity < smallCapacity ? Math.min(2, capacity) : 1)
-
-/** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. */
+/** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. Decides nothing. */
 export function createDispatch(deps: DispatchDeps): Dispatch {
-  const { config, clock, log, metrics, store, client, telemetry, mayClaim } = deps
-  const { windowMs } = config.rateLimit
-  /** What the limit in force allows, which another instance may have made smaller. */
-  let capacity = config.rateLimit.requests
+  const { config, clock, metrics, store, planner, mayClaim, onRoom } = deps
+  const { requests: capacity, windowMs } = config.rateLimit
   const slotPool = createSlotPool(windowMs)
   const tokenSlotPool = createSlotPool(windowMs)
-  const planner = createPollPlanner(windowMs, capacity, Math.random)
+  const outcomeWriter = createWriter(deps, [slotPool, tokenSlotPool])
+  const starvation = watchStarvation()
+  const tokenSlot = createTokenSlot<TokenAnswer>({
+    slotPool: tokenSlotPool,
+    capacity,
+    stopwatch: clock.stopwatch,
+    takeSlots: store.dispatch.takeSlots,
+    onReturnable: () => void outcomeWriter.add(nothing),
+    onAnswered: ({ token }, requests) => token && starvation.sawToken(token.lifetimeMs, { requests, windowMs }),
+  })
+  const tokens = createTokenKeeper(deps, tokenSlot, starvation)
+  const stages = stageDeps(deps, tokens)
 
-  const outcomeWriter = createOutcomeWriter({
+  const dispatcher = createDispatcher({
+    clock,
+    capacity,
+    windowMs,
+    maxInFlight: config.maxInFlight,
+    slotPool,
+    readDemand: store.readDemand,
+    onDemand(demand) {
+      tokenSlot.sawCapacity(demand.capacity)
+      planner.press(pressureOf(demand))
+    },
+    mayClaim,
+    claim: store.dispatch.claim,
+    unclaim: store.dispatch.unclaim,
+    claimTrial: store.dispatch.claimTrial,
+    token: () => tokens.ready().finally(() => metrics.tokenExpires(tokens.expiresAtMs() ?? 0)),
+    onTokenRefused: tokens.reject,
+    isRefusedForAge: tokens.isRefusedForAge,
+    submit: (submission, accessToken, isValid) => submit(stages.submit, submission, accessToken, isValid),
+    poll: (submission, accessToken, isValid) => track(stages.track, submission, accessToken, isValid),
+    ask: (accessToken, isValid) => askHarmlessly(deps, tokens, accessToken, isValid),
+    judgeTrial,
+    fingerprint: fingerprintOf,
+    writeOutcome: outcomeWriter.add,
+    newId: randomUUID,
+    onWaited: metrics.waitedForSlot,
+    onAttempted: attemptListener(deps, tokens, starvation),
+    onRoom,
+    onFailed: (error) => deps.log.error('the outcome of a request could not be worked out', { error }),
+  })
+  const { starving } = starvation
+  const { unwritten } = outcomeWriter
+  return { ...dispatcher, starving, unwritten, interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of) }
+}
+
+function createWriter({ clock, log, store, onWritten }: DispatchDeps, pools: readonly SlotPool[]): OutcomeWriter {
+  return createOutcomeWriter({
     nowMs: clock.nowMs,
     writeOutcomes: store.dispatch.writeOutcomes,
-    takeReturnable: () => [...slotPool.takeReturnable(), ...tokenSlotPool.takeReturnable()],
+    takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
     isRefusal,
     isLock,
-    onWritten: telemetry.outcomesWritten,
+    onWritten,
     onFailed: (error, { transitions }) =>
       log.error('an outcome could not be written; it is tried again', {
         error,
@@ -80,10 +127,14 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
       }),
     waitMs: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   })
+}
 
-  const starvation = watchStarvation()
-
-  const tokens = createTokens({
+function createTokenKeeper(
+  { config, clock, metrics, client, telemetry }: DispatchDeps,
+  tokenSlot: TokenSlot<TokenAnswer>,
+  starvation: StarvationWatch,
+): Tokens {
+  return createTokens({
     clock,
     refreshMs: config.service.tokenRefreshMs,
     breached: metrics.breach,
@@ -92,112 +143,58 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
       if (answered !== null) telemetry.requestDone('token', answered.answer)
       return answered
     },
-    isOneAtATime: () => capacity === 1,
+    isOneAtATime: tokenSlot.isOneAtATime,
     onOutlived: starvation.sawOutlived,
-    async spendSlot(request, need) {
-      const permits = permitsForToken(capacity)
-      if (need === 'renewal' && capacity === 1) return 'no-slot'
-      const ageMs = clock.stopwatch()
-      tokenSlotPool.add(await store.dispatch.takeSlots(permits), ageMs)
-      const permit = tokenSlotPool.available() >= permits ? tokenSlotPool.acquire('poll') : null
-      void outcomeWriter.add(nothing) // gives back what it does not use, at once
-      if (permit === null) return 'no-slot'
-      const answered = await request(permit.isValid).finally(() => {
-        permit.release()
-        void outcomeWriter.add(nothing)
-      })
-      if (answered?.token) starvation.sawToken(answered.token.lifetimeMs, { requests: capacity, windowMs })
-      return answered ?? 'no-slot'
-    },
+    spendSlot: tokenSlot.spend,
   })
+}
 
-  /** Follows a request until it is known whether it left. */
-  async function followed(working: Promise<AttemptResult>, accessToken: string): Promise<AttemptResult> {
-    const worked = await working
-    if (worked.answer !== null) tokens.used(accessToken, worked.answer)
-    starvation.sawPermit(worked.answer !== null)
-    return worked
-  }
-
-  const submitDeps = {
-    policy: config.uncertainPolicy,
-    limits: submitLimits,
-    send: client.send,
-    isRefusedForAge: tokens.isRefusedForAge,
-    read: readSubmitAnswer,
-    firstPollMs: (resource: Resource) => planner.nextPollMs(resource, 0),
-    newKey: randomUUID,
-  }
-  const trackDeps = {
-    limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
-    send: client.send,
-    isRefusedForAge: tokens.isRefusedForAge,
-    read: readAnswer,
-    nextPollMs: planner.nextPollMs,
-    newKey: randomUUID,
-  }
-
-  const dispatcher = createDispatcher({
-    clock,
-    capacity: config.rateLimit.requests,
-    windowMs,
-    maxInFlight: config.maxInFlight,
-    slotPool,
-    async readDemand(most) {
-      const demand = await store.readDemand(most)
-      capacity = demand.capacity
-      const { spentOnSubmissions: slotsOnSubmissions, submissionsReady, tracked: accepted } = demand
-      planner.press({ capacity, slotsOnSubmissions, submissionsReady, accepted })
-      return demand
-    },
-    mayClaim,
-    claim: store.dispatch.claim,
-    unclaim: store.dispatch.unclaim,
-    claimTrial: store.dispatch.claimTrial,
-    async token() {
-      const verdict = await tokens.ready()
-      metrics.tokenExpires(tokens.expiresAtMs() ?? 0)
-      return verdict
-    },
-    onTokenRefused: tokens.reject,
-    isRefusedForAge: tokens.isRefusedForAge,
-    submit: (submission, accessToken, isGood) =>
-      followed(submit(submitDeps, submission, accessToken, isGood), accessToken),
-    async ask(accessToken, isGood) {
-      const question = harmlessRequest(deps.resource())
-      const answer = await client.send(question, accessToken, isGood)
-      if (answer !== null) {
-        tokens.used(accessToken, answer)
-        telemetry.requestDone(question.endpoint, answer)
-      }
-      return answer
-    },
-    judgeTrial,
-    fingerprint: fingerprintOf,
-    poll: (submission, accessToken, isGood) => followed(track(trackDeps, submission, accessToken, isGood), accessToken),
-    writeOutcome: outcomeWriter.add,
-    newId: randomUUID,
-    onWaited: metrics.waitedForSlot,
-    onAttempted: telemetry.attempted,
-    onFailed: (error) => log.error('the outcome of a request could not be worked out', { error }),
-  })
-
+function stageDeps(
+  { config, client, planner }: DispatchDeps,
+  { isRefusedForAge }: Tokens,
+): { submit: SubmitDeps; track: TrackDeps } {
+  const shared = { send: client.send, isRefusedForAge, newKey: randomUUID }
   return {
-    ...dispatcher,
-    planner,
-    starving: starvation.starving,
-    unwritten: outcomeWriter.unwritten,
-    rescueOrphans: () =>
-      rescueOrphans({
-        readOrphaned: store.maintenance.readOrphaned,
-        readOverdue: store.maintenance.readOverdue,
-        holds: dispatcher.holds,
-        interpretAnswer: (submission, answer) => interpretAnswer(submitDeps, submission, answer),
-        async writeSteps(transitions) {
-          const written = await store.maintenance.writeSteps(transitions)
-          telemetry.outcomesWritten({ written, heldBack: 0 })
-          return written
-        },
-      }),
+    submit: {
+      ...shared,
+      policy: config.uncertainPolicy,
+      limits: submitLimits,
+      read: readSubmitAnswer,
+      firstPollMs: (resource) => planner.nextPollMs(resource, 0),
+    },
+    track: {
+      ...shared,
+      limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
+      read: readAnswer,
+      nextPollMs: planner.nextPollMs,
+    },
   }
+}
+
+/** Asks the service about something that does not exist. @returns null where the question never left */
+async function askHarmlessly(
+  { client, telemetry, resource }: DispatchDeps,
+  tokens: Tokens,
+  accessToken: string,
+  isValid: () => boolean,
+): Promise<Answer | null> {
+  const question = harmlessRequest(resource())
+  const answer = await client.send(question, accessToken, isValid)
+  if (answer === null) return null
+  tokens.used(accessToken, answer)
+  telemetry.requestDone(question.endpoint, answer)
+  return answer
+}
+
+/** Who hears of it when it is known whether a request left, and how it was answered. */
+function attemptListener({ telemetry }: DispatchDeps, tokens: Tokens, starvation: StarvationWatch) {
+  return (submission: Submission, attempted: AttemptResult, accessToken: string): void => {
+    if (attempted.answer !== null) tokens.used(accessToken, attempted.answer)
+    starvation.sawPermit(attempted.answer !== null)
+    telemetry.attempted(submission, attempted)
+  }
+}
+
+function pressureOf({ capacity, spentOnSubmissions, submissionsReady, tracked }: Demand): Pressure {
+  return { capacity, slotsOnSubmissions: spentOnSubmissions, submissionsReady, accepted: tracked }
 }

@@ -1,16 +1,23 @@
-/** A piece of work that is done again and again: when it says, when it is woken, and after a failure with backoff. */
+import { createWakeup, type Wakeup } from './wakeup.ts'
+
+/** A piece of work that can be done again and again. */
+export interface Part {
+  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  runOnce(): Promise<number>
+}
+
+/** A part whose rounds follow each other: when they say, when woken, and after a failure with backoff. */
 export interface Loop {
   readonly name: string
-  /** Does the work again as soon as possible; several calls while it runs count as one. */
-  wake(): void
   /** Lets a round that has begun come to its end, and begins no other. */
   stop(): Promise<void>
 }
 
 export interface LoopDeps {
   name: string
-  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
-  runOnce(): Promise<number>
+  part: Part
+  /** Begins a round as soon as possible; several wakes while one runs count as one. */
+  wakeup: Wakeup
   succeeded(name: string): void
   /** A round threw; the next comes after a while. */
   failed(name: string, error: unknown): void
@@ -20,15 +27,15 @@ export interface LoopDeps {
 
 const backoffMinMs = 250
 
-export function startLoop({ name, runOnce, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
+export function startLoop({ name, part, wakeup, succeeded, failed, backoffMaxMs }: LoopDeps): Loop {
   let stopped = false
-  let woken = false
   let failures = 0
-  let interrupt = () => {}
+  /** After a failure a wake does not count: whoever wakes cannot know that it would help. Only the end interrupts it. */
+  const backoff = createWakeup()
 
   async function round(): Promise<number> {
     try {
-      const waitMs = await runOnce()
+      const waitMs = await part.runOnce()
       failures = 0
       succeeded(name)
       return waitMs
@@ -41,42 +48,21 @@ export function startLoop({ name, runOnce, succeeded, failed, backoffMaxMs }: Lo
 
   async function run(): Promise<void> {
     while (!stopped) {
-      woken = false
+      wakeup.reset()
       const waitMs = await round()
       if (waitMs <= 0) await new Promise(setImmediate)
-      // After a failure a wake does not count: whoever wakes cannot know that it would help.
-      else if (!stopped && (!woken || failures > 0)) await pause(waitMs)
+      else if (!stopped) await (failures > 0 ? backoff : wakeup).sleep(waitMs)
     }
-  }
-
-  function pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms)
-      interrupt = () => {
-        clearTimeout(timer)
-        resolve()
-      }
-    })
   }
 
   const running = run()
   return {
     name,
-    wake() {
-      woken = true
-      if (failures === 0) interrupt()
-    },
     stop() {
       stopped = true
-      interrupt()
+      backoff.wake()
+      wakeup.wake()
       return running
     },
   }
-}
-
-/** Takes every step, also after one that failed. @throws Error of the first that did */
-export async function takeEach(steps: readonly (() => Promise<void>)[]): Promise<void> {
-  const failures: unknown[] = []
-  for (const step of steps) await step().catch((error: unknown) => failures.push(error))
-  if (failures.length > 0) throw failures[0]
 }

@@ -13,7 +13,7 @@ interface Written {
   breach: Breach | null
 }
 
-/** Turns what happens to records into log lines and metrics. */
+/** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
 export interface Telemetry {
   captured(count: number): void
   requestDone(endpoint: Endpoint, answer: Answer): void
@@ -23,10 +23,6 @@ export interface Telemetry {
   /** Operators gave commands: another process did the work, the daemon counts it. */
   operatorActed(acts: { replays: number; discards: number }): void
   jobsRecreated(count: number): void
-  /** How many transactions have come to an end since this was last asked. */
-  takeCompletions(): number
-  /** Calls back whenever steps were written, and outbox rows have something to be told. */
-  onSettled(listener: () => void): void
 }
 
 export interface TelemetryDeps {
@@ -41,9 +37,6 @@ const knownCodes = new Set(['E001', 'E002', 'E003'])
 const finishes: ReadonlySet<State> = new Set(ended)
 
 export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Telemetry {
-  let completions = 0
-  let settledListener = () => {}
-
   function requestDone(endpoint: Endpoint, answer: Answer): void {
     metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
     if (answer.kind !== 'response' || answer.code === null) return
@@ -84,17 +77,13 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
         }
         if (!finishes.has(state)) continue
         metrics.finished(state as Finish, lifetimeMs)
-        if (polls > 0) {
-          metrics.transactionPolled(polls)
-          completions += 1
-        }
+        if (polls > 0) metrics.transactionPolled(polls)
       }
       metrics.heldBack(heldBack)
       if (heldBack > 0) {
         metrics.breach('rate_limit_lower')
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
-      if (written.length > 0) settledListener()
     },
     operatorActed({ replays, discards }) {
       metrics.replayed(replays)
@@ -105,14 +94,6 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     },
     jobsRecreated(count) {
       if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })
-    },
-    takeCompletions() {
-      const taken = completions
-      completions = 0
-      return taken
-    },
-    onSettled(listener) {
-      settledListener = listener
     },
   }
 }

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest'
-import { type Loop, startLoop, takeEach } from '../../src/daemon/loop.ts'
+import { type Loop, startLoop } from '../../src/daemon/loop.ts'
+import { createWakeup } from '../../src/daemon/wakeup.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -10,12 +11,16 @@ function setup() {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
   const rounds: { end(waitMs: number): void; fail(error: Error): void }[] = []
   const told: string[] = []
+  const wakeup = createWakeup()
   const loop: Loop = startLoop({
     name: 'test',
-    runOnce: () =>
-      new Promise((resolve, reject) => {
-        rounds.push({ end: resolve, fail: reject })
-      }),
+    part: {
+      runOnce: () =>
+        new Promise((resolve, reject) => {
+          rounds.push({ end: resolve, fail: reject })
+        }),
+    },
+    wakeup,
     succeeded: () => told.push('succeeded'),
     failed: (_, error) => told.push((error as Error).message),
     backoffMaxMs: 10_000,
@@ -26,6 +31,7 @@ function setup() {
   }
   return {
     loop,
+    wake: wakeup.wake,
     rounds,
     told,
     settle,
@@ -67,13 +73,13 @@ test('a round that says at once is followed at once, and lets others run in betw
 })
 
 test('a wake ends the waiting; several while a round runs count as one', async () => {
-  const { loop, rounds, end, settle } = setup()
+  const { loop, wake, rounds, end, settle } = setup()
   await end(60_000)
-  loop.wake()
+  wake()
   await settle()
   expect(rounds).toHaveLength(2)
-  loop.wake()
-  loop.wake()
+  wake()
+  wake()
   await settle()
   expect(rounds).toHaveLength(2)
   await end(60_000)
@@ -104,10 +110,10 @@ test('a round that fails is told, and followed after 250 ms, doubling to 10 s; a
 })
 
 test('a wake does not shorten the waiting after a failure', async () => {
-  const { loop, rounds, fail, pass, settle } = setup()
-  loop.wake()
+  const { loop, wake, rounds, fail, pass, settle } = setup()
+  wake()
   await fail('broken')
-  loop.wake()
+  wake()
   await settle()
   expect(rounds).toHaveLength(1)
   await pass(250)
@@ -117,7 +123,7 @@ test('a wake does not shorten the waiting after a failure', async () => {
 })
 
 test('stopping lets the round that runs come to its end, and begins no other', async () => {
-  const { loop, rounds, end, settle } = setup()
+  const { loop, wake, rounds, end, settle } = setup()
   let stopped = false
   const stopping = loop.stop().then(() => {
     stopped = true
@@ -126,7 +132,7 @@ test('stopping lets the round that runs come to its end, and begins no other', a
   expect(stopped).toBe(false)
   await end(60_000)
   await stopping
-  loop.wake()
+  wake()
   await settle()
   expect(rounds).toHaveLength(1)
 })
@@ -139,15 +145,4 @@ test('stopping ends the waiting, after a failure too', async () => {
   await second.fail('broken')
   await second.loop.stop()
   expect([first.rounds.length, second.rounds.length]).toEqual([1, 1])
-})
-
-test('steps that fail keep no other from being taken, and the first is thrown at the end', async () => {
-  const taken: number[] = []
-  const step = (n: number, error?: Error) => async () => {
-    taken.push(n)
-    if (error) throw error
-  }
-  const first = new Error('first')
-  await expect(takeEach([step(1), step(2, first), step(3, new Error('second')), step(4)])).rejects.toBe(first)
-  expect(taken).toEqual([1, 2, 3, 4])
 })

@@ -159,28 +159,6 @@ describe('what was written', () => {
     ])
   })
 
-  test('transactions that ended since it was last asked are something to learn from', () => {
-    const { telemetry } = setup()
-    telemetry.outcomesWritten({
-      written: [written('completed', 2), written('failed', 1), written('rejected')],
-      heldBack: 0,
-    })
-    expect(telemetry.takeCompletions()).toBe(2)
-    expect(telemetry.takeCompletions()).toBe(0)
-  })
-
-  test('steps wake whoever tells the outbox; nothing written wakes nobody', () => {
-    const { telemetry } = setup()
-    let woken = 0
-    telemetry.onSettled(() => {
-      woken += 1
-    })
-    telemetry.outcomesWritten({ written: [], heldBack: 0 })
-    expect(woken).toBe(0)
-    telemetry.outcomesWritten({ written: [written('accepted')], heldBack: 0 })
-    expect(woken).toBe(1)
-  })
-
   test('what the writing found wrong with an answer is a breach of contract that is told', () => {
     const { telemetry, counted, lines } = setup()
     telemetry.outcomesWritten({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })

@@ -19,6 +19,12 @@ import type { Permit, SlotPool } from './slotPool.ts'
 
 /** What could be sent now and when there is more, over all instances. */
 export interface Demand {
+  /** What the limit in force allows in one window. */
+  capacity: number
+  /** Slots that were spent on submissions in the last window. */
+  spentOnSubmissions: number
+  /** Transactions that are waited for. */
+  tracked: number
   submissionsReady: number
   pollsDue: number
   rarePollsDue: number
@@ -60,6 +66,8 @@ export interface DispatcherDeps {
   maxInFlight: number
   slotPool: SlotPool
   readDemand(most: number): Promise<Demand>
+  /** What was seen before anything was decided on it. */
+  onDemand(demand: Demand): void
   /** @param onCommit called as its COMMIT leaves: what fails before is known to be void */
   claim(request: ClaimRequest, onCommit: (submissions: readonly Submission[]) => void): Promise<Claim>
   /** Whether others still believe that this instance lives: what is claimed must be on the wire before they do not. */
@@ -83,8 +91,10 @@ export interface DispatcherDeps {
   writeOutcome(work: Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }): Promise<void>
   newId(): string
   onWaited(waitedMs: number): void
-  /** A step that was worked out; for logs and metrics. */
-  onAttempted(submission: Submission, onAttempted: AttemptResult): void
+  /** A step that was worked out. */
+  onAttempted(submission: Submission, attempted: AttemptResult, accessToken: string): void
+  /** A piece of work is through: there is room for another. */
+  onRoom(): void
   /** The loop could not do its work; it tries again. */
   onFailed(error: unknown): void
 }
@@ -122,8 +132,6 @@ export interface Dispatcher {
   recoverClaims(): Promise<void>
   /** Resolves when nothing is on the wire and all outcomes are written. */
   drained(): Promise<void>
-  /** Called whenever a piece of work is through. */
-  onRoom(listener: () => void): void
 }
 
 /** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
@@ -155,7 +163,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   let rareInHand = 0
   let permitsFree = 0
   let pollOverdueMs = 0
-  let onRoom = () => {}
 
   async function runOnce(): Promise<number> {
     await lost.recover()
@@ -163,6 +170,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const room = deps.maxInFlight - inFlight.size
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
     const demand = await deps.readDemand(Math.max(room, Math.min(deps.capacity, countMost)) + jobs.size)
+    deps.onDemand(demand)
     permitsFree = demand.permitsFree
     pollOverdueMs = demand.pollOverdueMs
     if (demand.pauses.some(({ leftMs }) => leftMs === null || leftMs > 0)) return untilPauseEnds(demand)
@@ -315,13 +323,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     void attempt.then(() => {
       inFlight.delete(attempt)
       done()
-      onRoom()
+      deps.onRoom()
     })
   }
 
   async function finish({ submission, job, permit, accessToken, trial, working }: Piece): Promise<void> {
     const onAttempted = await working.finally(permit.release)
-    deps.onAttempted(submission, onAttempted)
+    deps.onAttempted(submission, onAttempted, accessToken)
     const { step, answer } = onAttempted
     inHand.set(submission, step.change.transactionId ?? submission.transactionId)
     if (answer?.kind === 'response' && answer.status === 401) deps.onTokenRefused(accessToken)
@@ -381,9 +389,6 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     pollOverdueMs: () => pollOverdueMs,
     async drained() {
       while (inFlight.size > 0) await Promise.all(inFlight)
-    },
-    onRoom(listener) {
-      onRoom = listener
     },
   }
 }

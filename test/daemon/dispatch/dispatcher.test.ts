@@ -71,6 +71,8 @@ function setup(
     tokensAreOld: false,
   }
   let [ids, slots] = [0, 0]
+  let onRoom = () => {}
+  const demands: Demand[] = []
   const slotPool = createSlotPool(windowMs)
   const send = (each: Submission, accessToken: string, isGood: () => boolean) =>
     new Promise<AttemptResult>((resolve, reject) => {
@@ -101,6 +103,9 @@ function setup(
     slotPool,
     async readDemand() {
       return {
+        capacity: 100,
+        spentOnSubmissions: 0,
+        tracked: 0,
         submissionsReady: ledger.ready,
         pollsDue: ledger.due + dispatcher.pollsInHand().length,
         rarePollsDue: 0,
@@ -162,17 +167,23 @@ function setup(
     newId: () => `claim ${claims.length}`,
     onWaited: () => {},
     onAttempted: () => {},
+    onDemand: (demand) => demands.push(demand),
+    onRoom: () => onRoom(),
     onFailed: (error) => failed.push(error),
   })
+  const nextRoom = () =>
+    new Promise<void>((resolve) => {
+      onRoom = resolve
+    })
   /** Answers the oldest request on the wire, and waits until its outcome is settled. */
   async function answer(what: AttemptResult | Error = good) {
-    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    const room = nextRoom()
     onWire.shift()?.answer(what)
     await room
   }
   /** Answers the question on the wire, and waits until its outcome is settled. */
   async function reply(what: Answer | null) {
-    const room = new Promise<void>((resolve) => dispatcher.onRoom(resolve))
+    const room = nextRoom()
     questions.shift()?.answer(what)
     await room
   }
@@ -181,6 +192,7 @@ function setup(
     ledger,
     state,
     claims,
+    demands,
     trials,
     questions,
     unclaimed,
@@ -201,6 +213,12 @@ test('what is ready and due goes on the wire, each with a slot of its own', asyn
   expect(onWire.every(({ isGood }) => isGood())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
   expect(dispatcher.pollsInHand()).toEqual([{ id: 'job 3', retryCount: 0 }])
+})
+
+test('what was read is passed on before anything is decided on it, also while a pause stands', async () => {
+  const { dispatcher, demands } = setup({ ready: 2, pauses: [{ reason: 'operator', leftMs: null }] })
+  await dispatcher.runOnce()
+  expect(demands).toMatchObject([{ capacity: 100, submissionsReady: 2 }])
 })
 
 test('an outcome is settled with the job that led to it, and makes room', async () => {

@@ -1,0 +1,53 @@
+import { type CaptureDeps, type CaptureRound, createCapture } from './capture.ts'
+import type { Sleep } from './sleep.ts'
+
+export interface CaptureRoundsDeps {
+  capture: CaptureDeps
+  sleep: Sleep
+  /** Tells the other instances which record types this one has mapping files for. */
+  publishTypes(types: readonly string[]): Promise<void>
+  /** In [0, 1), fresh for each call. */
+  random(): number
+}
+
+/** Captures round after round, and sleeps when there is nothing new. */
+export interface CaptureRounds {
+  /** One round. @returns after how many milliseconds to begin the next, unless woken before */
+  runOnce(): Promise<number>
+}
+
+export function createCaptureRounds({ capture, sleep, publishTypes, random }: CaptureRoundsDeps): CaptureRounds {
+  let took = 0
+  const { runOnce } = createCapture({
+    ...capture,
+    onCaptured(count) {
+      took += count
+      capture.onCaptured(count)
+    },
+  })
+  return {
+    async runOnce() {
+      await publishTypes(capture.knownTypes())
+      took = 0
+      const round = await runOnce()
+      if (round === 'again') sleep.stayAwake()
+      else if (round === 'idle') await sleep.fallAsleep(took)
+      return waitMs(round, random())
+    },
+  }
+}
+
+function waitMs(round: CaptureRound, random: number): number {
+  switch (round) {
+    case 'again':
+      return 0
+    // Sweeps strike on all hosts at the same moment: whoever comes second every time would never have the lock.
+    case 'busy':
+      return 20 + 80 * random
+    // The sweep and the NOTIFY wake it before.
+    case 'idle':
+      return 60_000
+    default:
+      return round satisfies never
+  }
+}

@@ -1,0 +1,242 @@
+import { randomUUID } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import type { Clock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
+import { type Mappings, usedResource } from '../mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import type { Log } from '../observe/log.ts'
+import type { LoopName, Metrics } from '../observe/metrics.ts'
+import { createTelemetry, type Telemetry } from '../observe/telemetry.ts'
+import type { ServiceClient } from '../service/client.ts'
+import { outcomeOf } from '../service/outcome.ts'
+import type { Store } from '../store/openStore.ts'
+import type { CaptureDeps } from './capture/capture.ts'
+import { captureProblems } from './capture/captureProblems.ts'
+import { type CaptureRounds, createCaptureRounds } from './capture/captureRounds.ts'
+import { createSleep } from './capture/sleep.ts'
+import { createDispatch, type Dispatch } from './createDispatch.ts'
+import { faultOf } from './faultOf.ts'
+import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
+import { instanceProblems, waitsLong } from './instanceProblems.ts'
+import type { LoopHealth } from './loopHealth.ts'
+import { type Comparing, createComparing } from './maintenance/comparing.ts'
+import { createObserving, type Observing } from './maintenance/observing.ts'
+import { createOrphanRescue, type OrphanRescue } from './maintenance/orphanRescue.ts'
+import { createOutboxHistory, type OutboxHistory } from './maintenance/outboxHistory.ts'
+import { createProblemTelling, type ProblemTelling } from './maintenance/problemTelling.ts'
+import { createReconciling, type Reconciling } from './maintenance/reconciling.ts'
+import { createTouching, type Touching } from './maintenance/touching.ts'
+import { createReporting, type Reporting } from './report/reporting.ts'
+import { snapshotOf } from './snapshotOf.ts'
+import { createLearning, type Learning } from './track/learning.ts'
+import { createPollPlanner } from './track/pollPlanner.ts'
+import type { Wakeup } from './wakeup.ts'
+
+export interface PartsDeps {
+  config: Config
+  /** The mappings in force; asked for each record. */
+  mappings: () => Mappings
+  clock: Clock
+  log: Log
+  metrics: Metrics
+  store: Store
+  client: ServiceClient
+  health: LoopHealth
+  wakeups: Pick<Record<LoopName, Wakeup>, 'capture' | 'dispatch' | 'report'>
+}
+
+/** What the daemon is made of: each does one thing, again and again. */
+export interface Parts {
+  capture: CaptureRounds
+  dispatch: Dispatch
+  reporting: Reporting
+  heartbeat: Heartbeat
+  orphanRescue: OrphanRescue
+  touching: Touching
+  reconciling: Reconciling
+  learning: Learning
+  comparing: Comparing
+  observing: Observing
+  problemTelling: ProblemTelling
+  outboxHistory: OutboxHistory
+}
+
+/** Puts the parts together, those first that others are given. Decides nothing. */
+export function createParts(deps: PartsDeps): Parts {
+  const { config, clock, log, metrics, store, wakeups } = deps
+  const { requests, windowMs } = config.rateLimit
+  const telemetry = createTelemetry({ log, metrics, outcomeOf })
+  const planner = createPollPlanner(windowMs, requests, Math.random)
+  const { readProcessingTimes, readPlannedPolls, movePolls } = store
+  const onMoved = wakeups.dispatch.wake
+  const learning = createLearning({ planner, windowMs, readProcessingTimes, readPlannedPolls, movePolls, onMoved })
+  const reporting = reportingOf(deps)
+  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
+  const onWritten = (outcomes: WrittenOutcomes) => {
+    telemetry.outcomesWritten(outcomes)
+    learning.onWritten(outcomes.written)
+    reporting.onWritten(outcomes.written)
+  }
+  const dispatch = createDispatch({
+    ...deps,
+    telemetry,
+    planner,
+    mayClaim: heartbeat.mayClaim,
+    resource: () => usedResource(deps.mappings()),
+    onWritten,
+    onRoom: wakeups.dispatch.wake,
+  })
+  const outboxHistory = outboxHistoryOf(deps)
+  return {
+    capture: captureOf(deps, telemetry),
+    dispatch,
+    reporting,
+    heartbeat,
+    orphanRescue: orphanRescueOf(deps, telemetry, dispatch, onWritten),
+    touching: createTouching({ pollsInHand: dispatch.pollsInHand, touch: store.queue.touch }),
+    reconciling: reconcilingOf(deps, telemetry, dispatch),
+    learning,
+    comparing: createComparing({ compareLedger: store.compareLedger }),
+    observing: observingOf(deps, telemetry, outboxHistory),
+    problemTelling: problemTellingOf(deps, dispatch),
+    outboxHistory,
+  }
+}
+
+function captureOf(deps: PartsDeps, telemetry: Telemetry): CaptureRounds {
+  const { store, clock, wakeups } = deps
+  const { outbox } = store
+  const sleep = createSleep({
+    ...store.sleepMark,
+    hasNew: outbox.hasNew,
+    wake: wakeups.capture.wake,
+    elapsedMs: clock.stopwatch(),
+  })
+  return createCaptureRounds({
+    capture: captureDeps(deps, telemetry),
+    sleep,
+    publishTypes: store.publishTypes,
+    random: Math.random,
+  })
+}
+
+function captureDeps({ config, mappings, log, store, wakeups }: PartsDeps, telemetry: Telemetry): CaptureDeps {
+  const { outbox, captureLock, outboxReports } = store
+  return {
+    windowMax: config.captureWindow,
+    knownTypes: () => [...mappings().keys()].sort(),
+    hasNew: outbox.hasNew,
+    claim: outbox.claim,
+    claimOne: outbox.claimOne,
+    withLock: captureLock.withLock,
+    readAgenda: captureLock.readAgenda,
+    skip: captureLock.skip,
+    forget: captureLock.forget,
+    async tellLater(outboxIds) {
+      await outboxReports.renew(outboxIds)
+      wakeups.report.wake()
+    },
+    map: (record, id) => mapOutboxRecord(mappings(), record, id),
+    newId: uuidv7,
+    newKey: randomUUID,
+    faultOf,
+    onCaptured(count) {
+      telemetry.captured(count)
+      wakeups.dispatch.wake()
+    },
+    onBatchFailed: (count, error) =>
+      log.warn('a batch of rows could not be captured; it is done again in smaller ones', { count, error }),
+    onRowRejected: (outboxId, error) => log.warn('a row could not be captured; it is rejected', { outboxId, error }),
+    onRowSkipped: (outboxId, error) => log.error('a row is put off and tried again later', { outboxId, error }),
+  }
+}
+
+function reportingOf({ clock, store: { outbox, outboxReports }, wakeups }: PartsDeps): Reporting {
+  return createReporting({
+    stopwatch: clock.stopwatch,
+    readDue: outboxReports.readDue,
+    tell: (due) => outbox.report(() => outboxReports.read(due)),
+    write: outboxReports.write,
+    wake: wakeups.report.wake,
+  })
+}
+
+function orphanRescueOf(
+  { log, store, wakeups }: PartsDeps,
+  telemetry: Telemetry,
+  { holds, interpretAnswer }: Dispatch,
+  onWritten: (outcomes: WrittenOutcomes) => void,
+): OrphanRescue {
+  const { readOrphaned, readOverdue, writeSteps } = store.maintenance
+  return createOrphanRescue({
+    lookAtClock: store.clock.look,
+    onClockJump(jumpMs) {
+      log.warn(`the database’s clock jumped by ${Math.round(jumpMs)} ms: what waits for its time was moved with it`)
+      wakeups.dispatch.wake()
+    },
+    readOrphaned,
+    readOverdue,
+    holds,
+    interpretAnswer,
+    async writeSteps(transitions) {
+      const written = await writeSteps(transitions)
+      onWritten({ written, heldBack: 0 })
+      return written
+    },
+    onRescued: telemetry.orphansRescued,
+  })
+}
+
+function reconcilingOf({ config, store, wakeups }: PartsDeps, telemetry: Telemetry, dispatch: Dispatch): Reconciling {
+  const { maintenance, problems } = store
+  return createReconciling({
+    supervise: store.queue.supervise,
+    pollOverdueMs: dispatch.pollOverdueMs,
+    recreateMissingJobs: maintenance.recreateMissingJobs,
+    onJobsRecreated: telemetry.jobsRecreated,
+    releaseWaitingKeys: maintenance.releaseWaitingKeys,
+    onReleased: wakeups.dispatch.wake,
+    deleteStaleInstances: maintenance.deleteStaleInstances,
+    stuckAfterMs: config.stuckAfterMs,
+    findStuck: maintenance.findStuck,
+    replaceStuck: (stuck) => problems.replace('stuck_transaction', stuck),
+    compactCounts: store.compactCounts,
+  })
+}
+
+function outboxHistoryOf({ log, store: { outbox, problems } }: PartsDeps): OutboxHistory {
+  return createOutboxHistory({
+    readHistory: outbox.readHistory,
+    raise: (detail) => problems.raise([{ kind: 'outbox_history', subject: '', detail, retryInMs: null }]),
+    clear: () => problems.clear('outbox_history', null),
+    warn: log.warn,
+  })
+}
+
+function observingOf({ log, metrics, store }: PartsDeps, telemetry: Telemetry, history: OutboxHistory): Observing {
+  return createObserving({
+    agreeOnSettings: store.agreeOnSettings,
+    warn: log.warn,
+    readSnapshot: async () => snapshotOf(...(await Promise.all([store.readSnapshot(), store.outbox.backlog()]))),
+    setSnapshot: metrics.setSnapshot,
+    takeOperatorActs: store.takeOperatorActs,
+    onOperatorActs: telemetry.operatorActed,
+    sawWaiting: history.sawWaiting,
+    watchLocks: store.watchLocks,
+    tellCaptureProblems: async () =>
+      store.problems.replace('change_capture', captureProblems(await store.readCaptureTrouble())),
+  })
+}
+
+function problemTellingOf({ clock, log, store: { pulse }, health }: PartsDeps, dispatch: Dispatch): ProblemTelling {
+  const { unwritten, lostClaims, starving } = dispatch
+  return createProblemTelling({
+    waitsLong: () => unwritten().some((outcome) => waitsLong(outcome, clock.nowMs())),
+    readBlockers: pulse.readBlockers,
+    problems: (blockers) =>
+      instanceProblems(health.failing(), lostClaims(), starving(), { unwritten: unwritten(), blockers }, clock.nowMs()),
+    tell: pulse.tell,
+    onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
+  })
+}

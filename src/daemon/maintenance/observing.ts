@@ -1,0 +1,59 @@
+/** The settings that hold for all instances. */
+interface Agreed {
+  requests: number
+  windowMs: number
+  /** What held before, where it was something else; null where nothing has changed. */
+  before: unknown
+  differences: readonly { detail: string }[]
+}
+
+export interface ObservingDeps<Snapshot extends { outboxWaiting: number }, Acts> {
+  /** Says again what this instance was given, and finds out what holds among all. */
+  agreeOnSettings(): Promise<Agreed>
+  warn(event: string): void
+  readSnapshot(): Promise<Snapshot>
+  setSnapshot(snapshot: Snapshot): void
+  /** What operators have ordered since this was last asked. */
+  takeOperatorActs(): Promise<Acts>
+  onOperatorActs(acts: Acts): void
+  sawWaiting(rows: number): Promise<void>
+  /** Says which rows somebody has locked before capture. */
+  watchLocks(): Promise<void>
+  /** Says what the triggers on the ERP's tables could not do. */
+  tellCaptureProblems(): Promise<void>
+}
+
+/** Looks at how the databases stand: for the metrics, and for the problems that only looking finds. */
+export interface Observing {
+  /** One round. @returns after how many milliseconds to begin the next */
+  runOnce(): Promise<number>
+}
+
+const everyMs = 5_000
+
+export function createObserving<Snapshot extends { outboxWaiting: number }, Acts>(
+  deps: ObservingDeps<Snapshot, Acts>,
+): Observing {
+  let differences = 0
+
+  function tellSettings(agreed: Agreed): void {
+    if (agreed.before !== null)
+      deps.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
+    if (agreed.differences.length !== differences)
+      deps.warn(agreed.differences[0]?.detail ?? 'the settings of the instances no longer differ')
+    differences = agreed.differences.length
+  }
+
+  return {
+    async runOnce() {
+      tellSettings(await deps.agreeOnSettings())
+      const snapshot = await deps.readSnapshot()
+      deps.setSnapshot(snapshot)
+      deps.onOperatorActs(await deps.takeOperatorActs())
+      await deps.sawWaiting(snapshot.outboxWaiting)
+      await deps.watchLocks()
+      await deps.tellCaptureProblems()
+      return everyMs
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { expect, test } from 'vitest'
+import { createCaptureRounds } from '../../../src/daemon/capture/captureRounds.ts'
+import type { CaptureSession } from '../../../src/daemon/capture/take.ts'
+import type { ClaimedRows, OutboxRecord } from '../../../src/model.ts'
+
+const rowOf = (id: number): OutboxRecord => ({
+  outboxId: String(id),
+  type: 'order',
+  key: null,
+  payload: '{}',
+  unreadable: null,
+  createdAt: null,
+  stamp: null,
+})
+
+/** An outbox with so many rows, of which the ledger has room for so many at once. */
+function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean }) {
+  const state = { rows: 0, windowMax: 100, isLocked: false, ...given }
+  const calls: string[] = []
+  const session: CaptureSession = {
+    queued: 0,
+    lines: [],
+    skipped: [],
+    typesKnown: null,
+    leave: async () => {},
+    insert: async () => new Set(),
+  }
+  const claimed = (count: number): ClaimedRows => {
+    const rows = Array.from({ length: count }, (_, i) => rowOf(i))
+    return {
+      outboxIds: rows.map(({ outboxId }) => outboxId),
+      leftTypes: [],
+      isRemembered: false,
+      read: async () => rows,
+      mark: async () => [],
+      [Symbol.asyncDispose]: async () => {},
+    }
+  }
+  const rounds = createCaptureRounds({
+    capture: {
+      windowMax: state.windowMax,
+      knownTypes: () => ['order'],
+      hasNew: async () => state.rows > 0,
+      async claim({ limit }) {
+        const count = Math.min(limit, state.rows)
+        state.rows -= count
+        return claimed(count)
+      },
+      claimOne: async () => claimed(0),
+      withLock: async (work) => (state.isLocked ? null : work(session)),
+      readAgenda: async () => ({ dueId: null, leavesTypes: false }),
+      skip: async () => {},
+      forget: async () => {},
+      tellLater: async () => {},
+      map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}' }),
+      newId: () => 'id',
+      newKey: () => 'key',
+      faultOf: () => ({ blame: 'database', message: '', code: '' }),
+      onCaptured: (count) => calls.push(`captured ${count}`),
+      onBatchFailed: () => {},
+      onRowRejected: () => {},
+      onRowSkipped: () => {},
+    },
+    sleep: {
+      stayAwake: () => calls.push('stay awake'),
+      fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
+    },
+    publishTypes: async (types) => void calls.push(`types ${types}`),
+    random: () => 0.5,
+  })
+  return { ...rounds, calls, state }
+}
+
+test('a round that leaves rows is followed at once, and nobody who inserts has to tell', async () => {
+  const { runOnce, calls } = setup({ rows: 5, windowMax: 3 })
+  expect(await runOnce()).toBe(0)
+  expect(calls).toEqual(['types order', 'captured 3', 'stay awake'])
+})
+
+test('after the last rows it sleeps, and says how many came with them', async () => {
+  const { runOnce, calls, state } = setup({ rows: 2 })
+  expect(await runOnce()).toBe(60_000)
+  state.rows = 1
+  await runOnce()
+  expect(calls.filter((call) => call.startsWith('fall'))).toEqual(['fall asleep after 2', 'fall asleep after 1'])
+})
+
+test('with nothing new it sleeps', async () => {
+  const { runOnce, calls } = setup({})
+  expect(await runOnce()).toBe(60_000)
+  expect(calls).toEqual(['types order', 'fall asleep after 0'])
+})
+
+test('where another instance captures it looks again in a moment that chance picks, lest it comes second every time', async () => {
+  const { runOnce, calls } = setup({ rows: 5, isLocked: true })
+  expect(await runOnce()).toBe(60)
+  expect(calls).toEqual(['types order'])
+})

@@ -1,0 +1,82 @@
+import { expect, test } from 'vitest'
+import { createSlotPool } from '../../../src/daemon/dispatch/slotPool.ts'
+import { createTokenSlot } from '../../../src/daemon/dispatch/tokenSlot.ts'
+
+/** A budget with so many slots free, under a limit of so many. */
+function setup(capacity: number, free = 100) {
+  const state = { free, nowMs: 0 }
+  const taken: number[] = []
+  const returned: number[] = []
+  const answered: [string, number][] = []
+  const slotPool = createSlotPool(60_000)
+  const slot = createTokenSlot<string>({
+    slotPool,
+    capacity,
+    stopwatch() {
+      const startMs = state.nowMs
+      return () => state.nowMs - startMs
+    },
+    async takeSlots(permits) {
+      taken.push(permits)
+      const count = Math.min(permits, state.free)
+      state.free -= count
+      return Array.from({ length: count }, (_, id) => ({ id, lease: '1', permits: 1 }))
+    },
+    onReturnable: () => returned.push(slotPool.takeReturnable().length),
+    onAnswered: (answer, requests) => answered.push([answer, requests]),
+  })
+  return { ...slot, state, taken, returned, answered }
+}
+
+const token = async (mayLeave: () => boolean) => (mayLeave() ? 'token' : null)
+
+test('a token costs one slot, which goes back with its answer', async () => {
+  const { spend, taken, returned, answered } = setup(100)
+  expect(await spend(token, 'missing')).toBe('token')
+  expect([taken, returned, answered]).toEqual([[1], [0, 1], [['token', 100]]])
+})
+
+test('under a small limit it is fetched only with a slot left to use it for, which goes back at once', async () => {
+  const { spend, taken, returned } = setup(9)
+  expect(await spend(token, 'missing')).toBe('token')
+  expect([taken, returned]).toEqual([[2], [1, 1]])
+})
+
+test('a small limit with one slot free gives it back, and no request leaves', async () => {
+  const { spend, returned } = setup(9, 1)
+  expect(await spend(() => Promise.reject(new Error('it left')), 'missing')).toBe('no-slot')
+  expect(returned).toEqual([1])
+})
+
+test('with one request a window a token that still lasts is not renewed: that would cost the request', async () => {
+  const { spend, taken, isOneAtATime } = setup(1)
+  expect(isOneAtATime()).toBe(true)
+  expect(await spend(token, 'renewal')).toBe('no-slot')
+  expect(taken).toEqual([])
+  expect(await spend(token, 'missing')).toBe('token')
+  expect(taken).toEqual([1])
+})
+
+test('the limit that holds for all counts, not the one that was given', async () => {
+  const { spend, sawCapacity, taken, isOneAtATime, answered } = setup(100)
+  sawCapacity(1)
+  expect(isOneAtATime()).toBe(true)
+  await spend(token, 'missing')
+  expect([taken, answered]).toEqual([[1], [['token', 1]]])
+})
+
+test('a slot whose time ran out before the request could leave brings no token', async () => {
+  const { spend, state, answered } = setup(100)
+  const late = async (mayLeave: () => boolean) => {
+    state.nowMs += 60_000
+    return token(mayLeave)
+  }
+  expect(await spend(late, 'missing')).toBe('no-slot')
+  expect(answered).toEqual([])
+})
+
+test('a request that fails gives its slot back', async () => {
+  const { spend, returned } = setup(100)
+  await expect(spend(() => Promise.reject(new Error('mistake')), 'missing')).rejects.toThrow('mistake')
+  expect(returned).toEqual([0, 1])
+})

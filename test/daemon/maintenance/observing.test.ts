@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { createObserving } from '../../../src/daemon/maintenance/observing.ts'
+
+function setup() {
+  const agreed = { requests: 50, windowMs: 60_000, before: null as unknown, differences: [] as { detail: string }[] }
+  const calls: string[] = []
+  const warned: string[] = []
+  const observing = createObserving({
+    agreeOnSettings: async () => agreed,
+    warn: (event) => warned.push(event),
+    readSnapshot: async () => ({ outboxWaiting: 7 }),
+    setSnapshot: ({ outboxWaiting }) => calls.push(`snapshot with ${outboxWaiting}`),
+    takeOperatorActs: async () => 'acts',
+    onOperatorActs: (acts) => calls.push(acts),
+    sawWaiting: async (rows) => void calls.push(`${rows} wait`),
+    watchLocks: async () => void calls.push('locks'),
+    tellCaptureProblems: async () => void calls.push('capture problems'),
+  })
+  return { ...observing, agreed, calls, warned }
+}
+
+test('what the databases say now goes to whoever shows it', async () => {
+  const { runOnce, calls, warned } = setup()
+  expect(await runOnce()).toBe(5_000)
+  expect(calls).toEqual(['snapshot with 7', 'acts', '7 wait', 'locks', 'capture problems'])
+  expect(warned).toEqual([])
+})
+
+test('a limit that becomes another for all is said once', async () => {
+  const { runOnce, agreed, warned } = setup()
+  agreed.before = { requests: 100, windowMs: 60_000 }
+  await runOnce()
+  agreed.before = null
+  await runOnce()
+  expect(warned).toEqual(['for all instances 50 requests in 60 s hold now'])
+})
+
+test('settings that differ are said when they begin to, and when they no longer do', async () => {
+  const { runOnce, agreed, warned } = setup()
+  agreed.differences = [{ detail: 'RATE_LIMIT_REQUESTS differs' }]
+  await runOnce()
+  await runOnce()
+  agreed.differences = []
+  await runOnce()
+  expect(warned).toEqual(['RATE_LIMIT_REQUESTS differs', 'the settings of the instances no longer differ'])
+})

@@ -1,0 +1,50 @@
+import { afterEach, expect, test, vi } from 'vitest'
+import { createReporting } from '../../../src/daemon/report/reporting.ts'
+
+afterEach(() => {
+  vi.useRealTimers()
+})
+
+/** Reports of which so many are due; time is the test's, as nothing real runs in it. */
+function setup(due = 0) {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] })
+  const wake = vi.fn()
+  const reporting = createReporting({
+    stopwatch: () => () => 0,
+    readDue: async () => ({
+      fresh: Array.from({ length: due }, () => ({ submissionId: 'a', failures: 0 })),
+      again: [],
+    }),
+    tell: async () => ({ kind: 'told', rows: [] }),
+    write: async () => {},
+    wake,
+  })
+  return { ...reporting, wake }
+}
+
+test('a full round is followed at once, the last one after 2 s', async () => {
+  expect(await setup(500).runOnce()).toBe(0)
+  expect(await setup(3).runOnce()).toBe(2_000)
+})
+
+test('steps that are written begin a round 50 ms later, together with those that follow', () => {
+  const { onWritten, wake } = setup()
+  onWritten(['step'])
+  vi.advanceTimersByTime(49)
+  onWritten(['another'])
+  expect(wake).not.toHaveBeenCalled()
+  vi.advanceTimersByTime(1)
+  expect(wake).toHaveBeenCalledTimes(1)
+  vi.advanceTimersByTime(1_000)
+  expect(wake).toHaveBeenCalledTimes(1)
+  onWritten(['a third'])
+  vi.advanceTimersByTime(50)
+  expect(wake).toHaveBeenCalledTimes(2)
+})
+
+test('a write without a step begins none', () => {
+  const { onWritten, wake } = setup()
+  onWritten([])
+  vi.advanceTimersByTime(1_000)
+  expect(wake).not.toHaveBeenCalled()
+})

@@ -1,0 +1,84 @@
+import { expect, test } from 'vitest'
+import { createLearning } from '../../../src/daemon/track/learning.ts'
+import type { MovedPoll } from '../../../src/model.ts'
+
+function setup(given: { moves?: MovedPoll[]; windowMs?: number } = {}) {
+  const state = { mayReplan: false, readFails: false }
+  const calls: string[] = []
+  const learning = createLearning({
+    planner: {
+      learn: () => calls.push('learn'),
+      mayReplan: () => state.mayReplan,
+      replan: () => given.moves ?? [],
+    },
+    windowMs: given.windowMs ?? 60_000,
+    async readProcessingTimes(limit) {
+      if (state.readFails) throw new Error('the database is away')
+      calls.push(`read ${limit} times`)
+      return []
+    },
+    async readPlannedPolls(limit) {
+      calls.push(`read ${limit} polls`)
+      return []
+    },
+    movePolls: async (moves) => void calls.push(`move ${moves.length}`),
+    onMoved: () => calls.push('moved'),
+  })
+  return { ...learning, state, calls }
+}
+
+const learned = ['read 600 times', 'learn']
+const move: MovedPoll = { submissionId: 'a', jobId: 'job', inMs: 0 }
+
+test('it learns at the start, and then when transactions have ended', async () => {
+  const { runOnce, onWritten, calls } = setup()
+  await runOnce()
+  await runOnce()
+  expect(calls).toEqual(learned)
+  onWritten([{ state: 'completed', polls: 2 }])
+  await runOnce()
+  await runOnce()
+  expect(calls).toEqual([...learned, ...learned])
+})
+
+test('steps that end nothing, and records that were never polled, teach nothing', async () => {
+  const { runOnce, onWritten, calls } = setup()
+  await runOnce()
+  onWritten([
+    { state: 'accepted', polls: 3 },
+    { state: 'rejected', polls: 0 },
+  ])
+  await runOnce()
+  expect(calls).toEqual(learned)
+})
+
+test('what could not be read is learned in the next round', async () => {
+  const { runOnce, onWritten, state, calls } = setup()
+  await runOnce()
+  onWritten([{ state: 'failed', polls: 1 }])
+  state.readFails = true
+  await expect(runOnce()).rejects.toThrow('away')
+  state.readFails = false
+  await runOnce()
+  expect(calls).toEqual([...learned, ...learned])
+})
+
+test('polls are moved where it pays to look at them, and the dispatcher hears of it', async () => {
+  const { runOnce, state, calls } = setup({ moves: [move] })
+  await runOnce()
+  state.mayReplan = true
+  await runOnce()
+  expect(calls).toEqual([...learned, 'read 200 polls', 'move 1', 'moved'])
+})
+
+test('plans that are good as they are stay', async () => {
+  const { runOnce, state, calls } = setup()
+  state.mayReplan = true
+  await runOnce()
+  expect(calls).toEqual([...learned, 'read 200 polls'])
+})
+
+test('it comes round each second, and more often where the window is short', async () => {
+  expect(await setup().runOnce()).toBe(1_000)
+  expect(await setup({ windowMs: 6_000 }).runOnce()).toBe(100)
+})

@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { createWakeup } from '../../src/daemon/wakeup.ts'
+
+const longMs = 600_000
+
+test('a wake ends the wait that is under way', async () => {
+  const { sleep, wake } = createWakeup()
+  const waiting = sleep(longMs)
+  wake()
+  await waiting
+})
+
+test('a wake that came before the wait keeps it from beginning, until it is forgotten', async () => {
+  const { sleep, wake, reset } = createWakeup()
+  wake()
+  await sleep(longMs)
+  await sleep(longMs)
+  reset()
+  let isOver = false
+  const waiting = sleep(longMs).then(() => {
+    isOver = true
+  })
+  await new Promise(setImmediate)
+  expect(isOver).toBe(false)
+  wake()
+  await waiting
+})
+
+test('without a wake it ends by itself', async () => {
+  await createWakeup().sleep(1)
+})
