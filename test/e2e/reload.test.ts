@@ -40,8 +40,9 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   await writeFile(file, mapping)
   await reload('read the mapping files again')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
-  const { rows: instances } = await database.pool.query('select types from outboxd.instance')
-  expect(instances).toEqual([{ types: ['data', 'greeting', 'order'] }]) // the others hear of it
+  const types = async () => (await database.pool.query('select types from outboxd.instance')).rows
+  // The others hear of it: at the latest with the next round, where the signal came in the middle of one.
+  await expect.poll(types).toEqual([{ types: ['data', 'greeting', 'order'] }])
 
   await appendFile(file, 'endpiont: data\n')
   expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')
