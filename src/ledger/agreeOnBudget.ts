@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { type Budget, fitSlots } from './budget.ts'
+import { settingsHoldMs } from './instanceLife.ts'
 import { replaceProblems } from './problems.ts'
 import { type Agreement, agree, type InstanceSettings } from './sharedSettings.ts'
 
@@ -9,9 +10,6 @@ export interface Agreed extends Agreement {
   /** What held before, where it was something else; null where nothing has changed. */
   before: Budget | null
 }
-
-/** An instance that has not said for so long what it was given no longer counts. */
-const silentMs = 60_000
 
 /**
  * Says what this instance was given, and makes hold for all what is safest while they differ: the smallest limit, the
@@ -41,7 +39,7 @@ export async function withdrawSettings(db: Database, instanceId: string): Promis
 async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
   await db.query(`delete from outboxd.instance_setting where said_at < clock_timestamp() - $1 * interval '1 ms'`, [
-    silentMs,
+    settingsHoldMs,
   ])
   await db.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)

@@ -2,6 +2,7 @@ import type { PauseCall, ReturnableSlot, Slot } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
 import { activePause, unprovenPause } from './activePause.ts'
+import { backoffSteps, type PauseBackoff } from './pauseBackoff.ts'
 import { refitSlots, type SlotRow } from './refitSlots.ts'
 
 /** What holds for all instances. */
@@ -140,16 +141,6 @@ export async function holdBack(db: Database, remaining: number): Promise<number>
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }
 
-/** The steps of each pause, in milliseconds; the last stays. */
-export interface PauseBackoff {
-  throttled: readonly number[]
-  unavailable: readonly number[]
-  unauthorized: readonly number[]
-  unreachable: readonly number[]
-  /** Where each further try costs a record. */
-  patient: readonly number[]
-}
-
 /**
  * The step of a pause that is raised again: the next, where it came after the pause was over, so that ten requests in
  * flight at once count as one. A trial that ended the pause does not take it back to the first step, only a record does that
@@ -160,7 +151,7 @@ const nextLevel = `case when p.cleared_at is not null and not (p.${unprovenPause
 
 /** Raises a pause for everyone, or prolongs it. */
 export async function raisePause(db: Database, call: PauseCall, backoff: PauseBackoff): Promise<void> {
-  const steps = stepsOf(call, backoff)
+  const steps = backoffSteps(call, backoff)
   await db.query(
     `insert into outboxd.pause as p (reason, until, detail)
      values ($1, clock_timestamp() + greatest($2::float8, ($3::float8[])[1]) * interval '1 ms', $4)
@@ -172,14 +163,6 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
        probe_until = null, cleared_at = null, detail = excluded.detail`,
     [call.reason, call.askedMs ?? 0, steps, storableText(call.detail)],
   )
-}
-
-/** So many records that are answered by something else than the service may follow each other quickly. */
-const quickTries = 10
-
-function stepsOf(call: PauseCall, backoff: PauseBackoff): readonly number[] {
-  if (call.answered) return [...Array(quickTries).fill(backoff.unreachable[0]), ...backoff.patient]
-  return call.patient ? backoff.patient : backoff[call.reason]
 }
 
 /** Whether a pause stands, and if none does, whether a record has yet to prove that the last one is over. */

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import type { KnownTypes, SkippedRow } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { type CapturedRecord, insertCaptured } from './insertCaptured.ts'
-import { silentMs } from './instances.ts'
+import { isAlive } from './instanceLife.ts'
 import { blockingStates, type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
@@ -112,8 +112,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
-        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances`,
-    [silentMs],
+        from outboxd.instance i where ${isAlive('i')}) as instances`,
   )
   const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [] }
   return { ...standing, typesKnown: typesOf(standing.instances) }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { silentMs } from './instances.ts'
+import { isAlive } from './instanceLife.ts'
 import { moveTimes } from './moveTimes.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 
@@ -130,8 +130,8 @@ async function tellClock(db: Database, host: string, hostAheadMs: number): Promi
   )
   await db.query(
     `delete from outboxd.problem where kind = 'clock_off' and subject <> $1 and subject not in (
-       select host from outboxd.instance where beat_at > clock_timestamp() - $2 * interval '1 ms')`,
-    [database, silentMs],
+       select host from outboxd.instance i where ${isAlive('i')})`,
+    [database],
   )
   await clockProblems(db, database, rows.map(({ jumpMs, at }) => jumpMessage(jumpMs, at))[0] ?? null)
   await clockProblems(db, host, Math.abs(hostAheadMs) > hostToleranceMs ? hostMessage(hostAheadMs) : null)

@@ -6,8 +6,10 @@ import * as budget from './budget.ts'
 import { type ClaimedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
 import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { recordPassages } from './passages.ts'
+import type { PauseBackoff } from './pauseBackoff.ts'
 import type { PollPlan, Queue } from './queue.ts'
 import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
+import { permitsForSubmissions, permitsInHand, type WantedRequests, wantedUntilProven } from './splitPermits.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './writeTransitions.ts'
 
@@ -18,14 +20,8 @@ export interface Instance {
 }
 
 /** What a claim asks for. */
-export interface ClaimRequest {
+export interface ClaimRequest extends WantedRequests {
   id: string
-  submissions: number
-  polls: number
-  /** Polls of transactions that are long past their time. */
-  rarePolls: number
-  /** Requests that slots must be taken for; the rest is already in hand. */
-  permits: number
   /** A trial is due: take one poll, if nobody else does. */
   trial: boolean
 }
@@ -74,7 +70,7 @@ export interface DispatchStoreDeps {
   reachMs: number
   /** For how long the trial is one instance's. */
   leaseMs: number
-  backoff: budget.PauseBackoff
+  backoff: PauseBackoff
   keyOnFailure: KeyOnFailure
 }
 
@@ -133,8 +129,7 @@ async function grant({ leaseMs }: DispatchStoreDeps, db: Database, request: Clai
   if (way === 'paused') return null
   if (way === 'open' || request.submissions === 0) return { ...request, proves: false }
   const proves = await budget.claimProof(db, leaseMs)
-  const submissions = proves ? 1 : 0
-  return { ...request, submissions, permits: Math.min(request.permits, submissions + request.polls), proves }
+  return { ...wantedUntilProven(request, proves), proves }
 }
 
 async function claimTrial(
@@ -151,11 +146,9 @@ async function claimTrial(
   return slots
 }
 
-/** Fewer slots than asked for: submissions first, as the dispatcher has already weighed them against the polls. */
 async function claimUpTo(deps: DispatchStoreDeps, db: Database, request: ClaimRequest, slots: Slot[]) {
-  const inHand = request.submissions + request.polls + request.rarePolls - request.permits
-  const permits = inHand + slots.reduce((sum, slot) => sum + slot.permits, 0)
-  const wanted = Math.min(request.submissions, Math.max(0, permits - Math.min(request.polls, Math.ceil(permits / 2))))
+  const permits = permitsInHand(request, slots)
+  const wanted = permitsForSubmissions(request, permits)
   const { id, who } = { id: request.id, who: deps.instance.who }
   const submissions = wanted > 0 ? await claimQueued(db, { id, instanceId: deps.instance.id, limit: wanted, who }) : []
   const left = permits - submissions.length

@@ -1,9 +1,7 @@
 import type { Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { isAlive, silentMaxMs } from './instanceLife.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
-
-/** How long an instance may be silent before it counts as dead, and its work is rescued (src/daemon/heartbeat.ts). */
-export const silentMs = 12_000
 
 /** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */
 export async function writeHeartbeat(
@@ -13,9 +11,9 @@ export async function writeHeartbeat(
   const { rows } = await db.query<{ steadyMs: number }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
-       started_at = case when i.beat_at < clock_timestamp() - $4 * interval '1 ms' then clock_timestamp() else i.started_at end
+       started_at = case when ${isAlive('i')} then i.started_at else clock_timestamp() end
      returning extract(epoch from beat_at - started_at)::float8 * 1000 as "steadyMs"`,
-    [instance.id, instance.version, instance.host, silentMs],
+    [instance.id, instance.version, instance.host],
   )
   return rows[0]?.steadyMs ?? 0
 }
@@ -33,13 +31,12 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
     `select ${submissionColumns} from outboxd.submission s
      where s.state = 'sending' and not s.probing and s.instance_id <> $1 and exists (
        select from outboxd.instance me
-       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms'
-         and me.beat_at > clock_timestamp() - $2 * interval '1 ms'
+       where me.id = $1 and me.beat_at - me.started_at > $2 * interval '1 ms' and ${isAlive('me')}
      ) and not exists (
        select from outboxd.instance i
-       where i.id = s.instance_id and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
+       where i.id = s.instance_id and ${isAlive('i')}
      ) limit 1000`,
-    [instanceId, silentMs],
+    [instanceId, silentMaxMs],
   )
   return parseSubmissions(rows)
 }

@@ -1,6 +1,6 @@
 import type { ProblemKind } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { silentMs } from './instances.ts'
+import { isAlive } from './instanceLife.ts'
 import { raiseProblems } from './problems.ts'
 
 /** The kinds of problems that an instance has: they go with it. */
@@ -43,8 +43,8 @@ export async function forgetProblems(db: Database): Promise<void> {
   await db.query(
     `delete from outboxd.problem p where kind = any($1) and not exists (
        select from outboxd.instance i where p.subject like '% of ' || left(i.id::text, 8)
-         and i.beat_at > clock_timestamp() - $2 * interval '1 ms'
+         and ${isAlive('i')}
      )`,
-    [kinds, silentMs],
+    [kinds],
   )
 }

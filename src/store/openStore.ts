@@ -2,7 +2,6 @@ import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from '../ledger/agreeOnBudget.ts'
-import type { PauseBackoff } from '../ledger/budget.ts'
 import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type Demand, type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
@@ -10,6 +9,7 @@ import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/d
 import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStore.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
 import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
+import { pauseBackoff } from '../ledger/pauseBackoff.ts'
 import { movePolls, readPlannedPolls } from '../ledger/plannedPolls.ts'
 import { clearProblems, type RaisedProblem, raiseProblems, replaceProblems } from '../ledger/problems.ts'
 import { publishTypes } from '../ledger/publishTypes.ts'
@@ -257,14 +257,3 @@ async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Pro
  * the whole window with them (a quarter of the server's time in bench:engine).
  */
 const shortReads = { enable_bitmapscan: 'off', jit: 'off' }
-
-/** How long each pause lasts, time after time: docs/contract.md, "What an answer means". */
-function pauseBackoff({ unavailablePauseMs, unauthorizedPauseMs }: Config): PauseBackoff {
-  return {
-    throttled: [1_000, 2_000, 4_000, 8_000],
-    unavailable: [unavailablePauseMs],
-    unauthorized: [unauthorizedPauseMs],
-    unreachable: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000],
-    patient: [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 60_000, 120_000, 300_000, 600_000, 1_200_000, 1_800_000],
-  }
-}

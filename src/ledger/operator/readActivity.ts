@@ -1,10 +1,10 @@
 import type { Database } from '../../postgres/database.ts'
-import { silentMs } from '../instances.ts'
+import { isAlive } from '../instanceLife.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
 /** What moves now. Times in epoch milliseconds. */
 export interface Activity {
-  /** Instances that have given a sign of life within the last 12 s. */
+  /** Instances that have given a sign of life so lately that they count as alive. */
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   /** When the last one did that is silent now; null where none is. */
   lastSilentMs: number | null
@@ -27,13 +27,13 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select coalesce(json_agg(json_build_object('id', id, 'host', host, 'version', version,
           'startedMs', extract(epoch from started_at) * 1000, 'beatMs', extract(epoch from beat_at) * 1000)
           order by started_at), '[]')
-        from outboxd.instance where beat_at > clock_timestamp() - $1 * interval '1 ms') as instances,
-       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance
-        where beat_at <= clock_timestamp() - $1 * interval '1 ms') as "lastSilentMs",
+        from outboxd.instance i where ${isAlive('i')}) as instances,
+       (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
+        where not ${isAlive('i')}) as "lastSilentMs",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
         having min(free_at) > clock_timestamp()) as "nextSlotMs",
        (select avg(polls)::float8 from (select polls from outboxd.submission
-          where ended_at is not null and done_ms is not null order by ended_at desc limit $2) last) as "pollsPerRecord",
+          where ended_at is not null and done_ms is not null order by ended_at desc limit $1) last) as "pollsPerRecord",
        (select coalesce(sum(n), 0)::int from (
           select key, min(seq) as seq from outboxd.submission
           where key is not null and state in (${stoppingStates[onFailure]}) group by key
@@ -44,7 +44,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
-    [silentMs, lastCompleted],
+    [lastCompleted],
   )
   return rows[0] as Activity
 }

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest'
+import { backoffSteps, pauseBackoff } from '../../src/ledger/pauseBackoff.ts'
+import type { PauseCall } from '../../src/model.ts'
+
+const backoff = pauseBackoff({ unavailablePauseMs: 300_000, unauthorizedPauseMs: 60_000 })
+const steps = (reason: PauseCall['reason'], more: Partial<PauseCall> = {}) =>
+  backoffSteps({ reason, askedMs: null, detail: '', ...more }, backoff)
+
+test('each reason has its own steps', () => {
+  expect(steps('throttled')).toEqual([1_000, 2_000, 4_000, 8_000])
+  expect(steps('unavailable')).toEqual([300_000])
+  expect(steps('unauthorized')).toEqual([60_000])
+  expect(steps('unreachable')[0]).toBe(1_000)
+  expect(steps('unreachable').at(-1)).toBe(60_000)
+})
+
+test('where each further try costs a record, the wait doubles up to half an hour', () => {
+  const patient = steps('unreachable', { patient: true })
+  expect(patient[0]).toBe(1_000)
+  expect(patient.at(-1)).toBe(1_800_000)
+  expect(patient.toSorted((a, b) => a - b)).toEqual(patient)
+})
+
+test('where something else than the service answers, ten tries follow each other quickly first', () => {
+  const answered = steps('unreachable', { answered: true })
+  expect(answered.slice(0, 10)).toEqual(Array(10).fill(1_000))
+  expect(answered.slice(10)).toEqual(steps('unreachable', { patient: true }))
+})

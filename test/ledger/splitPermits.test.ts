@@ -1,0 +1,40 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { permitsForSubmissions, permitsInHand, wantedUntilProven } from '../../src/ledger/splitPermits.ts'
+
+const wanted = (submissions: number, polls: number) => ({ submissions, polls, rarePolls: 0, permits: 0 })
+
+test.each([
+  [10, 10, 0, 10],
+  [10, 4, 6, 4],
+  [6, 8, 2, 4],
+  [6, 8, 8, 3],
+  [1, 8, 8, 0],
+  [1, 8, 0, 1],
+  [0, 8, 8, 0],
+])('of %d permits, with %d submissions and %d polls wanted, %d go to submissions', (permits, posts, polls, given) => {
+  expect(permitsForSubmissions(wanted(posts, polls), permits)).toBe(given)
+})
+
+test('submissions never get more than they want, nor leave polls less than half of what is there', () => {
+  fc.assert(
+    fc.property(fc.nat(500), fc.nat(500), fc.nat(500), (submissions, polls, permits) => {
+      const given = permitsForSubmissions(wanted(submissions, polls), permits)
+      expect(given).toBeGreaterThanOrEqual(0)
+      expect(given).toBeLessThanOrEqual(Math.min(submissions, permits))
+      expect(permits - given).toBeGreaterThanOrEqual(Math.min(polls, Math.ceil(permits / 2)))
+    }),
+  )
+})
+
+test('permits are those in hand, for which no slots were asked, and those of the slots that were free', () => {
+  const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 6 }
+  expect(permitsInHand(request, [])).toBe(4)
+  expect(permitsInHand(request, [{ permits: 2 }, { permits: 3 }])).toBe(9)
+})
+
+test('until a record has proven that the pauses are over, one goes, or none where another proves it', () => {
+  const request = { submissions: 5, polls: 3, rarePolls: 2, permits: 10 }
+  expect(wantedUntilProven(request, true)).toEqual({ submissions: 1, polls: 3, rarePolls: 2, permits: 4 })
+  expect(wantedUntilProven(request, false)).toEqual({ submissions: 0, polls: 3, rarePolls: 2, permits: 3 })
+})
