@@ -66,11 +66,13 @@ function noDaemon({ instances, readOnly }: SystemStatus): string | null {
 }
 
 const explains: Record<PauseReason, string> = {
-  throttled: 'the service says we ask too often; it goes on by itself, or outboxd check says what it answers now.',
-  unavailable: 'the service says that it is down; it goes on by itself, or outboxd check says what it answers now.',
-  unauthorized: 'the service does not let us in: outboxd check says which request is refused.',
-  unreachable: 'the service cannot be reached: outboxd check says what is in the way.',
-  operator: 'somebody paused it: outboxd resume ends that.',
+  throttled:
+    'the service says that we ask too often. Sending goes on by itself; outboxd check says what the service answers now.',
+  unavailable:
+    'the service says that it is down. Sending goes on by itself; outboxd check says what the service answers now.',
+  unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
+  unreachable: 'we cannot reach the service: outboxd check says why.',
+  operator: 'somebody paused it: outboxd resume ends the pause.',
 }
 
 function paused({ pauses, nowMs }: SystemStatus): string[] {

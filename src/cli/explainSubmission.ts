@@ -76,7 +76,7 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explanation {
 
 function probing({ pollMs, nowMs }: SubmissionDetail): Explanation {
   return {
-    why: 'no answer came, so the service is asked whether it knows the id that was sent',
+    why: 'no answer came, so we ask the service whether it knows the id that we sent',
     next: pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`,
   }
 }
@@ -86,10 +86,10 @@ function accepted(detail: SubmissionDetail): Explanation {
     detail
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
   const doubts = [
-    unknownSinceMs === null ? null : `it says since ${showTime(unknownSinceMs)} that it does not know it`,
+    unknownSinceMs === null ? null : `since ${showTime(unknownSinceMs)} the service says that it does not know it`,
     fruitless > 0 ? `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer` : null,
     refusedPolls > 1
-      ? `${refusedPolls} polls were refused while others got through, so it is asked for alone, ever more rarely`
+      ? `${refusedPolls} polls were refused while others got through, so we ask for it alone, ever more rarely`
       : null,
     fruitless > 0 ? events.at(-1)?.cause : null,
   ].filter((doubt) => doubt != null)
@@ -108,14 +108,14 @@ function accepted(detail: SubmissionDetail): Explanation {
 function stuckNext({ id, answered, idByPerson }: SubmissionDetail): string {
   const correct = idByPerson || !answered
   return [
-    ', rarely, as it is long past its time; ask the operator of the service what became of it, then perhaps',
+    ', rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps',
     ...(correct
       ? [
           `  outboxd resolve ${id} --arrived TRANSACTION_ID   it has another id`,
-          `  outboxd resolve ${id} --not-arrived              it is not there: it is sent again`,
+          `  outboxd resolve ${id} --not-arrived              it is not there: we send it again`,
         ]
       : []),
-    `  outboxd discard ${id} --reason TEXT              nobody will ask any more`,
+    `  outboxd discard ${id} --reason TEXT              we ask no more`,
   ].join('\n')
 }
 
@@ -124,8 +124,8 @@ function uncertainNext(detail: SubmissionDetail): string {
   const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
   return [
     `waits for you: ask the operator of the service whether it arrived${when}, then`,
-    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: it is followed to its end`,
-    `  outboxd resolve ${id} --not-arrived              it did not: it is sent again`,
+    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: we follow it to its end`,
+    `  outboxd resolve ${id} --not-arrived              it did not: we send it again`,
     `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
   ].join('\n')
 }
@@ -145,9 +145,9 @@ function replayOrDiscard(detail: SubmissionDetail): string {
 function mayHaveArrivedNext(detail: SubmissionDetail): string {
   const { id } = detail
   return [
-    `waits for you: it may have arrived all the same, so ask the operator of the service first, then`,
-    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: it is followed to its end`,
-    `  outboxd replay ${id}                             it did not: it is sent again`,
+    `waits for you: it may have arrived nevertheless, so ask the operator of the service first, then`,
+    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: we follow it to its end`,
+    `  outboxd replay ${id}                             it did not: we send it again`,
     `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
   ].join('\n')
 }
@@ -155,7 +155,7 @@ function mayHaveArrivedNext(detail: SubmissionDetail): string {
 /** What the service said of an id that a person gave may be another's. */
 const correctable = ({ id, idByPerson, transactionId }: SubmissionDetail) =>
   idByPerson
-    ? `\nthat ${transactionId} is its transaction, a person said; if it is not\n  outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
+    ? `\na person said that ${transactionId} is its transaction; if it is not\n  outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
     : ''
 
 const holdsBack = ({ blocks }: SubmissionDetail) =>
@@ -165,7 +165,7 @@ const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)
 
 const reported = ({ reportDue }: SubmissionDetail) =>
-  reportDue ? 'nothing but to write it into the outbox row, which is due' : 'nothing: it has come to its end'
+  reportDue ? 'only the outbox row: the daemon has yet to write this state into it' : 'nothing: it has come to its end'
 
 /** The pause that ends last; one without an end counts as the last. */
 export function longestPause(pauses: readonly ActivePause[]): ActivePause | null {

@@ -4,20 +4,20 @@ import { pluralize } from './table.ts'
 /** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_skipped: (rows) =>
-    `${pluralize(rows.length, 'row')} of the outbox ${rows.length === 1 ? 'is' : 'are'} put off, as capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
+    `The daemon has put off ${pluralize(rows.length, 'row')} of the outbox, since capturing or marking fails for ${rows.length === 1 ? 'it' : 'each'} alone (${first(rows)}): outboxd list names each and says why.`,
   row_locked: (rows) =>
-    `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${rows.length === 1 ? 'is' : 'are'} not captured, as another session has ${rows.length === 1 ? 'it' : 'each'} locked (${rows[0]?.detail}): close its form, or end it with select pg_terminate_backend(PID) in the ERP's database.`,
+    `The daemon cannot capture ${pluralize(rows.length, 'row')} of the outbox (${first(rows)}), since another session has ${rows.length === 1 ? 'it' : 'each'} locked (${rows[0]?.detail}): close its form, or end it with select pg_terminate_backend(PID) in the ERP's database.`,
   unknown_type: (types) =>
     `Rows of ${pluralize(types.length, 'type')} wait for an instance that has a mapping file for it (${types
       .slice(0, subjectsShown)
       .map(({ subject, detail }) => `${subject}: ${detail}`)
       .join(' / ')}): give all instances the same MAPPINGS_DIR, and send SIGHUP to those that lack a file.`,
   report_refused: (rows) =>
-    `The outbox table refuses the outcome of ${pluralize(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints; it is tried again by itself.`,
+    `The outbox table refuses the outcome of ${pluralize(rows.length, 'row')} (${first(rows)}): look at its triggers and constraints; the daemon tries again by itself.`,
   report_locked: (rows) =>
-    `The outcome of ${pluralize(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}; it is written when that lets go.`,
+    `The outcome of ${pluralize(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}; the daemon writes it when the session lets go.`,
   mark_ineffective: (rows) =>
-    `The outbox table ignores what is written to ${pluralize(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
+    `The outbox table ignores what the daemon writes to ${pluralize(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
   row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
@@ -26,19 +26,19 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   stuck_transaction: ([all]) =>
     `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
   mass_refusal: (halves) =>
-    `Record after record (${first(halves)}) is refused in the same words, so nothing is sent: outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
+    `The service refuses record after record (${first(halves)}) in the same words, so nothing is sent: see outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
   loop_failing: (loops) =>
     `A part of the daemon fails again and again (${first(loops)}): the lines below, and its log, say why.`,
   claim_lost: () =>
-    'The ledger’s database does not answer a COMMIT, and the records of it wait: look at its disk and its synchronous standbys.',
+    'The ledger’s database does not answer a COMMIT, and the records of that transaction wait: look at its disk and its synchronous standbys.',
   settings_differ: (settings) =>
-    `Daemons on this ledger differ in their settings (${first(settings)}): give all the same, or wait until the last old one has left.`,
-  budget_starved: ([problem]) => `The budget cannot be spent: ${problem?.detail}.`,
+    `Daemons on this ledger differ in their settings (${first(settings)}): give all of them the same, or wait until the last old one has left.`,
+  budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,
   clock_off: ([problem]) => `A clock is off: ${problem?.detail}. Compare the clocks of the hosts and of the databases.`,
   change_capture: (tables) =>
-    `Not all changes of ${pluralize(tables.length, 'table')} of the ERP were captured (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and when that is mended, select * from outboxd_capture.retry() captures what was noted.`,
+    `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and once you have mended that, select * from outboxd_capture.retry() captures what it noted.`,
   outbox_history: ([history]) =>
-    `${history?.detail}: if that is not meant, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
+    `${history?.detail}: if you do not want that, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
 }
 
 /** One sentence for each kind of problem that stands, in the order of the kinds first seen. */
@@ -54,7 +54,7 @@ const subjectsShown = 3
 
 function rowConflicts(rows: readonly Problem[]): string {
   if (rows.length === 0) return ''
-  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) have an id that another row had before and are not sent: outboxd show outbox:${rows[0]?.subject} shows both. The ERP gives each an id that was never used. Only where all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.`
+  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${rows.length === 1 ? 'has' : 'have'} an id that another row had before, and nothing is sent of ${rows.length === 1 ? 'it' : 'them'}: outboxd show outbox:${rows[0]?.subject} shows both. Let the ERP give each an id that was never used. Only where all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.`
 }
 
 /** What is told of the whole table names no row. */

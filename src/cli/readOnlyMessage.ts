@@ -7,14 +7,14 @@ export interface ReadOnlyDatabase {
 }
 
 const consequences: Record<ReadOnlyDatabase['of'], string> = {
-  ledger: 'nothing can be sent until it can be written',
-  outbox: 'no row can be taken and no outcome reported until it can be written',
+  ledger: 'the daemons send nothing until they can write to it',
+  outbox: 'the daemons take no row and report no outcome until they can write to it',
 }
 
 const remedies: Record<ReadOnlyCause, (variable: string) => string> = {
-  standby: (variable) => `it is a standby: ${variable} has to lead to the primary`,
+  standby: (variable) => `it is a standby: ${variable} must lead to the primary`,
   setting: (variable) =>
-    `default_transaction_read_only is on for us, as somebody sets it by hand or a provider does when the disk is full: look at the disk, and at \`show default_transaction_read_only\` where ${variable} leads`,
+    `default_transaction_read_only is on for us: somebody has set it by hand, or a provider because the disk is full; look at the disk, and at \`show default_transaction_read_only\` where ${variable} leads`,
 }
 
 /** What that means, and where to look. Begins with a small letter. */

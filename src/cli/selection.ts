@@ -128,7 +128,7 @@ async function selectMatching(store: OperatorStore, change: BulkChange, options:
 async function asked(context: CommandContext, change: BulkChange, count: number): Promise<boolean> {
   const answer = await confirm(context, `${capital(change.verb)} ${pluralize(count, 'record')}?`)
   if (answer === 'no-terminal')
-    context.stderr.write(`Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n`)
+    context.stderr.write(`Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n`)
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer === 'yes'
 }

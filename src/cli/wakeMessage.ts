@@ -13,7 +13,7 @@ export function wakeMessage({ wakes, preparedMax }: Pick<OutboxTableState, 'wake
     case 'never':
       if (preparedMax === 0)
         return 'without the trigger that wakes the daemon, rows wait for the next sweep, a second at most (outboxd migrate --outbox creates it)'
-      return `rows wait for the next sweep, a second at most: ${prepared}, and a trigger that wakes the daemon would make PREPARE TRANSACTION fail (outboxd migrate --outbox --wake creates it all the same)`
+      return `rows wait for the next sweep, a second at most: ${prepared}, and a trigger that wakes the daemon would make PREPARE TRANSACTION fail (outboxd migrate --outbox --wake creates it nevertheless)`
     default:
       return wakes satisfies never
   }

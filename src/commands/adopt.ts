@@ -24,7 +24,7 @@ export function describeAdopt(command: Command): Command {
       'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
     )
     .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
-    .option('--start <position>', 'rows before it are none of ours: now, id:N, or since:D (2026-11-01, 2h)')
+    .option('--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)')
     .option('--yes', 'do not ask')
     .addHelpText(
       'after',
@@ -71,7 +71,7 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     if (!options.yes) {
       const answer = await confirm(context, 'Is that so?')
       if (answer === 'no-terminal')
-        context.stderr.write('outboxd: nobody was asked, as this is no terminal: --yes confirms\n')
+        context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
     await store.adopt(adoption)
@@ -122,7 +122,7 @@ export function hiddenMessage(hidden: HiddenRows | null): string | null {
 }
 
 export function startMessage(start: StartPosition | null): string | null {
-  if (start?.id != null) return `Rows with an id below ${start.id} are none of ours.`
-  if (start?.at != null) return `Rows recorded before ${start.at} are none of ours.`
+  if (start?.id != null) return `The daemon ignores rows with an id below ${start.id}.`
+  if (start?.at != null) return `The daemon ignores rows recorded before ${start.at}.`
   return null
 }

@@ -24,7 +24,7 @@ export interface Finding {
 
 export function describeCheck(command: Command): Command {
   return command
-    .description('look at everything the daemon needs and say in words what is wrong')
+    .description('look at everything the daemon needs and say what is wrong')
     .option('--json', 'as JSON')
     .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
     .addHelpText(

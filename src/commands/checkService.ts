@@ -36,7 +36,7 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
 
 const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
 const unknown = (readOnly: boolean) =>
-  `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks all the same`
+  `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks nevertheless`
 const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
 
 /** It is no problem of the service's, and yet nobody may take it for a success. */
@@ -94,5 +94,5 @@ function foreign({ json, excerpt }: Answer & { kind: 'response' }): string | nul
   if (typeof json === 'object' && json !== null) return null
   if (/^\s*</.test(excerpt))
     return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
-  return 'whether the service says so, or something before it that knows no such address, cannot be told: look at SERVICE_BASE_URL. The first record will tell, and loses nothing by it'
+  return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
 }

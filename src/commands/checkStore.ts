@@ -124,15 +124,15 @@ function trialMessage(trial: RowTrial): Pick<Finding, 'isOk' | 'message'> {
       return {
         isOk: true,
         message: trial.waits
-          ? 'what we write was not tried: each row that waits is locked just now'
-          : 'what we write was not tried: there is no row that waits',
+          ? 'we could not try to write: other sessions have each row that waits locked just now'
+          : 'we could not try to write: no row waits',
       }
     case 'tried': {
       const { outboxId, refusals } = trial
       if (refusals.length === 0)
-        return { isOk: true, message: `row ${outboxId} was told each state for a trial, and is as it was` }
+        return { isOk: true, message: `we wrote each state to row ${outboxId} for a trial, and took it back` }
       const message = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
-      return { isOk: false, message: [...message, 'all of the trial was taken back'].join('\n') }
+      return { isOk: false, message: [...message, 'we took all of the trial back'].join('\n') }
     }
     default:
       return trial satisfies never

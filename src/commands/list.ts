@@ -52,7 +52,7 @@ export async function list(context: CommandContext, options: ListOptions): Promi
     if (options.json) printJson(context, submissions.map(jsonOf))
     else if (found.length > 0) context.stdout.write(submissionTable(submissions))
     await sayWhatIsSkipped(context, store)
-    if (found.length > limit) context.stderr.write(`There are more: --limit ${limit * 10} shows up to so many.\n`)
+    if (found.length > limit) context.stderr.write(`There are more: --limit ${limit * 10} shows up to that many.\n`)
     if (found.length === 0) {
       const what = options.state === undefined ? 'No submission waits for a person' : 'There is no such submission'
       context.stderr.write(`${what}${options.state === undefined && !hasOthers(options) ? '.' : ' that matches.'}\n`)

@@ -26,8 +26,10 @@ const rowsShown = 10
 
 export function describeRecover(command: Command): Command {
   return command
-    .description('take rows in that say they were taken, and that the ledger lost: after a restore, a failover')
-    .option('--as <state>', 'uncertain: whether each arrived is asked; new: each is sent')
+    .description(
+      'capture rows again that say they were taken and that the ledger has lost, as after a restore or a failover',
+    )
+    .option('--as <state>', 'uncertain: a person decides about each; new: we send each')
     .option('--dry-run', 'show which rows; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as JSON')
@@ -65,7 +67,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
       const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
       const answer = await confirm(context, `Take ${pluralize(gap.rows.length, 'row')} in as ${as}?${risk}`)
       if (answer === 'no-terminal')
-        context.stderr.write('outboxd: nobody was asked, as this is no terminal: --yes confirms\n')
+        context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
     const taken = await takeIn(context, store, mappings, { rows: gap.rows, as })
@@ -119,7 +121,7 @@ async function readKept(
 
 function nothingMessage({ canTell, isCut }: LedgerGap): string {
   if (!canTell)
-    return 'The rows of this outbox do not say that they were taken before they are done, so that none can be found.'
+    return 'The rows of this outbox say only at their end that they were taken, so nobody can tell which the ledger has lost.'
   return isCut ? 'Interrupted: nothing was found so far.' : 'The ledger knows every row that says it was taken.'
 }
 

@@ -24,8 +24,8 @@ export function describeResolve(command: Command): Command {
   return command
     .description('settle an uncertain record: say whether it arrived at the service')
     .argument('<id>', referenceHelp)
-    .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): it is followed to its end')
-    .option('--not-arrived', 'it never arrived: it is sent again, under the same idempotency key')
+    .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end')
+    .option('--not-arrived', 'it never arrived: we send it again under the same idempotency key')
     .option('--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again')
     .option('--unchecked', 'with --arrived: do not ask the service first')
     .option('--new-key', 'with --not-arrived: under a new idempotency key')
@@ -174,7 +174,7 @@ async function sayArrived({ context, store, submission, detail, options }: Settl
   if (settled.kind === 'changed') return sayChanged(context, name)
   stderr.write(
     settled.tracked
-      ? `${name} is accepted as ${transactionId} and will be asked for at once.\n`
+      ? `${name} is accepted as ${transactionId}, and we ask for it at once.\n`
       : `${name} is completed as ${transactionId}: its mapping says that it is not tracked.\n`,
   )
   return exit.done
@@ -199,7 +199,7 @@ async function isMeant(context: CommandContext, question: string, { yes }: Resol
   if (yes) return true
   const answer = await confirm(context, question)
   if (answer === 'no-terminal')
-    context.stderr.write('Nothing was changed: standard input is no terminal to ask on, so --yes must answer.\n')
+    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
   if (answer === 'no') context.stderr.write('Nothing was changed.\n')
   return answer === 'yes'
 }

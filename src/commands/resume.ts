@@ -46,7 +46,7 @@ export async function resume(context: CommandContext, options: ResumeOptions): P
     else if (ended === null) say('No operator had paused.')
     else say(`Resumed; the pause was: ${truncate(ended, 300)}`)
     for (const summary of believed) say(`Taken at its word for a day: ${truncate(summary, 300)}`)
-    if (options.believeRefusals && believed.length === 0) say('No refusal of record after record stands.')
+    if (options.believeRefusals && believed.length === 0) say('There is no mass refusal to believe.')
     const nowMs = systemClock.nowMs()
     for (const { reason, untilMs, detail } of pauses) {
       const until = shortened.includes(reason)

@@ -82,7 +82,7 @@ function conflictLines(
     `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
   return [
     '',
-    `conflict: the outbox row ${outboxId} is not the one of which this is the record: ${conflict}`,
+    `conflict: this is not the record of the outbox row ${outboxId} as it is now: ${conflict}`,
     `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
     `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
     '  if ids began anew: outboxd adopt --new; else the ERP gives the row an id that was never used, or takes it out',

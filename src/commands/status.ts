@@ -225,7 +225,7 @@ function problemRows({ standing, nowMs }: StatusReport): [string, string][] {
 
 function instanceRows({ instances, readOnly, lastSilentMs, nowMs }: StatusReport): [string, string][] {
   if (instances.length === 0 && readOnly.some(({ of }) => of === 'ledger'))
-    return [['instances', 'unknown: none can give a sign of life while the ledger cannot be written']]
+    return [['instances', 'unknown: no instance can report while the ledger is read-only']]
   if (instances.length === 0)
     return [
       [

@@ -34,7 +34,7 @@ export function instanceProblems(
           {
             kind: 'claim_lost' as const,
             part: lost.length === 1 ? 'a claim' : `${lost.length} claims`,
-            detail: `the COMMIT has gone without an answer since ${new Date(oldestMs).toISOString()}; nothing of it was sent, and what it took is given back as soon as the database says what became of it`,
+            detail: `the COMMIT has gone without an answer since ${new Date(oldestMs).toISOString()}; we have sent none of its records, and give back what it took as soon as the database says what became of it`,
           },
         ]),
   ]

@@ -70,10 +70,13 @@ function tellWaiting(deps: LeavingDeps): void {
     ...(deps.lostClaims().length > 0 ? ['that database to say what became of claims'] : []),
   ]
   const awaited = what.join(' and ') || 'a round to end'
-  deps.log.warn(`not leaving yet: it waits for ${awaited}; a second signal ends that, and puts these in doubt`, {
-    count: records.length,
-    records,
-  })
+  deps.log.warn(
+    `not leaving yet: the daemon waits for ${awaited}; a second signal ends that and leaves these in doubt`,
+    {
+      count: records.length,
+      records,
+    },
+  )
 }
 
 function tellGivenUp({ log, unsettled }: LeavingDeps): void {

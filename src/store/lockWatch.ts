@@ -39,7 +39,7 @@ export function createLockWatch({ outbox, ledger, elapsedMs }: LockWatchDeps): (
 
 const problemOf = ({ outboxId, holder }: LockedRow) => ({
   subject: outboxId,
-  detail: `locked for longer than ${lockedLongMs / 1000} s ${heldBy(holder)}; it is captured when that lets go, and rows of its key behind it wait with it`,
+  detail: `locked for longer than ${lockedLongMs / 1000} s ${heldBy(holder)}; we capture it when that lets go, and rows of its key behind it wait with it`,
   retryInMs: null,
 })
 

@@ -81,7 +81,7 @@ test.each<[Partial<SubmissionDetail>, string]>([
   ],
   [{ state: 'accepted', transactionId: 't', pollMs: nowMs, unknownSinceMs: nowMs }, 'that it does not know it'],
   [{ state: 'completed' }, 'the service finished it / nothing'],
-  [{ state: 'completed', reportDue: true }, 'write it into the outbox row'],
+  [{ state: 'completed', reportDue: true }, 'write this state into it'],
   [{ state: 'failed', error: 'no' }, 'no / waits for you: when the cause is gone\n  outboxd replay abc'],
   [{ state: 'rejected', error: 'amount is missing', body: null }, 'mend the mapping file'],
   [{ state: 'uncertain', error: 'no answer', blocks: true }, 'it holds back the later records of its key'],

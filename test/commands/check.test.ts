@@ -131,7 +131,7 @@ test('an outbox without our columns, or without the trigger, is noticed', async 
 test('one row is told each state for a trial: what the table refuses is said, and taken back', async () => {
   await fixture.ledger.pool.query(`insert into outbox (type, payload) values ('data', '{}')`)
   expect((await run()).printed).toMatch(
-    /ok {6} outbox: .*1 row waits; row \d+ was told each state for a trial, and is as it was/,
+    /ok {6} outbox: .*1 row waits; we wrote each state to row \d+ for a trial, and took it back/,
   )
   await fixture.ledger.pool.query(`alter table outbox add constraint known check (status <> 'uncertain')`)
   const { code, printed } = await run()

@@ -130,11 +130,11 @@ test('a ledger that cannot be written is said, and nobody is told to start the d
   await using _ = await readOnly(fixture.ledger.pool)
   const { printed } = await run()
   expect(printed).toMatch(
-    /^The ledger’s database is read-only, so nothing can be sent until it can be written; .* disk/,
+    /^The ledger’s database is read-only, so the daemons send nothing until they can write to it; .* disk/,
   )
   expect(printed).toContain('Also: The outbox’s database is read-only')
   expect(printed).not.toContain('outboxd run')
-  expect(printed).toMatch(/instances +unknown: none can give a sign of life/)
+  expect(printed).toMatch(/instances +unknown: no instance can report/)
   const json = JSON.parse((await run(true)).printed)
   expect(json).toMatchObject({ well: false, readOnly: [{ of: 'ledger', cause: 'setting' }, { of: 'outbox' }] })
 })

@@ -58,7 +58,9 @@ test('a row that a form keeps locked is told after a minute with who holds it, a
   const says = testContext({ DATABASE_URL: url })
   await status(says, {})
   expect(says.printed()).not.toContain('All is well')
-  expect(says.printed()).toMatch(/1 row of the outbox \(1\) is not captured, as another session has it locked/)
+  expect(says.printed()).toMatch(
+    /The daemon cannot capture 1 row of the outbox \(1\), since another session has it locked/,
+  )
 
   await another()()
   expect(await told()).toMatchObject([{ subject: '1', sinceMs: problem?.sinceMs }])

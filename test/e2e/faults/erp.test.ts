@@ -41,7 +41,7 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
     (text) => text.includes('outboxd_problems{kind="change_capture"} 1'),
   )
   expect(await output()).toMatch(
-    /Not all changes of 1 table of the ERP were captured \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
+    /The trigger did not capture all changes of 1 table of the ERP \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
   )
 
   const checked = testContext(harness.env)

@@ -33,7 +33,7 @@ test('a filter that raises an error for one row: the others are sent, and status
   const context = () => testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
   const [says, names] = [context(), context()]
   await status(says, {})
-  expect(says.printed()).toContain('1 row of the outbox is put off')
+  expect(says.printed()).toContain('The daemon has put off 1 row of the outbox')
   expect(says.printed()).not.toContain('All is well')
   await list(names, {})
   expect(names.messages()).toMatch(

@@ -40,13 +40,13 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
   expect(await rows(given)).toEqual(['1 second new'])
   const standing = await statusOf(given)
-  expect(standing).toContain('1 row of the outbox (1) have an id that another row had before and are not sent')
+  expect(standing).toContain('1 row of the outbox (1) has an id that another row had before, and nothing is sent of it')
   expect(standing).not.toContain('All is well')
   expect(standing).toContain('outboxd show outbox:1 shows both')
   const shown = contextOf(given)
   expect(await show(shown, 'outbox:1', {})).toBe(0)
   expect(shown.printed()).toMatch(
-    /conflict: the outbox row 1 is not the one .*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
+    /conflict: this is not the record of the outbox row 1 as it is now.*\n {2}this record {5}recorded \S+, type data, no key\n {2}the row now {5}recorded \S+, type data, no key\n.*outboxd adopt --new/,
   )
 
   const asked = contextOf(given)
@@ -78,8 +78,8 @@ test('a daemon that names another table is refused at the start, and check and s
 })
 
 test.each([
-  ['now', 'Rows with an id below 3 are none of ours.'],
-  ['id:3', 'Rows with an id below 3 are none of ours.'],
+  ['now', 'The daemon ignores rows with an id below 3.'],
+  ['id:3', 'The daemon ignores rows with an id below 3.'],
   ['since:2026-01-01', 'Rows recorded before 2026-01-01'],
 ])('a history is left alone by the start position %s, which holds for all instances', async (start, message) => {
   const given = await install(mapping)
@@ -173,7 +173,7 @@ test('rows that wait before the start are counted before it is said, and named f
   expect(asked.messages()).toContain('2 rows before it say that they wait, the oldest recorded 2')
   expect(await adopt(contextOf(given), { start: 'id:3', yes: true })).toBe(0)
   expect(await statusOf(given)).toContain(
-    'Rows with an id below 3 are none of ours. 2 rows before it say that they wait',
+    'The daemon ignores rows with an id below 3. 2 rows before it say that they wait',
   )
   const checked = contextOf(given)
   await check(checked, {})

@@ -93,5 +93,5 @@ test('a table that says nothing until the end: recover says that nothing can be 
     reference text, ordered_at timestamptz, created_at timestamptz, synced_at timestamptz, sync_error text)`)
   const context = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
   expect(await recover(context, { dryRun: true })).toBe(3)
-  expect(context.messages()).toContain('do not say that they were taken before they are done')
+  expect(context.messages()).toContain('say only at their end that they were taken')
 })

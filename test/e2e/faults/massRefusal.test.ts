@@ -40,7 +40,7 @@ test('nginx’s 400 for a certificate: a pause and an alert, and all are complet
   const context = testContext(harness.env)
   await status(context, {})
   expect(context.printed()).toMatch(
-    /Record after record \(data\) is refused in the same words.*resume --believe-refusals/,
+    /The service refuses record after record \(data\) in the same words.*resume --believe-refusals/,
   )
   expect(context.printed()).not.toContain('All is well')
   const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())

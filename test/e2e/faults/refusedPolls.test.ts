@@ -41,7 +41,7 @@ test.each([
   await until(harness.pauses, (reasons) => reasons.length === 0)
   const shown = testContext(harness.env)
   await show(shown, `outbox:${outboxId}`, {})
-  expect(shown.printed()).toMatch(/polls were refused while others got through, so it is asked for alone/)
+  expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
   expect(shown.printed()).toContain(String(refusal))
   const context = testContext(harness.env)
   await status(context, {})
