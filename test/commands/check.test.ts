@@ -76,7 +76,7 @@ test('databases that cannot be written are problems, and the service is not aske
   await using _ = await readOnly(fixture.ledger.pool)
   const { code, printed } = await run()
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so nothing can be sent/)
+  expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so the daemons send nothing/)
   expect(printed).toMatch(/PROBLEM {2}outbox: the outbox’s database is read-only/)
   expect(printed).toMatch(/PROBLEM {2}service: not asked: the ledger cannot be written.* --ask-anyway/)
 })
@@ -161,8 +161,8 @@ test.each([
   [response(400, { code: 'E001' }), true, 'it takes our token'],
   [response(404, { title: 'Not Found', status: 404 }), true, 'it takes our token'],
   [response(404, '<html><h1>404 Not Found</h1>nginx</html>'), false, 'SERVICE_BASE_URL'],
-  [response(404, 'default backend - 404'), false, 'cannot be told'],
-  [response(404, ''), false, 'cannot be told'],
+  [response(404, 'default backend - 404'), false, 'we cannot tell'],
+  [response(404, ''), false, 'we cannot tell'],
   [response(400, '<h1>400 The SSL certificate error</h1>'), false, 'no JSON'],
   [response(200, '<h1>Maintenance</h1>'), false, 'no JSON'],
   [response(401, ''), false, 'allow-list'],
