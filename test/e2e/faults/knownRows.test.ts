@@ -80,7 +80,7 @@ test('a daemon that names another table is refused at the start, and check and s
 test.each([
   ['now', 'The daemon ignores rows with an id below 3.'],
   ['id:3', 'The daemon ignores rows with an id below 3.'],
-  ['since:2026-01-01', 'Rows recorded before 2026-01-01'],
+  ['since:2026-01-01', 'The daemon ignores rows recorded before 2026-01-01'],
 ])('a history is left alone by the start position %s, which holds for all instances', async (start, message) => {
   const given = await install(mapping)
   await insert(given, 'old')
