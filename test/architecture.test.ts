@@ -43,9 +43,14 @@ const mayImport: Record<string, string[]> = {
 
 const rules: Rule[] = [
   {
-    says: 'clock.ts and resources.ts import nothing, and model.ts types of resources.ts alone',
+    says: 'clock.ts and resources.ts import nothing, model.ts and its folder each other and types of resources.ts alone',
     breaks: ({ from, to, types }) =>
-      isOneOf(from, 'clock.ts', 'resources.ts') || (from === 'model.ts' && !(to === 'resources.ts' && types)),
+      isOneOf(from, 'clock.ts', 'resources.ts') ||
+      (isOfModel(from) && !isOfModel(to) && !(to === 'resources.ts' && types)),
+  },
+  {
+    says: 'only model.ts imports its folder: there is one door',
+    breaks: ({ from, to }) => isIn(to, 'model') && !isOfModel(from),
   },
   {
     says: 'config.ts imports no other file of ours: everyone may have its types',
@@ -164,6 +169,8 @@ describe('the rules themselves', () => {
     ['model.ts', `import { z } from 'zod'`],
     ['model.ts', `import { resources } from './resources.ts'`],
     ['resources.ts', `import type { State } from './model.ts'`],
+    ['model/change.ts', `import type { Mapping } from '../mapping/mapping.ts'`],
+    ['daemon/submit/submit.ts', `import type { Change } from '../../model/change.ts'`],
     ['config.ts', `import { states } from './model.ts'`],
     ['daemon/track/schedule.ts', `import { decideSubmit } from '../submit/decideSubmit.ts'`],
     ['daemon/dispatch/dispatcher.ts', `import type { Budget } from '../../ledger/budget.ts'`],
@@ -202,6 +209,8 @@ describe('the rules themselves', () => {
     ['daemon/track/track.ts', `import { nextPollMs } from './schedule.ts'`],
     ['daemon/submit/submit.ts', `import type { Config } from '../../config.ts'`],
     ['mapping/mapping.ts', `import { z } from 'zod'\nimport { parse } from 'yaml'`],
+    ['model.ts', `export type * from './model/change.ts'`],
+    ['model/change.ts', `import type { State } from '../model.ts'`],
     ['outbox/cursorStore.ts', `import { isSameRow } from '../ledger/sameRow.ts'`],
     ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
@@ -288,6 +297,11 @@ function isOurs(path: string): boolean {
 
 function isOwnOrShared({ from, to, types }: Import): boolean {
   return home(from) === home(to) || isOneOf(to, 'model.ts', 'clock.ts', 'resources.ts') || (to === 'config.ts' && types)
+}
+
+/** The nouns: model.ts, and the files that it is made of. */
+function isOfModel(path: string): boolean {
+  return path === 'model.ts' || isIn(path, 'model')
 }
 
 /** Files at the top of src that everyone may import. */

@@ -1,6 +1,7 @@
 import type { Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DuePoll } from './queue.ts'
+import { forgotten } from './submissionColumns.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
 export interface ClaimedSubmission extends Submission {
@@ -71,7 +72,7 @@ export async function unclaim(db: Database, claimId: string, who: string): Promi
        where claim_id = $1 and state = 'sending' returning id, 'sending' as from_state, attempt
      ), cleared as (
        update outboxd.submission s set state = 'queued', revision = revision + 1, due_at = now(), ended_at = null,
-         error_code = null, error = null, report_due = true
+         ${forgotten('step')}, report_due = true
        where state = 'uncertain' and exists (
          select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = s.attempt
            and e.to_state = 'uncertain' and e.detail ->> 'claim' = $1::text

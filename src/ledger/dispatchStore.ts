@@ -222,15 +222,15 @@ export async function writeSteps(
   const judged = await checkIds(db, current)
   const ours = judged.map((transition) => ({
     ...transition,
-    nextJobId: transition.change.pollInMs === undefined ? null : randomUUID(),
+    nextJobId: 'pollInMs' in transition.change ? randomUUID() : null,
   }))
   const written = await writeTransitions(db, ours, instance.who)
 
   const stepped = new Set(written.map((each) => each.submissionId))
   const effective = ours.filter(({ submission }) => stepped.has(submission.id))
   const plans: PollPlan[] = effective.flatMap(({ submission, change, nextJobId }) =>
-    nextJobId && change.pollInMs !== undefined
-      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.pollRarely ?? false }]
+    nextJobId && 'pollInMs' in change
+      ? [{ jobId: nextJobId, submissionId: submission.id, inMs: change.pollInMs, rarely: change.polledRarely }]
       : [],
   )
   if (plans.length > 0) await queue.insert(db, plans)

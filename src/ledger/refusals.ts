@@ -3,6 +3,7 @@ import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
+import { forgotten } from './submissionColumns.ts'
 
 /** So many records that share no key are not refused in the same words by their own fault. */
 const refusalsMax = 10
@@ -80,7 +81,7 @@ async function queueAgain(
   const { rows } = await db.query<{ id: string }>(
     `with queued as (
        update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
-         error_code = null, error = null, ended_at = null, report_due = true
+         ${forgotten('step')}, ended_at = null, report_due = true
        where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)

@@ -3,20 +3,21 @@ import type { Submission } from '../model.ts'
 import { pauseReasons, states } from '../model.ts'
 import { resourceNames } from '../resources.ts'
 import { metPause, refusedPolls } from './passages.ts'
+import { parsers, remembered, selected } from './submissionColumns.ts'
+
+const fromTable = [...remembered, 'polledRarely'] as const
 
 /** The columns of a submission as the stages see it, from a table or CTE that is called `s`. */
 export const submissionColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.resource, s.body, s.tracked, s.sends_own_id as "sendsOwnId",
   extract(epoch from s.recorded_at)::float8 * 1000 as "recordedMs", s.state, s.attempt, s.claim_id as "claimId",
-  s.idempotency_key as "idempotencyKey", s.in_doubt as "inDoubt", s.server_errors as "serverErrors",
-  s.renewed_keys as "renewedKeys", s.resubmissions, s.repeated_after_401 as "repeatedAfter401",
-  ${metPause('s')} as met,
-  s.transaction_id as "transactionId", s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
+  ${selected('s', fromTable)}, ${metPause('s')} as met, ${refusedPolls('s')} as "refusedPolls",
+  s.id_by_person as "idByPerson", s.probing, s.job_id as "jobId",
   coalesce(extract(epoch from clock_timestamp() - coalesce(s.accepted_at, s.sent_at)), 0)::float8 * 1000 as "ageMs",
-  s.polls, s.fruitless, ${refusedPolls('s')} as "refusedPolls", s.polled_rarely as "polledRarely", extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs",
-  s.not_done_ms::float8 as "notDoneMs"`
+  extract(epoch from clock_timestamp() - s.unknown_since)::float8 * 1000 as "unknownForMs"`
 
 const row: z.ZodType<Submission> = z.object({
+  ...parsers(fromTable),
   id: z.string(),
   outboxId: z.string(),
   type: z.string(),
@@ -29,12 +30,6 @@ const row: z.ZodType<Submission> = z.object({
   state: z.enum(states),
   attempt: z.number(),
   claimId: z.string().nullable(),
-  idempotencyKey: z.string(),
-  inDoubt: z.boolean(),
-  serverErrors: z.number(),
-  renewedKeys: z.number(),
-  resubmissions: z.number(),
-  repeatedAfter401: z.boolean(),
   met: z
     .object({
       reason: z.enum(pauseReasons),
@@ -43,17 +38,12 @@ const row: z.ZodType<Submission> = z.object({
       othersRecovered: z.boolean(),
     })
     .nullable(),
-  transactionId: z.string().nullable(),
   idByPerson: z.boolean(),
   probing: z.boolean(),
   jobId: z.string().nullable(),
   ageMs: z.number(),
-  polls: z.number(),
-  fruitless: z.number(),
   refusedPolls: z.object({ times: z.number(), othersThrough: z.boolean() }),
-  polledRarely: z.boolean(),
   unknownForMs: z.number().nullable(),
-  notDoneMs: z.number().nullable(),
 })
 
 /** Parses rows that were selected with `submissionColumns`. */

@@ -68,7 +68,7 @@ export function withoutDuplicates<T extends Transition>(transitions: readonly T[
 
 function duplicate<T extends Transition>(transition: T, ownersOutboxId: string): T {
   const cause = `the service gave the id ${transition.change.transactionId}, which outbox:${ownersOutboxId} has already; it may or may not have arrived`
-  const change = { state: 'uncertain', repeatedAfter401: false, errorCode: null, error: cause } as const
+  const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: cause } as const
   return { ...transition, change, cause }
 }
 

@@ -1,7 +1,8 @@
-import type { State, Transition } from '../model.ts'
+import { ended, type State, type Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
 import { lastEvent, passagesOf } from './passages.ts'
+import { assigned, emptyStep, fields, remembered } from './submissionColumns.ts'
 
 /** A transition with what the store adds to it: the next poll's job, where there is one. */
 export interface WritableTransition extends Transition {
@@ -30,42 +31,35 @@ export async function writeTransitions(
   const { rows } = await db.query<WrittenTransition>(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
-         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "idempotencyKey" uuid, "inDoubt" boolean,
-         "serverErrors" int, "renewedKeys" int, resubmissions int, "repeatedAfter401" boolean, "metPause" text, "metTimes" int, "transactionId" text,
-         probing boolean, polls int, fruitless int, "refusedPolls" int, "unknown" boolean, "notDoneMs" float8, "doneMs" float8,
-         "errorCode" text, error text, result text, "mayHaveArrived" boolean,
-         "pollRarely" boolean,         ended boolean, cause text, report boolean)
+         state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,
+         "refusedPolls" int, "unknown" boolean, ended boolean, cause text, report boolean, ${fields})
      ), written as (
        update outboxd.submission s set
          state = t.state, revision = revision + 1, claim_id = null, instance_id = null,
          due_at = clock_timestamp() + t."dueInMs" * interval '1 ms',
          poll_at = clock_timestamp() + t."pollInMs" * interval '1 ms', job_id = t."nextJobId",
-         idempotency_key = t."idempotencyKey", in_doubt = t."inDoubt", server_errors = t."serverErrors",
-         renewed_keys = t."renewedKeys", resubmissions = t.resubmissions,
-         repeated_after_401 = t."repeatedAfter401",
+         ${assigned('t')},
+         -- A step that leaves it on the wire asks whether it arrived.
+         probing = t.state = 'sending',
          -- A pause just met is counted from here; what was met before stays.
          met_pause = coalesce(t."metPause", s.met_pause), met_times = coalesce(t."metTimes", s.met_times),
          met_passages = case when t."metPause" is null then s.met_passages else ${passagesOf('s')} end,
-         transaction_id = t."transactionId", probing = t.probing,
          accepted_at = case when t.state = 'queued' then null
                             when t.state in ('accepted', 'completed')
                               -- A probe found out late: the service has had it since it was sent.
                               then coalesce(s.accepted_at, case when s.probing then s.sent_at end, clock_timestamp())
                             else s.accepted_at end,
-         polls = t.polls, fruitless = t.fruitless,
          refused_polls = coalesce(t."refusedPolls", s.refused_polls),
          refused_event = case when t."refusedPolls" > 0 then ${lastEvent} else s.refused_event end,
          unknown_since = case when t."unknown" then coalesce(s.unknown_since, clock_timestamp()) end,
-         not_done_ms = t."notDoneMs", done_ms = t."doneMs", error_code = t."errorCode", error = t.error,
-         result = t.result, may_have_arrived = coalesce(t."mayHaveArrived", false),
-         polled_rarely = coalesce(t."pollRarely", false),
-         id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id, ended_at = case when t.ended then clock_timestamp() end,
+         id_by_person = s.id_by_person and t."transactionId" is not distinct from s.transaction_id,
+         ended_at = case when t.ended then clock_timestamp() end,
          report_due = s.report_due or t.report
        from step t
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
-       returning s.id, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal, t."fromState", t.cause, t."errorCode", t.error, t."transactionId",
-         t."claimId",
+       returning s.id, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
+         t."fromState", t.cause, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
        -- A poll that finds its transaction pending, or the service away as before, is no transition: the ledger counts
@@ -83,24 +77,14 @@ export async function writeTransitions(
   return rows
 }
 
-const endStates: ReadonlySet<State> = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
+const endStates: ReadonlySet<State> = new Set(ended)
 
 function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   const { state } = change
   return {
     // What a change leaves out stays as it was read; the fence makes sure that it still is so.
-    idempotencyKey: submission.idempotencyKey,
-    inDoubt: submission.inDoubt,
-    serverErrors: submission.serverErrors,
-    renewedKeys: submission.renewedKeys,
-    resubmissions: submission.resubmissions,
-    repeatedAfter401: submission.repeatedAfter401,
-    transactionId: submission.transactionId,
-    polls: submission.polls,
-    fruitless: submission.fruitless,
-    notDoneMs: submission.notDoneMs,
-    probing: false,
-    unknown: false,
+    ...Object.fromEntries(remembered.map((name) => [name, submission[name]])),
+    ...emptyStep,
     ...storable({ ...change, cause }),
     metPause: change.met?.reason ?? null,
     metTimes: change.met?.times ?? null,

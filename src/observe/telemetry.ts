@@ -64,7 +64,7 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
         endpoint,
         state,
         outcome: answer ? outcomeOf(answer) : undefined,
-        code: step.change.errorCode,
+        code: 'errorCode' in step.change ? step.change.errorCode : undefined,
         reason: step.pause?.reason,
         durationMs: answer ? Math.round(answer.tookMs) : undefined,
       })

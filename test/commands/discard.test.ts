@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type DiscardOptions, discard } from '../../src/commands/discard.ts'
-import type { Change } from '../../src/model.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim, outcomeBatch, transition } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -68,7 +68,7 @@ test('what is on its way or has arrived is left alone', async () => {
 })
 
 describe('an accepted one', () => {
-  const accepted = (): Change => ({ state: 'accepted', pollInMs: 0, transactionId: 'tx-1' })
+  const accepted = (): GivenChange => ({ state: 'accepted', pollInMs: 0, transactionId: 'tx-1' })
 
   test('is given up when it is confirmed, also where it is the only one; nobody asks for it any more', async () => {
     const id = await fixture.end(accepted())

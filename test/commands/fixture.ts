@@ -2,7 +2,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CapturedRecord } from '../../src/ledger/insertCaptured.ts'
-import type { Change } from '../../src/model.ts'
+import type { GivenChange } from '../support/change.ts'
 import { type TestContext, testContext } from '../support/context.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
 
@@ -11,14 +11,14 @@ export interface Fixture extends AsyncDisposable {
   readonly ledger: Ledger
   reset(): Promise<void>
   /** Captures a record and brings it to where `change` leaves it. @returns the submission's id */
-  end(change: Change, record?: Partial<CapturedRecord>): Promise<string>
+  end(change: GivenChange, record?: Partial<CapturedRecord>): Promise<string>
   /** Writes a row into the outbox table and captures it. @returns its id there */
   row(payload: string, type?: string): Promise<string>
   context(input?: string | null, env?: Record<string, string>): TestContext
 }
 
-export const failedE003: Change = { state: 'failed', errorCode: 'E003', error: 'the service was down' }
-export const uncertain: Change = { state: 'uncertain', errorCode: null, error: 'no answer; it may have arrived' }
+export const failedE003: GivenChange = { state: 'failed', errorCode: 'E003', error: 'the service was down' }
+export const uncertain: GivenChange = { state: 'uncertain', errorCode: null, error: 'no answer; it may have arrived' }
 
 const good = '{"customerId":"C1","orderDate":"2026-11-03T10:00:00+01:00","amount":12.30,"field2":"x"}'
 

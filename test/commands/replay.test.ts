@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
-import type { Change } from '../../src/model.ts'
+import type { GivenChange } from '../support/change.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -180,7 +180,7 @@ test('a keyed one behind an uncertain one is held', async () => {
 })
 
 describe('what may have arrived', () => {
-  const servedBadly: Change = { state: 'failed', error: '500 four times', inDoubt: true, mayHaveArrived: true }
+  const servedBadly: GivenChange = { state: 'failed', error: '500 four times', inDoubt: true, mayHaveArrived: true }
 
   test('is left alone by filters, and it says why and how', async () => {
     const spared = await fixture.end(servedBadly, { outboxId: '1' })

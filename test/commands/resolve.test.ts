@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
-import type { Change } from '../../src/model.ts'
 import { json, startServer } from '../service/support.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim } from '../support/ledger.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
@@ -225,7 +225,12 @@ test('either way the next of its key goes on when it may', async () => {
 })
 
 describe('beside uncertain ones it settles', () => {
-  const lost: Change = { state: 'failed', error: '404 for ten minutes', transactionId: 'tx-1', mayHaveArrived: true }
+  const lost: GivenChange = {
+    state: 'failed',
+    error: '404 for ten minutes',
+    transactionId: 'tx-1',
+    mayHaveArrived: true,
+  }
 
   test('a failed one that may have arrived', async () => {
     const id = await fixture.end(lost)

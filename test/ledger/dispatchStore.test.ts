@@ -5,9 +5,10 @@ import { interpretAnswer } from '../../src/daemon/submit/submit.ts'
 import { type DispatchStore, writeSteps } from '../../src/ledger/dispatchStore.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { createMaintenance, type Maintenance } from '../../src/ledger/maintenance.ts'
-import type { Change, PollJob, Submission } from '../../src/model.ts'
+import type { PollJob, Submission } from '../../src/model.ts'
 import { readSubmitAnswer } from '../../src/service/reading.ts'
 import { response } from '../support/answers.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -22,7 +23,7 @@ beforeEach(async () => {
   await plentyOfSlots(ledger)
 })
 
-const accepted = (pollInMs = 0): Change => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
+const accepted = (pollInMs = 0): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs })
 
 async function sending(): Promise<Submission> {
   await ledger.capture([{}])
@@ -155,7 +156,7 @@ describe('a batch of outcomes', () => {
 
   test('of a pending poll completes its job and enqueues the next', async () => {
     const { submission, job } = await polling()
-    const change: Change = { state: 'accepted', polls: 1, pollInMs: 5_000 }
+    const change: GivenChange = { state: 'accepted', polls: 1, pollInMs: 5_000 }
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, change, job)] }))
     const { jobId } = await ledger.read(submission.id)
     expect(jobId).not.toBe(job.id)
@@ -259,7 +260,11 @@ describe('a batch of outcomes', () => {
 
   test('counts how often a record met a pause, and sees whether others got through and recovered since', async () => {
     const submission = await sending()
-    const meets = (times: number): Change => ({ state: 'queued', dueInMs: 0, met: { reason: 'unauthorized', times } })
+    const meets = (times: number): GivenChange => ({
+      state: 'queued',
+      dueInMs: 0,
+      met: { reason: 'unauthorized', times },
+    })
     await dispatch.writeOutcomes(outcomeBatch({ transitions: [transition(submission, meets(1))] }))
     const met = async () => (await ledger.read(submission.id)).met
     expect(await met()).toEqual({ reason: 'unauthorized', times: 1, othersThrough: false, othersRecovered: false })
@@ -338,7 +343,7 @@ describe('maintenance', () => {
 
   test('rescues in one transaction with the next poll, and a worker who was alive after all comes too late', async () => {
     const submission = await sending()
-    const probe: Change = { state: 'sending', probing: true, transactionId: submission.id, pollInMs: 0 }
+    const probe: GivenChange = { state: 'sending', transactionId: submission.id, pollInMs: 0 }
     expect(await maintenance().writeSteps([transition(submission, probe)])).toHaveLength(1)
     expect(await ledger.liveJobs()).toHaveLength(1)
     expect(

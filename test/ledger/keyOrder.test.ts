@@ -5,7 +5,8 @@ import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { createMaintenance } from '../../src/ledger/maintenance.ts'
-import type { Change, Submission } from '../../src/model.ts'
+import type { Submission } from '../../src/model.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, record, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -22,7 +23,7 @@ const isHeld = async (id: string | undefined) => (await ledger.row(id ?? '')).he
 const line = (length: number, key = 'k') => Array.from({ length }, () => ({ key }))
 
 /** Sends the one record whose turn it is, and writes what came of it. */
-async function send(work: DispatchStore, change: Change): Promise<Submission> {
+async function send(work: DispatchStore, change: GivenChange): Promise<Submission> {
   const { submissions } = await claim(work, { submissions: 10 })
   expect(submissions).toHaveLength(1)
   const sent = submissions[0] as Submission
@@ -30,7 +31,7 @@ async function send(work: DispatchStore, change: Change): Promise<Submission> {
   return sent
 }
 
-const accepted = (): Change => ({ state: 'accepted', transactionId: randomUUID(), pollInMs: 1_000 })
+const accepted = (): GivenChange => ({ state: 'accepted', transactionId: randomUUID(), pollInMs: 1_000 })
 
 test('of records with one key, the first may be sent, and those without a key at any time', async () => {
   const [first, second] = await ledger.capture(line(2))
@@ -46,7 +47,7 @@ describe.each(['continue', 'block'] as const)('KEY_ON_FAILURE=%s:', (keyOnFailur
 
   test.each(Object.entries(lets[keyOnFailure]))('a record that is %s lets the next one go: %s', async (state, goes) => {
     const [, second, third] = await ledger.capture(line(3), keyOnFailure)
-    await send(ledger.dispatch({ keyOnFailure }), state === 'accepted' ? accepted() : ({ state } as Change))
+    await send(ledger.dispatch({ keyOnFailure }), state === 'accepted' ? accepted() : ({ state } as GivenChange))
     expect(await isHeld(second)).toBe(!goes)
     expect(await isHeld(third)).toBe(true)
   })
@@ -134,7 +135,10 @@ describe('capture', () => {
     ['accepted', [], []],
   ])('leaves keys alone whose line waits for a person: after %s, %j or, under block, %j', async (state, go, block) => {
     await ledger.capture(line(3), 'block')
-    await send(ledger.dispatch({ keyOnFailure: 'block' }), state === 'accepted' ? accepted() : ({ state } as Change))
+    await send(
+      ledger.dispatch({ keyOnFailure: 'block' }),
+      state === 'accepted' ? accepted() : ({ state } as GivenChange),
+    )
     expect(await room('continue')).toMatchObject({ exceptKeys: go })
     expect(await room('block')).toMatchObject({ exceptKeys: block })
   })

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOutboxReports, type OutboxReports } from '../../src/ledger/outboxReports.ts'
 import type { Report, ToldReport } from '../../src/ledger/reports.ts'
-import type { Change, Submission } from '../../src/model.ts'
+import type { Submission } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -17,7 +18,7 @@ beforeEach(async () => {
   await plentyOfSlots(ledger)
 })
 
-async function step(submission: Submission, change: Change): Promise<Submission> {
+async function step(submission: Submission, change: GivenChange): Promise<Submission> {
   await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [transition(submission, change)] }))
   return ledger.read(submission.id)
 }

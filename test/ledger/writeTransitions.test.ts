@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { claimQueued, unclaim } from '../../src/ledger/claimQueued.ts'
 import { writeTransitions } from '../../src/ledger/writeTransitions.ts'
-import type { Change, Submission } from '../../src/model.ts'
+import type { Submission } from '../../src/model.ts'
+import { asChange, type GivenChange } from '../support/change.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -18,10 +19,10 @@ async function sending(claimId = randomUUID()): Promise<Submission> {
   return claimed as Submission
 }
 
-const write = (submission: Submission, change: Change, nextJobId: string | null = null, cause = 'test') =>
-  writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
+const write = (submission: Submission, change: GivenChange, nextJobId: string | null = null, cause = 'test') =>
+  writeTransitions(ledger.pool, [{ submission, job: null, change: asChange(change), cause, nextJobId }], 'test')
 
-const acceptance: Change = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
+const acceptance: GivenChange = { state: 'accepted', transactionId: 'tx', pollInMs: 1_000 }
 
 async function accepted(): Promise<Submission> {
   const submission = await sending()
@@ -63,7 +64,7 @@ test('the outcome is the last step’s: what went wrong before is in the log', a
 })
 
 describe('a step that comes too late changes nothing and writes no event:', () => {
-  async function refuses(late: Submission, change: Change, nextJobId: string | null = null): Promise<void> {
+  async function refuses(late: Submission, change: GivenChange, nextJobId: string | null = null): Promise<void> {
     const row = await ledger.row(late.id)
     const events = await ledger.events(late.id)
     expect(await write(late, change, nextJobId)).toEqual([])
@@ -123,7 +124,7 @@ test('in a batch, one that comes too late does not keep the others back', async 
   const step = (submission: Submission) => ({
     submission,
     job: null,
-    change: { state: 'failed' } as const,
+    change: asChange({ state: 'failed' }),
     cause: 'test',
     nextJobId: null,
   })
@@ -151,7 +152,7 @@ test('the age counts from acceptance, over all polls; a submission that is queue
 
 test('what a probe found pending is as old as its request, not as the finding', async () => {
   const submission = await sending()
-  await write(submission, { state: 'sending', probing: true, transactionId: 'tx', pollInMs: 0 }, randomUUID())
+  await write(submission, { state: 'sending', transactionId: 'tx', pollInMs: 0 }, randomUUID())
   await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '20 s'`)
   const probing = await ledger.read(submission.id)
   expect(probing.ageMs).toBeGreaterThanOrEqual(20_000)

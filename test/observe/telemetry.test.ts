@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer, AttemptResult, Breach, Change, Submission } from '../../src/model.ts'
+import type { Answer, AttemptResult, Breach, Submission } from '../../src/model.ts'
 import { createTelemetry } from '../../src/observe/telemetry.ts'
 import { outcomeOf } from '../../src/service/outcome.ts'
 import { noAnswer, response } from '../support/answers.ts'
+import { asChange, type GivenChange } from '../support/change.ts'
 import { submission } from '../support/submission.ts'
 
 /** Telemetry whose log lines and metric calls are kept: `name(first arguments)`. */
@@ -22,8 +23,8 @@ function setup() {
   return { telemetry: createTelemetry({ log, metrics, outcomeOf } as never), lines, counted }
 }
 
-const worked = (change: Change, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
-  step: { change, cause: 'test', pause: null },
+const worked = (change: GivenChange, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
+  step: { change: asChange(change), cause: 'test', pause: null },
   answer,
   breach: null,
   ...given,
@@ -96,7 +97,7 @@ describe('log lines', () => {
     ])
   })
 
-  test.each<[Change, string]>([
+  test.each<[GivenChange, string]>([
     [{ state: 'completed' }, 'info'],
     [{ state: 'failed', errorCode: 'E9' }, 'warn'],
     [{ state: 'rejected' }, 'warn'],
@@ -117,7 +118,7 @@ describe('log lines', () => {
   test('a pause is told with its reason, though the state stays', () => {
     const { telemetry, lines } = setup()
     const pause = { reason: 'throttled', askedMs: null, detail: 'x' } as const
-    const step = { change: { state: 'accepted', pollInMs: 0 } as const, cause: 'pause', pause }
+    const step = { change: asChange({ state: 'accepted', pollInMs: 0 }), cause: 'pause', pause }
     telemetry.attempted(submission(accepted), { step, answer: response(429), breach: null })
     expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
   })

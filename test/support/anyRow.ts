@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { claimQueued } from '../../src/ledger/claimQueued.ts'
 import { writeTransitions } from '../../src/ledger/writeTransitions.ts'
-import type { Change, Step, Submission } from '../../src/model.ts'
+import type { Step, Submission } from '../../src/model.ts'
 import { openLedger } from './ledger.ts'
 
 /** A table to try steps on: does it take the row that a step makes? */
@@ -18,7 +18,7 @@ export async function openAnyRow(): Promise<AnyRow> {
   const ledger = await openLedger()
 
   async function write(submission: Submission, { change, cause }: Pick<Step, 'change' | 'cause'>): Promise<unknown> {
-    const nextJobId = change.pollInMs === undefined ? null : randomUUID()
+    const nextJobId = 'pollInMs' in change ? randomUUID() : null
     await writeTransitions(ledger.pool, [{ submission, job: null, change, cause, nextJobId }], 'test')
     return (await ledger.row(submission.id)).state
   }
@@ -53,10 +53,13 @@ export async function openAnyRow(): Promise<AnyRow> {
     write,
     async polled(history, probing) {
       const sent = await sending(history)
-      const change: Change = probing
-        ? { state: 'sending', probing: true, transactionId: sent.id, pollInMs: 0 }
-        : { state: 'accepted', transactionId: 'tx', pollInMs: 0 }
-      await write(sent, { change: { ...change, unknown: sent.unknownForMs !== null }, cause: 'test' })
+      const poll = { pollInMs: 0, polledRarely: false, unknown: sent.unknownForMs !== null }
+      await write(sent, {
+        change: probing
+          ? { state: 'sending', transactionId: sent.id, ...poll }
+          : { state: 'accepted', transactionId: 'tx', ...poll },
+        cause: 'test',
+      })
       return ledger.read(sent.id)
     },
     [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),

@@ -8,8 +8,9 @@ import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import type { PauseBackoff } from '../../src/ledger/pauseBackoff.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
 import { parseSubmissions, submissionColumns } from '../../src/ledger/submissionRow.ts'
-import type { Change, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
+import type { OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { asChange, type GivenChange } from './change.ts'
 import { createDatabase } from './database.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
@@ -142,8 +143,8 @@ export async function claim(
   return dispatch.claim({ id: randomUUID(), submissions, polls, rarePolls, permits, trial }, () => {})
 }
 
-export function transition(submission: Submission, change: Change, job: PollJob | null = null): Transition {
-  return { submission, job, change, cause: 'test' }
+export function transition(submission: Submission, change: GivenChange, job: PollJob | null = null): Transition {
+  return { submission, job, change: asChange(change), cause: 'test' }
 }
 
 /** A batch of nothing but what is given. */

@@ -1,4 +1,5 @@
-import type { Change, Step, Submission, SubmitVerdict } from '../../model.ts'
+import type { Change, Step, Submission } from '../../model.ts'
+import type { SubmitVerdict } from './decideSubmit.ts'
 
 /** A probing submission is first asked for this much later: its request may still be on its way. */
 const probeAfterMs = 5_000
@@ -16,23 +17,29 @@ export function advanceSubmit(
 ): Step {
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   const answered = { repeatedAfter401: false }
+  // An earlier attempt may have got in, whatever was said to this one.
+  const earlierMay = submission.inDoubt || submission.serverErrors > 0
   const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
   switch (verdict.kind) {
     case 'accepted': {
-      const accepted = { ...answered, transactionId: verdict.transactionId, errorCode: null, error: null }
-      if (!submission.tracked) return step({ ...accepted, state: 'completed' }, 'accepted, not tracked')
-      return step({ ...accepted, state: 'accepted', pollInMs: firstPollMs, ...neverPolled }, 'accepted')
+      const accepted = { ...answered, transactionId: verdict.transactionId }
+      if (!submission.tracked)
+        return step({ ...accepted, state: 'completed', doneMs: null, result: null }, 'accepted, not tracked')
+      const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
+      return step({ ...accepted, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
     }
     case 'rejected':
+      return step(
+        { ...answered, ...told(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
+        verdict.reason,
+      )
     case 'failed':
-    case 'uncertain': {
-      // An earlier attempt may have got in, whatever was said to this one.
-      const leftTrace = verdict.kind === 'rejected' && verdict.leftTrace === true
-      const mayHaveArrived =
-        verdict.kind !== 'uncertain' && (leftTrace || submission.inDoubt || submission.serverErrors > 0)
-      const summary = { errorCode: verdict.code, error: verdict.reason, mayHaveArrived }
-      return step({ ...answered, ...summary, state: verdict.kind }, verdict.reason)
-    }
+      return step(
+        { ...answered, ...told(verdict), state: 'failed', doneMs: null, mayHaveArrived: earlierMay },
+        verdict.reason,
+      )
+    case 'uncertain':
+      return step({ ...answered, ...told(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
       return step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason)
@@ -49,9 +56,10 @@ export function advanceSubmit(
         {
           ...answered,
           state: 'sending',
-          probing: true,
           transactionId: submission.id,
           pollInMs: probeAfterMs,
+          polledRarely: false,
+          unknown: false,
           inDoubt: true,
         },
         verdict.reason,
@@ -73,6 +81,8 @@ export function advanceSubmit(
       return verdict satisfies never
   }
 }
+
+const told = ({ code, reason }: { code: string | null; reason: string }) => ({ errorCode: code, error: reason })
 
 /** The step of a submission whose request never left this process, since the right to send had run out. */
 export function neverSent(why: string): Step {

@@ -1,4 +1,4 @@
-import type { Answer, MetPause, PauseCall, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../model.ts'
+import type { Answer, Breach, MetPause, PauseCall, UncertainPolicy } from '../../model.ts'
 
 /** What an answer to a POST says, as src/service/reading.ts reads it. */
 export interface SubmitReading {
@@ -18,6 +18,43 @@ export interface SubmitCircumstances {
   tokenOutlived: boolean
   limits: SubmitLimits
 }
+
+/** What a submission's history says that matters for judging its next answer. */
+export interface SubmitHistory {
+  /** Answers 500 so far (docs/interface.md 7.1: at most 3 retries). */
+  serverErrors: number
+  /** Idempotency keys renewed after E002 so far. */
+  renewedKeys: number
+  /** Whether an attempt before this one may have arrived without our knowing. */
+  earlierInDoubt: boolean
+  /** Whether the request just answered was already the repeat with a new token. */
+  repeatedAfter401: boolean
+  /** Null where its answers have called for no pause. */
+  met: MetPause | null
+}
+
+/** What an answer to a POST means for its submission. */
+export type SubmitVerdict =
+  | { kind: 'accepted'; transactionId: string; breach: Breach | null }
+  /** `leftTrace`: the refusal itself says that the service may have the record all the same. */
+  | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
+  | { kind: 'failed'; code: string | null; reason: string }
+  | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
+  /** Send again with a new idempotency key. */
+  | { kind: 'renew-key'; reason: string }
+  /** Answered 500: send again after a while with the same key; uses up a retry. */
+  | { kind: 'retry'; afterMs: number; reason: string }
+  /** Nobody knows whether it arrived, and the policy is to send again with the same key. */
+  | { kind: 'resend'; afterMs: number; reason: string }
+  /** Nobody knows whether it arrived, and the policy is to ask the service for the id that the mapping sends. */
+  | { kind: 'probe'; reason: string }
+  /** Repeat with a new token; uses up nothing. A second refusal is none where this one came of the token's age. */
+  | { kind: 'new-token'; ofAge: boolean; reason: string }
+  /**
+   * Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. `times`: how often
+   * it has met this pause while others got through; 0 where that says nothing about it.
+   */
+  | { kind: 'pause'; pause: PauseCall; times: number }
 
 /** Durations in milliseconds; tests and benchmarks compress them. */
 export interface SubmitLimits {
@@ -98,7 +135,7 @@ function refused(
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
   return namesId || tracesLeft.has(status)
     ? { kind: 'rejected', code, reason: `${summary}; the service may have it all the same`, leftTrace: true }
-    : { kind: 'rejected', code, reason: summary }
+    : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
 /** Out of time, a conflict, too early, the client gone: nothing in them says that the record was not stored. */
@@ -119,7 +156,7 @@ function paused(
   const reason = `${summary}; it was answered so ${times} times while others got through, so it is this record`
   return earlierInDoubt
     ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
-    : { kind: 'rejected', code, reason }
+    : { kind: 'rejected', code, reason, leftTrace: false }
 }
 
 /** A pause that another record met and left behind passes by itself: whoever meets it again begins anew. */

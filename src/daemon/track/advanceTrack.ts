@@ -1,4 +1,5 @@
-import type { Change, Step, Submission, TrackVerdict } from '../../model.ts'
+import type { Change, Step, Submission } from '../../model.ts'
+import type { TrackVerdict } from './decideTrack.ts'
 
 /** How long the service must say that it does not know a probed id before that is believed. */
 const probeUnknownMs = 60_000
@@ -16,13 +17,13 @@ export function advanceTrack(
   now: { nextPollMs: number; freshKey: string; askedMs: number; answeredMs: number },
 ): Step {
   const polled = { polls: submission.polls + 1, fruitless: 0, repeatedAfter401: false }
-  const stay: Pick<Change, 'state' | 'probing'> = { state: submission.state, probing: submission.probing }
+  const stay = stayAsked(submission)
   const answered = { ...polled, refusedPolls: 0 }
   const done = { ...answered, doneMs: Math.round(now.answeredMs) }
   const step = (change: Change, cause: string): Step => ({ change, cause, pause: null })
   switch (verdict.kind) {
     case 'completed':
-      return step({ ...done, state: 'completed', result: verdict.result, errorCode: null, error: null }, 'completed')
+      return step({ ...done, state: 'completed', result: verdict.result }, 'completed')
     case 'failed':
       return step(
         {
@@ -35,20 +36,29 @@ export function advanceTrack(
         },
         verdict.reason,
       )
-    case 'lost':
+    case 'lost': {
       if (submission.probing) return notArrived(submission)
-      // Without doneMs: that the service forgot it says nothing about how long it takes, and it has not ended it.
+      // That the service forgot it says nothing about how long it takes, and it has not ended it.
+      const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
         verdict.idByPerson
-          ? { ...polled, state: 'uncertain', transactionId: null, error: verdict.reason }
-          : { ...polled, state: 'failed', error: verdict.reason, mayHaveArrived: true },
+          ? { ...polled, ...lost, state: 'uncertain', transactionId: null }
+          : { ...polled, ...lost, state: 'failed', mayHaveArrived: true },
         verdict.reason,
       )
+    }
     case 'uncertain':
       return step({ ...done, state: 'uncertain', errorCode: verdict.code, error: verdict.reason }, verdict.reason)
     case 'pending':
       return step(
-        { ...answered, state: 'accepted', pollInMs: now.nextPollMs, notDoneMs: Math.round(now.askedMs) },
+        {
+          ...answered,
+          ...stay,
+          state: 'accepted',
+          unknown: false,
+          pollInMs: now.nextPollMs,
+          notDoneMs: Math.round(now.askedMs),
+        },
         submission.probing ? 'the service knows it: it had arrived' : 'pending',
       )
     case 'ask-again':
@@ -86,21 +96,13 @@ export function advanceTrack(
       return step(
         {
           ...stay,
-          pollInMs: 0,
           ...(!verdict.ofAge && { repeatedAfter401: true }),
-          unknown: submission.unknownForMs !== null,
         },
         verdict.reason,
       )
     case 'pause':
       return {
-        change: {
-          ...stay,
-          pollInMs: 0,
-          repeatedAfter401: false,
-          unknown: submission.unknownForMs !== null,
-          refusedPolls: verdict.refusedPolls,
-        },
+        change: { ...stay, repeatedAfter401: false, refusedPolls: verdict.refusedPolls },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,
         pause: verdict.pause,
       }
@@ -120,20 +122,25 @@ function notArrived(submission: Submission): Step {
 
 /** The same step, of a transaction that is long past its time: its next poll is one of those that get few slots. */
 export function rarely(step: Step): Step {
-  return step.change.pollInMs === undefined ? step : { ...step, change: { ...step.change, pollRarely: true } }
+  return 'pollInMs' in step.change ? { ...step, change: { ...step.change, polledRarely: true } } : step
 }
 
 /** The step of a poll that never left this process, since the right to send had run out. */
 export function neverAsked(submission: Submission, why: string): Step {
   return {
-    change: {
-      state: submission.state,
-      probing: submission.probing,
-      pollInMs: 0,
-      pollRarely: submission.polledRarely,
-      unknown: submission.unknownForMs !== null,
-    },
+    change: { ...stayAsked(submission), polledRarely: submission.polledRarely },
     cause: `never asked: ${why}`,
     pause: null,
+  }
+}
+
+/** The transaction is asked for again, at once, and all else is as it was. */
+function stayAsked(submission: Submission): Change & { state: 'accepted' | 'sending' } {
+  return {
+    state: submission.probing ? 'sending' : 'accepted',
+    transactionId: submission.transactionId ?? submission.id,
+    pollInMs: 0,
+    polledRarely: false,
+    unknown: submission.unknownForMs !== null,
   }
 }

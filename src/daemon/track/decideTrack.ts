@@ -1,4 +1,4 @@
-import type { Answer, Breach, PauseCall, TrackHistory, TrackVerdict } from '../../model.ts'
+import type { Answer, Breach, PauseCall, RefusedPolls } from '../../model.ts'
 
 /** What an answer to a GET says, as src/service/reading.ts reads it. */
 export interface TrackReading {
@@ -28,6 +28,47 @@ export interface TrackCircumstances {
   tokenOutlived: boolean
   limits: TrackLimits
 }
+
+/** What a submission's history says that matters for judging the next answer about its transaction. */
+export interface TrackHistory {
+  /** How long the service has answered 404 for this transaction, in milliseconds; null where it has not. */
+  unknownForMs: number | null
+  /** How often it was submitted again after it failed with E003 or E002. */
+  resubmissions: number
+  /** Polls in a row that brought no usable answer. */
+  fruitless: number
+  repeatedAfter401: boolean
+  /** Whether an attempt before the one that was accepted may have arrived as well. */
+  earlierInDoubt: boolean
+  /** Whether the id that is asked for is an operator's word, not the service's. */
+  idByPerson: boolean
+  refusedPolls: RefusedPolls
+}
+
+/** What an answer to a GET means for its transaction. */
+export type TrackVerdict =
+  | { kind: 'completed'; result: string | null }
+  | { kind: 'failed'; code: string | null; reason: string }
+  /** The service has said for too long that it does not know the transaction: it never failed it. */
+  | { kind: 'lost'; idByPerson: boolean; reason: string }
+  /** It failed as another's duplicate, and the other may be an earlier attempt of the same record. */
+  | { kind: 'uncertain'; code: string; reason: string }
+  /** Still processing: no failure, uses up nothing; the schedule says when to ask next. */
+  | { kind: 'pending' }
+  /** The question itself went wrong: ask again after a while. `refusedPolls`: as of now, where it is this transaction alone. */
+  | {
+      kind: 'ask-again'
+      afterMs: number
+      unknown: boolean
+      reason: string
+      breach: Breach | null
+      refusedPolls?: number
+    }
+  /** The transaction failed in a way that calls for submitting the record again. */
+  | { kind: 'resubmit'; afterMs: number; code: string; reason: string }
+  /** As for a POST. */
+  | { kind: 'new-token'; ofAge: boolean; reason: string }
+  | { kind: 'pause'; pause: PauseCall; refusedPolls: number }
 
 /** Durations in milliseconds; tests and benchmarks compress them. */
 export interface TrackLimits {

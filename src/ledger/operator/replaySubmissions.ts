@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
+import { forgotten } from '../submissionColumns.ts'
 
 /** What a replay maps anew. */
 export interface ReplayableSubmission {
@@ -83,11 +84,8 @@ export async function writeReplays(
          resource = r.resource, payload = r.payload, body = r.body, tracked = r.tracked, sends_own_id = r."sendsOwnId",
          row_stamp = coalesce(r.stamp, s.row_stamp),
          idempotency_key = case when ${keepsKey('f')} and not $3::boolean then s.idempotency_key else r."idempotencyKey" end,
-         in_doubt = f.may_have_arrived or f.id_by_person, may_have_arrived = false, id_by_person = false, polled_rarely = false,
-         server_errors = 0, renewed_keys = 0, resubmissions = 0,
-         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, accepted_at = null, polls = 0, fruitless = 0,
-         unknown_since = null, not_done_ms = null, done_ms = null, error_code = null, error = null, result = null,
-         ended_at = null, report_due = true
+         in_doubt = f.may_have_arrived or f.id_by_person, transaction_id = null, id_by_person = false,
+         ${forgotten('start')}, accepted_at = null, ended_at = null, report_due = true
        from former f join replay r using (id) where s.id = f.id
        returning s.id
      )

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { forgotten } from '../submissionColumns.ts'
 import { keepsKey } from './replaySubmissions.ts'
 
 /** A submission that a person settles, as it was read. */
@@ -46,11 +47,10 @@ export async function resolveArrived(
     `with ${former}, written as (
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
-         transaction_id = $3, id_by_person = true, in_doubt = true, result = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+         transaction_id = $3, id_by_person = true, in_doubt = true, ${forgotten('transaction')},
+         accepted_at = coalesce(s.sent_at, clock_timestamp()),
          job_id = case when s.tracked then $4::uuid end, poll_at = case when s.tracked then clock_timestamp() end,
-         polled_rarely = false, ended_at = case when not s.tracked then clock_timestamp() end, repeated_after_401 = false,
-         polls = 0, fruitless = 0, refused_polls = 0, unknown_since = null, not_done_ms = null, done_ms = null, error_code = null,
-         error = null, may_have_arrived = false, report_due = true
+         ended_at = case when not s.tracked then clock_timestamp() end, report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
@@ -81,11 +81,8 @@ export async function resolveNotArrived(
        update outboxd.submission s set
          state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
          idempotency_key = case when ${keepsKey('f')} and not $4::boolean then s.idempotency_key else $3 end,
-         in_doubt = true, server_errors = 0, renewed_keys = 0, resubmissions = 0,
-         repeated_after_401 = false, met_pause = null, met_times = 0, transaction_id = null, id_by_person = false,
-         accepted_at = null, job_id = null, poll_at = null, polled_rarely = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null,
-         done_ms = null, error_code = null, error = null, result = null, may_have_arrived = false, ended_at = null,
-         report_due = true
+         in_doubt = true, transaction_id = null, id_by_person = false, ${forgotten('start')},
+         accepted_at = null, job_id = null, poll_at = null, ended_at = null, report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
@@ -112,10 +109,8 @@ export async function takeBack(db: Database, { id, revision }: SeenSubmission, w
      ), written as (
        update outboxd.submission s set
          state = 'uncertain', revision = s.revision + 1, in_doubt = true, transaction_id = null, id_by_person = false,
-         accepted_at = null, job_id = null, poll_at = null, polled_rarely = false, ended_at = clock_timestamp(),
-         repeated_after_401 = false, polls = 0, fruitless = 0, unknown_since = null, not_done_ms = null, done_ms = null,
-         error_code = null, error = 'the transaction id that a person had given was taken back: it may or may not have arrived',
-         result = null, may_have_arrived = false, report_due = true
+         ${forgotten('transaction', { error: takenBack })},
+         accepted_at = null, job_id = null, poll_at = null, ended_at = clock_timestamp(), report_due = true
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
@@ -128,3 +123,5 @@ export async function takeBack(db: Database, { id, revision }: SeenSubmission, w
   )
   return rows[0] ?? null
 }
+
+const takenBack = "'the transaction id that a person had given was taken back: it may or may not have arrived'"

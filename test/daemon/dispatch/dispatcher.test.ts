@@ -11,6 +11,7 @@ import type { Answer, AttemptResult, PauseCall, Submission } from '../../../src/
 import { fingerprintOf } from '../../../src/service/fingerprint.ts'
 import { judgeTrial } from '../../../src/service/harmlessCall.ts'
 import { noAnswer, response } from '../../support/answers.ts'
+import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
 type ClaimRequest = Parameters<DispatcherDeps['claim']>[0]
@@ -19,7 +20,7 @@ type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 const windowMs = 60_000
 
 const worked = (answer: Answer | null, pause: PauseCall | null = null): AttemptResult => ({
-  step: { change: { state: 'failed' }, cause: 'test', pause },
+  step: { change: asChange({ state: 'failed' }), cause: 'test', pause },
   answer,
   breach: null,
 })
@@ -456,7 +457,7 @@ describe('after a trial', () => {
 
 describe('what has got through is', () => {
   const state = (state: 'accepted' | 'rejected' | 'uncertain' | 'queued', answer: Answer): AttemptResult => ({
-    step: { change: { state }, cause: 'test', pause: null },
+    step: { change: asChange({ state }), cause: 'test', pause: null },
     answer,
     breach: null,
   })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createOutcomeWriter } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch, ReturnableSlot } from '../../../src/model.ts'
+import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
 const passing = new Error('the database is away')
@@ -9,7 +10,9 @@ const lock = new Error('somebody has it locked')
 
 const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
   transition:
-    id === null ? null : { submission: submission({ id }), job: null, change: { state: 'failed' as const }, cause: '' },
+    id === null
+      ? null
+      : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '' },
   pauses: [],
   passages: [],
   refusals: [],

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { rescueOrphans } from '../../../src/daemon/maintenance/rescueOrphans.ts'
 import type { Answer, Submission, Transition } from '../../../src/model.ts'
+import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
 function setup(orphaned: Submission[], overdue: Submission[] = [], held: Submission[] = []) {
@@ -16,7 +17,11 @@ function setup(orphaned: Submission[], overdue: Submission[] = [], held: Submiss
         holds: (each) => held.some(({ id }) => id === each.id),
         interpretAnswer(_, answer) {
           interpreted.push(answer)
-          return { step: { change: { state: 'uncertain' }, cause: 'in doubt', pause: null }, answer, breach: null }
+          return {
+            step: { change: asChange({ state: 'uncertain' }), cause: 'in doubt', pause: null },
+            answer,
+            breach: null,
+          }
         },
         async writeSteps(transitions) {
           written.push([...transitions])

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { advanceSubmit, neverSent } from '../../../src/daemon/submit/advanceSubmit.ts'
-import { type PauseCall, pauseReasons, type Submission, type SubmitVerdict } from '../../../src/model.ts'
+import type { SubmitVerdict } from '../../../src/daemon/submit/decideSubmit.ts'
+import { type PauseCall, pauseReasons, type Submission } from '../../../src/model.ts'
 import { type AnyRow, openAnyRow } from '../../support/anyRow.ts'
 import { anyHistory, anyMessage, submission } from '../../support/submission.ts'
 
@@ -30,7 +31,11 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { tracked: false },
     { state: 'completed', transactionId: 'tx' },
   ],
-  [{ kind: 'rejected', code: 'E001', reason: 'no' }, {}, { state: 'rejected', errorCode: 'E001', error: 'no' }],
+  [
+    { kind: 'rejected', code: 'E001', reason: 'no', leftTrace: false },
+    {},
+    { state: 'rejected', errorCode: 'E001', error: 'no' },
+  ],
   [{ kind: 'rejected', code: null, reason: '409', leftTrace: true }, {}, { state: 'rejected', mayHaveArrived: true }],
   [{ kind: 'failed', code: null, reason: 'no' }, {}, { state: 'failed', errorCode: null, error: 'no' }],
   [
@@ -52,7 +57,7 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   [
     { kind: 'probe', reason: 'lost' },
     { id: 'me' },
-    { state: 'sending', probing: true, transactionId: 'me', pollInMs: 5_000, inDoubt: true },
+    { state: 'sending', transactionId: 'me', pollInMs: 5_000, inDoubt: true },
   ],
   [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
   [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
@@ -135,7 +140,7 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
       transactionId: fc.string({ minLength: 1 }),
       breach: fc.constant(null),
     }),
-    fc.record({ kind: fc.constant('rejected' as const), code, reason }),
+    fc.record({ kind: fc.constant('rejected' as const), code, reason, leftTrace: fc.boolean() }),
     fc.record({ kind: fc.constant('failed' as const), code, reason }),
     fc.record({ kind: fc.constant('uncertain' as const), code, reason, breach: fc.constant(null) }),
     fc.record({ kind: fc.constantFrom('retry' as const, 'resend' as const), afterMs, reason }),

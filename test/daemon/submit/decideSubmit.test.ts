@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decideSubmit, submitLimits } from '../../../src/daemon/submit/decideSubmit.ts'
-import type { Answer, SubmitHistory, SubmitVerdict, UncertainPolicy } from '../../../src/model.ts'
+import {
+  decideSubmit,
+  type SubmitHistory,
+  type SubmitVerdict,
+  submitLimits,
+} from '../../../src/daemon/submit/decideSubmit.ts'
+import type { Answer, UncertainPolicy } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readSubmitAnswer } from '../../../src/service/reading.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'
@@ -41,6 +46,7 @@ describe('400 with E001', () => {
       kind: 'rejected',
       code: 'E001',
       reason: 'the service answered 400 E001: Invalid customer',
+      leftTrace: false,
     })
   })
 })
@@ -95,7 +101,7 @@ describe('400 other, any other 4xx', () => {
     [response(413), null, 'the service answered 413: without a body'],
     [response(422, { code: 'E001' }), 'E001', 'the service answered 422: {"code":"E001"}'],
   ])('%j: rejected with the service’s words', (answer, code, reason) => {
-    expect(decide(answer)).toEqual({ kind: 'rejected', code, reason })
+    expect(decide(answer)).toEqual({ kind: 'rejected', code, reason, leftTrace: false })
   })
 
   test.each([

@@ -70,7 +70,7 @@ test('an answer that judges the record is no breach', async () => {
 test.each<[UncertainPolicy, boolean, object]>([
   ['hold', true, { state: 'uncertain' }],
   ['resend', true, { state: 'queued', inDoubt: true }],
-  ['probe', true, { state: 'sending', probing: true }],
+  ['probe', true, { state: 'sending' }],
   ['probe', false, { state: 'uncertain' }],
 ])('in doubt under policy %s (the mapping sends its own id: %s) it becomes %o', (policy, sendsOwnId, change) => {
   const answer = noAnswer({ sent: true, cause: 'timeout' })

@@ -1,7 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { decideTrack, trackLimits } from '../../../src/daemon/track/decideTrack.ts'
-import type { Answer, TrackHistory, TrackVerdict } from '../../../src/model.ts'
+import {
+  decideTrack,
+  type TrackHistory,
+  type TrackVerdict,
+  trackLimits,
+} from '../../../src/daemon/track/decideTrack.ts'
+import type { Answer } from '../../../src/model.ts'
 import type { Resource } from '../../../src/resources.ts'
 import { readAnswer } from '../../../src/service/reading.ts'
 import { anyAnswer, noAnswer, response } from '../../support/answers.ts'

@@ -67,10 +67,10 @@ test('still pending: the schedule says when to ask next, by the age at which it 
 test('one that is stuck is asked for in an hour, as one of those that get few slots; one that is not, as planned', async () => {
   const day = 86_400_000
   const pending = (await setup().track({ ageMs: day })).step
-  expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, pollRarely: true })
+  expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, polledRarely: true })
   const useless = (await setup(response(410)).track({ ageMs: day, fruitless: 50 })).step
-  expect(useless.change).toMatchObject({ pollInMs: 3_600_000, pollRarely: true })
-  expect((await setup().track({ ageMs: day - 1 })).step.change.pollRarely).toBeUndefined()
+  expect(useless.change).toMatchObject({ pollInMs: 3_600_000, polledRarely: true })
+  expect((await setup().track({ ageMs: day - 1 })).step.change).toMatchObject({ polledRarely: false })
   expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
 })
 

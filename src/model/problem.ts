@@ -1,0 +1,37 @@
+/** What can be wrong and stays so until somebody, or time, mends it. */
+export const problemKinds = [
+  'row_skipped',
+  'row_locked',
+  'unknown_type',
+  'report_refused',
+  'report_locked',
+  'mark_ineffective',
+  'row_conflict',
+  'foreign_outbox',
+  'ledger_behind',
+  'stuck_transaction',
+  'mass_refusal',
+  'loop_failing',
+  'claim_lost',
+  'settings_differ',
+  'budget_starved',
+  'clock_off',
+  'change_capture',
+  'outbox_history',
+] as const
+export type ProblemKind = (typeof problemKinds)[number]
+
+/** Something that is wrong, as it stands. Times in epoch milliseconds. */
+export interface Problem {
+  kind: ProblemKind
+  /** What it is about: a row's id, a type, a loop; empty for the whole. */
+  subject: string
+  /** For the operator: what was seen. */
+  detail: string
+  sinceMs: number
+  /** When it was last seen so. */
+  seenMs: number
+  times: number
+  /** When it is tried again by itself; null where it is not. */
+  retryMs: number | null
+}

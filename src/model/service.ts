@@ -1,0 +1,83 @@
+import type { PauseReason } from '../model.ts'
+import type { ResourceEndpoint } from '../resources.ts'
+
+/** One request of a submission, as it goes on the wire. */
+export interface ServiceRequest {
+  endpoint: ResourceEndpoint
+  /** JSON text for a POST; the transactionId or orderId for a GET. */
+  body: string
+  /** Kept over the attempts of one submission; null for a GET. */
+  idempotencyKey: string | null
+}
+
+/** What came back, before anyone has judged it. */
+export type Answer =
+  | {
+      kind: 'response'
+      status: number
+      /** Parsed JSON of the body, undefined where it is not JSON. */
+      json: unknown
+      /** The first 2 kB of the body for the operator. */
+      excerpt: string
+      /** The error code found anywhere in the body, such as E001; null where there is none. */
+      code: string | null
+      /** Retry-After in milliseconds, null where absent or unreadable. */
+      retryAfterMs: number | null
+      /** X-RateLimit-Remaining, null where absent or unreadable. */
+      rateRemaining: number | null
+      tookMs: number
+    }
+  | {
+      kind: 'no-answer'
+      /** False only where it is certain that no byte of the request left this machine. */
+      sent: boolean
+      cause: 'timeout' | 'network'
+      /** What went wrong, in words, without addresses' credentials or tokens. */
+      detail: string
+      tookMs: number
+    }
+
+/** How a request ended, by the names that the metrics use. */
+export const outcomes = [
+  'ok',
+  'rejected',
+  'unauthorized',
+  'throttled',
+  'unavailable',
+  'server_error',
+  'timeout',
+  'network',
+] as const
+export type Outcome = (typeof outcomes)[number]
+
+/** The ways in which the service can break its contract, counted by `contract_breaches_total`. */
+export const breaches = [
+  'unreadable_answer',
+  'missing_id',
+  'unknown_status',
+  'other_transaction',
+  'duplicate_id',
+  'unknown_code',
+  'rate_limit_lower',
+] as const
+export type Breach = (typeof breaches)[number]
+
+/** A pause that an answer calls for. */
+export interface PauseCall {
+  reason: Exclude<PauseReason, 'operator'>
+  /** How long the service asked for, where it said so; otherwise the reason's own steps apply. */
+  askedMs: number | null
+  /** For the operator: what happened and what to look at. */
+  detail: string
+  /** Each further try costs a record, so the wait grows longer than the reason's steps say. */
+  patient?: boolean
+  /** An answer came, though none of the service's own: the first tries follow each other quickly, as it may be these records. */
+  answered?: boolean
+}
+
+/** What the answer to a trial says: whether the pauses whose time is over may end. */
+export type TrialVerdict =
+  | { kind: 'clear' }
+  | { kind: 'pause'; pause: PauseCall }
+  /** With the first refusal a new token is asked for, the second is the pause. */
+  | { kind: 'token-refused'; pause: PauseCall }

@@ -1,0 +1,14 @@
+import type { Change, OfStep, Remembered, State } from '../../src/model.ts'
+
+/** A change of which only what a test is about is said; also one that no step makes. */
+export interface GivenChange extends Partial<Remembered>, Partial<OfStep> {
+  state: State
+  dueInMs?: number
+  pollInMs?: number
+  unknown?: boolean
+  met?: NonNullable<Change['met']>
+  refusedPolls?: number
+}
+
+/** The ledger takes it as it is: what is not said of it is empty, or stays. */
+export const asChange = (given: GivenChange): Change => given as Change
