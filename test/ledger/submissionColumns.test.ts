@@ -1,0 +1,67 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { forgotten, selected } from '../../src/ledger/submissionColumns.ts'
+import { type ColumnName, columns } from '../../src/model.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+const names = Object.keys(columns) as ColumnName[]
+const types = { count: 'integer', flag: 'boolean', uuid: 'uuid', text: 'text', ms: 'bigint' }
+const columnOf: Record<string, string> = { repeatedAfter401: 'repeated_after_401', notDoneMs: 'not_done_ms' }
+
+describe('the table of columns', () => {
+  test.each(names)('%s is a column of the ledger, of its type, and empty where null cannot be', async (name) => {
+    const { rows } = await ledger.pool.query<{ type: string; nullable: boolean }>(
+      `select a.atttypid::regtype::text as type, not a.attnotnull as nullable from pg_attribute a
+       where a.attrelid = 'outboxd.submission'::regclass and a.attname = $1`,
+      [columnOf[name] ?? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)],
+    )
+    const { holds } = columns[name]
+    expect(rows).toEqual([{ type: types[holds], nullable: holds === 'text' || holds === 'ms' }])
+  })
+})
+
+describe('what is forgotten', () => {
+  const used = `update outboxd.submission set server_errors = 2, met_pause = 'throttled', met_times = 1, met_passages = 0,
+    polls = 3, refused_polls = 1, refused_event = 0, unknown_since = now(), not_done_ms = 5, repeated_after_401 = true,
+    done_ms = 9, error_code = 'E1', error = 'no', result = '{}', may_have_arrived = true, in_doubt = true,
+    transaction_id = 'tx', state = 'failed', due_at = null, ended_at = now() where id = $1`
+
+  async function rowAfter(lasting: 'step' | 'transaction' | 'start'): Promise<Record<string, unknown>> {
+    const [id = ''] = await ledger.capture([{ id: randomUUID() }])
+    await ledger.pool.query(used, [id])
+    await ledger.pool.query(`update outboxd.submission set ${forgotten(lasting)} where id = $1`, [id])
+    const { rows } = await ledger.pool.query(
+      `select ${selected('s', names)}, s.met_pause, s.met_times, s.refused_polls, s.unknown_since
+       from outboxd.submission s where s.id = $1`,
+      [id],
+    )
+    return rows[0]
+  }
+  const step = { doneMs: null, errorCode: null, error: null, result: null, mayHaveArrived: false, polledRarely: false }
+  const transaction = { polls: 0, fruitless: 0, notDoneMs: null, repeatedAfter401: false }
+  const start = { serverErrors: 0, renewedKeys: 0, resubmissions: 0, met_pause: null, met_times: 0 }
+  const kept = { inDoubt: true, transactionId: 'tx' }
+
+  test('with a step is what it alone had to say', async () => {
+    expect(await rowAfter('step')).toMatchObject({ ...kept, ...step, polls: 3, refused_polls: 1, serverErrors: 2 })
+  })
+
+  test('with a transaction is what its polls met, too', async () => {
+    const since = { refused_polls: 0, unknown_since: null }
+    expect(await rowAfter('transaction')).toMatchObject({ ...kept, ...step, ...transaction, ...since, serverErrors: 2 })
+  })
+
+  test('for a new start is what its attempts met, too; never a doubt', async () => {
+    expect(await rowAfter('start')).toMatchObject({ ...kept, ...step, ...transaction, ...start })
+  })
+
+  test('is something else where that is said', () => {
+    expect(forgotten('step', { error: "'taken back'" })).toContain("error = 'taken back', result = null")
+  })
+})
