@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createOrphanRescue } from '../../../src/daemon/maintenance/orphanRescue.ts'
+import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
 function setup(jumpMs: number) {
@@ -17,7 +18,7 @@ function setup(jumpMs: number) {
     readOverdue: async () => [],
     holds: () => false,
     interpretAnswer: (_, answer) => ({
-      step: { change: { state: 'uncertain' }, cause: 'in doubt', pause: null },
+      step: { change: asChange({ state: 'uncertain' }), cause: 'in doubt', pause: null },
       answer,
       breach: null,
     }),
