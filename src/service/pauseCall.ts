@@ -1,6 +1,6 @@
 import type { Answer, PauseCall } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
-import { wordsIn } from './responses.ts'
+import { messageIn } from './responses.ts'
 
 /** The longest that Retry-After may hold everyone back (docs/contract.md, "What an answer means"). */
 const throttledMaxMs = 300_000
@@ -39,7 +39,7 @@ const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
 /** An answer in one line for the operator: status, code, and the service's words where it has any. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
-  const message = (wordsIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
+  const message = (messageIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
   const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
   return `${who} answered ${head}: ${message}`
 }

@@ -96,7 +96,7 @@ const detailOfOne = z.union([
  * What an error body says in words, at most 500 characters; null where nothing in it reads as words.
  * The shape of error bodies is not shown (docs/interface.md, 7.2), so the usual places are tried.
  */
-export function wordsIn(json: unknown): string | null {
+export function messageIn(json: unknown): string | null {
   const read = problem.safeParse(json)
   if (!read.success) return null
   const { detail, message, error_description, title, error, errors } = read.data

@@ -39,7 +39,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
     // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
-    return invalid(`is not JSON: ${cut((error as Error).message.toWellFormed(), 200)}`)
+    return invalid(`is not JSON: ${truncate((error as Error).message.toWellFormed(), 200)}`)
   }
   if (flaw !== null) return invalid(flaw.message)
   if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)
@@ -61,7 +61,7 @@ export function writeJson(value: PayloadValue): string {
 
 /** The value in quotes for an error message, cut at 60 characters. */
 export function quote(text: string): string {
-  return JSON.stringify(cut(text, quotedCharactersMax))
+  return JSON.stringify(truncate(text, quotedCharactersMax))
 }
 
 /** What kind of value this is, in a sentence. */
@@ -72,7 +72,7 @@ export function nameKind(value: PayloadValue): string {
   return Array.isArray(value) ? 'an array' : 'an object'
 }
 
-function cut(text: string, charactersMax: number): string {
+function truncate(text: string, charactersMax: number): string {
   return text.length > charactersMax ? `${text.slice(0, charactersMax - 1).toWellFormed()}…` : text
 }
 
