@@ -7,8 +7,6 @@ interface LockedRow {
   outboxId: string
   /** Stands for the row's key. */
   line: string | null
-  /** The values that put it in order. */
-  position: (string | null)[]
 }
 
 const roundsMost = 5
@@ -22,29 +20,29 @@ export interface ClaimStatements {
 }
 
 export function claimStatements(from: string, rows: RowExpressions): ClaimStatements {
-  const { waits, key, line, type, sort, idType } = rows
+  const { waits, hasId, key, line, type, sort, idType, idText } = rows
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
   const id = expressions.at(-1)
   const [first, second] = sort
-  // NULL comes last in the order, and a comparison of rows would lose it.
+  // Asked in the table, where its bytes are what they are. NULL comes last in the order, and a comparison of rows would lose it.
+  const last = `(select ${first?.expression} from ${from} where ${id} = $4::${idType} limit 1)`
   const upToLast =
     second === undefined || first === undefined
       ? `${id} <= $4::${idType}`
-      : `((${first.expression}, ${second.expression}) <= ($5::${first.type}, $4::${idType})
-          or ($5::${first.type} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
+      : `((${first.expression}, ${second.expression}) <= (${last}, $4::${idType})
+          or (${last} is null and (${first.expression} is not null or ${id} <= $4::${idType})))`
   return {
     // Not "for update": that would wait for, and hold up, whoever inserts rows that refer to these.
-    lock: `select ${id}::text as "outboxId", ${line} as line,
-        array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position
-      from ${from} where ${waits} and ${cutId(id)} <> all($2::text[]) and not ${stays(type, 3)}
+    lock: `select ${idText} as "outboxId", ${line} as line
+      from ${from} where ${waits}${hasId} and ${cutId(idText)} <> all($2::text[]) and not ${stays(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${line} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
-    lockById: `select ${id}::text as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
+    lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}
       for no key update of o skip locked`,
     overtaking: `select "outboxId" from (
-        select ${id}::text as "outboxId", ${id} = any($2::${idType}[]) as locked,
-          bool_or(${id} <> all($2::${idType}[]) and ${cutId(id)} <> all($3::text[])) over (partition by ${line} order by ${order}) as "isBehind"
+        select ${idText} as "outboxId", ${id} = any($2::${idType}[]) as locked,
+          bool_or(${id} <> all($2::${idType}[]) and ${cutId(idText)} <> all($3::text[])) over (partition by ${line} order by ${order}) as "isBehind"
         from ${from} where ${waits} and ${line} = any($1::bigint[]) and ${upToLast}
       ) line where locked and "isBehind"`,
     leftTypes: `select distinct type from (
@@ -57,7 +55,7 @@ export function claimStatements(from: string, rows: RowExpressions): ClaimStatem
 export const idCharsMax = 500
 
 /** Ids of rows that stay are compared as text: they may be of another outbox, and no value of this one's type. */
-export const cutId = (id: string | undefined) => `left(${id}::text, ${idCharsMax})`
+export const cutId = (idText: string) => `left(${idText}, ${idCharsMax})`
 
 /** Whether a row is left to an instance that knows its type; `$at` are the types that we know, the next those of others. */
 export function stays(type: string, at: number): string {
@@ -114,13 +112,11 @@ async function findOvertaking(
   const lines = new Set(locked.flatMap(({ line }) => (line === null ? [] : [line])))
   const last = locked.at(-1)
   if (lines.size === 0 || last === undefined) return new Set()
-  const [order = null, id = order] = last.position
   const { rows } = await db.query<{ outboxId: string }>(overtaking, [
     [...lines],
     idsOf(locked),
     cutIdsOf(skipped.filter(({ isCaptured }) => isCaptured)),
-    id,
-    ...(last.position.length > 1 ? [order] : []),
+    last.outboxId,
   ])
   return new Set(idsOf(rows))
 }

@@ -37,6 +37,8 @@ interface PageRow extends SeenRow {
   /** Its type, where another instance has to take it. */
   leftType: string | null
   position: string[]
+  /** Its position, or its id, cannot be given back: nobody can go on from there, or name it. */
+  unreadable: 'position' | 'id' | null
   settled: boolean | null
 }
 
@@ -165,14 +167,15 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
         const rows = await readPage(at, upTo, request)
         const { known, repeated } = await meet(rows)
         for (const row of rows) {
-          const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
-          isPassing &&= isKnown && row.settled === true
+          const isKnown = row.unreadable !== 'id' && (known.has(row.outboxId) || repeated.has(row.outboxId))
+          isPassing &&= isKnown && row.settled === true && row.unreadable === null
           if (isPassing) passed = row.position
           if (!isKnown) choice.meet(row)
           if (choice.isFull()) break
         }
-        at = rows.at(-1)?.position ?? at
-        if (rows.length < pageMost) break
+        const lastReadable = rows.findLast(({ unreadable }) => unreadable === null)
+        at = lastReadable?.position ?? at
+        if (rows.length < pageMost || lastReadable === undefined) break
         if (page >= pagesMost) {
           // Not from beyond a row that was left: those of its key behind it would overtake it.
           if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) resumeAt = at
@@ -235,10 +238,14 @@ function chooseInLine({ limit, lineMax }: ClaimRequest, skipped: ReadonlySet<str
     outboxIds,
     leftTypes,
     isFull: () => outboxIds.length >= limit,
-    meet({ outboxId, line, excepted, leftType }: PageRow): void {
+    meet({ outboxId, line, excepted, leftType, unreadable }: PageRow): void {
       const length = line === null ? 0 : (lengths.get(line) ?? 0)
       const mayGo =
-        leftType === null && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true && length < lineMax
+        leftType === null &&
+        unreadable !== 'id' &&
+        !skipped.has(outboxId.slice(0, idCharsMax)) &&
+        excepted !== true &&
+        length < lineMax
       if (leftType !== null) leftTypes.add(leftType)
       if (line !== null) lengths.set(line, mayGo ? length + 1 : Number.POSITIVE_INFINITY)
       if (mayGo) outboxIds.push(outboxId)
@@ -248,7 +255,7 @@ function chooseInLine({ limit, lineMax }: ClaimRequest, skipped: ReadonlySet<str
 
 function cursorScanStatements({
   from,
-  rows: { waits, key, line, type, stamp, createdAt, idType, sort },
+  rows: { waits, key, line, type, stamp, createdAt, idType, idText, hasId, sort },
 }: CursorScanDeps) {
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
@@ -258,12 +265,15 @@ function cursorScanStatements({
   const upTo = ` and (${order}) <= (${sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')})`
   const descending = expressions.map((each) => `${each} desc`).join(', ')
   const behind = (and: string) => `
-    select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"
-    from ${from} where ${waits}${and} order by ${descending} limit ${sampleMax}`
+    select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"
+    from ${from} where ${waits}${hasId}${and} order by ${descending} limit ${sampleMax}`
+  const isReadable = (those: RowExpressions['sort']) =>
+    those.map(({ readable }) => readable.isReadable ?? true).join(' and ')
+  const unreadable = `case when not (${isReadable(sort.slice(-1))}) then 'id' when not (${isReadable(sort)}) then 'position' end`
   const page = (and: string) => `
-    select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt", ${line} as line,
+    select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt", ${line} as line,
       ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
-      array[${expressions.map((each) => `(${each})::text`).join(', ')}] as position,
+      array[${sort.map(({ readable }) => readable.text).join(', ')}] as position, ${unreadable} as unreadable,
       ${expressions[0]} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
@@ -273,9 +283,9 @@ function cursorScanStatements({
     pageAfter: page(after(6)),
     behind: behind(upTo),
     behindSince: behind(`${upTo}${after(sort.length + 1)}`),
-    one: `select ${idOf}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from} where ${waits} and ${idOf} = $1::${idType}`,
+    one: `select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from} where ${waits} and ${idOf} = $1::${idType}`,
     lines: `select distinct ${line} as line from ${from} where ${idOf} = any($1::${idType}[]) and ${key} is not null`,
-    linesByText: `select distinct ${line} as line from ${from} where ${cutId(idOf)} = any($1::text[]) and ${key} is not null`,
+    linesByText: `select distinct ${line} as line from ${from} where ${cutId(idText)} = any($1::text[]) and ${key} is not null`,
     any: any(''),
     anyAfter: any(after(1)),
     count: count(''),

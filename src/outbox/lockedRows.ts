@@ -34,7 +34,7 @@ const markedMax = 100
 
 export function lockedStatements(
   from: string,
-  { waits, idType, sort }: RowExpressions,
+  { waits, hasId, idType, idText, sort }: RowExpressions,
   { hasSystemColumns }: TableShape,
 ): LockedStatements {
   const order = sort.map(({ expression }) => expression).join(', ')
@@ -44,11 +44,11 @@ export function lockedStatements(
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
     marked: `select "outboxId" from (
-        select ${id}::text as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
+        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits}${hasId} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
-    free: `select ${id}::text as "outboxId" ${these} for no key update of o skip locked`,
+    free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
-        select ${id}::text as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
+        select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
       ) waiting left join pg_stat_activity a on a.pid = waiting.pid`,
   }
 }

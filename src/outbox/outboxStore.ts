@@ -36,6 +36,7 @@ import { type TakenRow, type TakenStatements, takenStatements } from './takenRow
 import { tellRows } from './tellRows.ts'
 import { type RowTrial, tryRow } from './tryRow.ts'
 import { createUnfilterable, type FilterStatements, mayBeRowsFault } from './unfilterable.ts'
+import { createUnreadableIds, unreadableMax } from './unreadableIds.ts'
 import { type WriteStatements, writeStatements } from './writeBack.ts'
 
 export type { OutboxTable } from './outboxTable.ts'
@@ -119,6 +120,7 @@ export interface Outbox {
 export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
   const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
   const unfilterable = createUnfilterable({ pool, ledger })
+  const unreadableIds = createUnreadableIds({ pool, ledger })
   let inspected: Promise<InspectedTable> | undefined
   let opened: { from: OpenTable; served: string } | undefined
   const inspect = () => {
@@ -277,6 +279,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
       return withFilter(async (from) => {
+        await unreadableIds.tell(from.unreadable)
         const meant = { ...request, skipped: [...request.skipped, ...failing()] }
         if (from.cursorScan !== null) {
           const { outboxIds, leftTypes } = await from.cursorScan.findUnknown(meant)
@@ -367,6 +370,8 @@ interface OpenTable {
     FilterStatements &
     Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
   readonly history: Parameters<typeof readHistory>[1]
+  /** Finds rows whose ids cannot be read; null where each can. */
+  readonly unreadable: string | null
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
   readonly table: string
@@ -416,6 +421,10 @@ function openTable(
       ...filterStatements(table, from, rowExpressions(table, shape, start, encoding)),
     },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
+    unreadable:
+      rows.hasId === ''
+        ? null
+        : `select ${rows.idText} as id from ${from} where ${rows.mayWait} and not (true${rows.hasId}) limit ${unreadableMax}`,
     writing: writeStatements(table, shape, states, rows, served.rowsEdited),
     table: shape.qualified,
     taken: takenStatements(table, shape, rows, served),
@@ -434,28 +443,35 @@ function openTable(
   }
 }
 
-function filterStatements(table: OutboxTable, from: string, { mayWait, stamp, idType, sort }: RowExpressions) {
+function filterStatements(
+  table: OutboxTable,
+  from: string,
+  { mayWait, hasId, stamp, idType, idText, sort }: RowExpressions,
+) {
   const id = sort.at(-1)?.expression
   const filter = table.filter ?? 'true'
   const asked = saysTaken(table) ? '1' : stamp
   return {
-    candidates: `select ${id}::text as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
+    candidates: `select ${idText} as id from ${from} where ${mayWait}${hasId} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
     ask: `select count(case when (${filter}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
   }
 }
 
-function lookStatements(from: string, { waits, record, createdAt, stamp, idType, sort }: RowExpressions) {
+function lookStatements(
+  from: string,
+  { waits, hasId, record, createdAt, stamp, idType, idText, sort }: RowExpressions,
+) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
-  const seen = `select ${id}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from}`
+  const seen = `select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from}`
   return {
     look: `${seen} where ${id} = any($1::${idType}[])`,
-    lookByText: `${seen} where ${cutId(id)} = any($1::text[])`,
+    lookByText: `${seen} where ${cutId(idText)} = any($1::text[])`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
-    lockOne: `select ${id}::text as "outboxId" from ${from} where ${waits} limit 1 for no key update of o skip locked`,
+    lockOne: `select ${idText} as "outboxId" from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
       from ${from} where ${waits}`,

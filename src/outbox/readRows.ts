@@ -17,12 +17,15 @@ export interface ReadStatements {
   readonly byIds: string
 }
 
-export function readStatements(from: string, { waits, record, payload, idType, sort }: RowExpressions): ReadStatements {
+export function readStatements(
+  from: string,
+  { waits, record, payload, idType, idText, sort }: RowExpressions,
+): ReadStatements {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
   const some = (parameter: number) => `${id} = any($${parameter}::${idType}[]) and ${waits} order by ${order}`
   return {
-    sizes: `select ${id}::text as "outboxId", octet_length(${payload}) as bytes from ${from} where ${some(1)}`,
+    sizes: `select ${idText} as "outboxId", octet_length(${payload}) as bytes from ${from} where ${some(1)}`,
     byIds: `select ${record} from ${from} where ${some(2)}`,
   }
 }

@@ -3,6 +3,7 @@ import { quoteIdentifier } from '../postgres/database.ts'
 import { column, columnOf, iso, literal, literals, unitsPerSecond } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { type ReadableText, readableText } from './readableText.ts'
 import { stampExpression } from './rowStamp.ts'
 import { startExpression } from './startPosition.ts'
 
@@ -26,8 +27,18 @@ export interface RowExpressions {
   /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
   readonly record: string
   readonly idType: string
+  /** The id as text, whatever its bytes are. */
+  readonly idText: string
+  /** Whether the id can be read and given back, to follow another condition; empty where each can. */
+  readonly hasId: string
   /** What puts rows in order, and the type of each: the last one is always the id. */
-  readonly sort: readonly { expression: string; type: string }[]
+  readonly sort: readonly SortValue[]
+}
+
+export interface SortValue {
+  readonly expression: string
+  readonly type: string
+  readonly readable: ReadableText
 }
 
 /**
@@ -48,7 +59,9 @@ export function rowExpressions(
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
   const stamp = stampUnless(unfilterable, table, stampExpression(table, shape, { type, key }))
-  const record = `${column(table.id)}::text as "outboxId", ${type} as type, ${key} as key,
+  const sort = sortExpressions(table, shape, encoding)
+  const { text: idText, isReadable } = readableText(column(table.id), columnOf(shape, table.id).baseType, encoding)
+  const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
   const filtered = filterExpression(table, unfilterable)
@@ -66,7 +79,9 @@ export function rowExpressions(
     stamp,
     record,
     idType: typeOf(table.id),
-    sort: sortExpressions(table, typeOf),
+    idText,
+    hasId: isReadable === null ? '' : ` and ${isReadable}`,
+    sort,
   }
 }
 
@@ -146,12 +161,19 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
 export const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
-function sortExpressions(table: OutboxTable, typeOf: (name: string) => string): RowExpressions['sort'] {
-  const byColumn = (name: string) => ({ expression: column(name), type: typeOf(name) })
-  const byTransaction =
-    saysTaken(table) || table.sequence !== null ? [] : [{ expression: transactionOfRow, type: 'bigint' }]
+function sortExpressions(table: OutboxTable, shape: TableShape, encoding: string): SortValue[] {
+  const byColumn = (name: string) => {
+    const { type, baseType } = columnOf(shape, name)
+    return { expression: column(name), type, readable: readableText(column(name), baseType, encoding) }
+  }
+  const ofSystem = (expression: string, type: string) => ({
+    expression,
+    type,
+    readable: { text: `(${expression})::text`, isReadable: null },
+  })
+  const byTransaction = saysTaken(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
   // Within one transaction: the declared order, or that of its statements.
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)
-  const second = within === null ? { expression: 'o.cmin::text::integer', type: 'integer' } : byColumn(within)
+  const second = within === null ? ofSystem('o.cmin::text::integer', 'integer') : byColumn(within)
   return [...byTransaction, second, ...(within === table.id ? [] : [byColumn(table.id)])]
 }

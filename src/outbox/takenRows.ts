@@ -35,7 +35,7 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 export function takenStatements(
   table: OutboxTable,
   shape: TableShape,
-  { stamp, createdAt, idType, filtered }: RowExpressions,
+  { stamp, createdAt, idType, idText, hasId, filtered }: RowExpressions,
   { start, sinceMs }: { start: StartPosition; sinceMs: number },
 ): TakenStatements | null {
   const { state } = table
@@ -45,18 +45,19 @@ export function takenStatements(
   const id = column(table.id)
   const from = `${shape.qualified} o`
   const transaction = table.write.find(({ what }) => what === 'transaction_id')
-  const end = (and: string) => `select ${id}::text as id from ${from}${and} order by ${id} offset $1 limit 1`
+  const end = (and: string) =>
+    `select ${idText} as id from ${from} where true${hasId}${and} order by ${id} offset $1 limit 1`
   return {
     end: end(''),
-    endAfter: end(` where ${id} > $2::${idType}`),
+    endAfter: end(` and ${id} > $2::${idType}`),
     rows(after, upTo) {
       const bounds = [
         after ? ` and ${id} > $1::${idType}` : '',
         upTo ? ` and ${id} <= $${after ? 2 : 1}::${idType}` : '',
       ]
-      return `select ${id}::text as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt",
+      return `select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt",
           ${column(state.column)}::text as "stateText", ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
-        from ${from} where ${condition}${filtered}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
+        from ${from} where ${condition}${hasId}${filtered}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
     },
   }
 }

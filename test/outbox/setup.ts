@@ -8,7 +8,10 @@ import { createDatabase } from '../support/database.ts'
 
 export interface Setup {
   url: string
+  /** The outbox's database. */
   pool: pg.Pool
+  /** The ledger's, the same unless the outbox's has another encoding. */
+  ledger: pg.Pool
   outbox: Outbox
   /** Claims, keeps in the ledger and marks, as capture does. @returns the ids taken, in order */
   capture(limit?: number, exceptKeys?: readonly string[]): Promise<string[]>
@@ -29,14 +32,30 @@ export const anyRows: ClaimRequest = {
   types: { known: [], elsewhere: [] },
 }
 
-/** A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's. */
-export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: string } = {}): Promise<Setup> {
-  const database = await createDatabase()
-  onTestFinished(() => database[Symbol.asyncDispose]())
+/**
+ * A database with a table made by `ddl`, read as `yaml` says; without yaml, section 10's.
+ *
+ * @param encoding of a database for the outbox alone
+ */
+export async function setup({
+  ddl = '',
+  yaml = '',
+  encoding,
+}: {
+  ddl?: string
+  yaml?: string
+  encoding?: string
+} = {}): Promise<Setup> {
+  const ledgerDatabase = await createDatabase()
+  onTestFinished(() => ledgerDatabase[Symbol.asyncDispose]())
+  const database =
+    encoding === undefined ? ledgerDatabase : await createDatabase('template0', `encoding '${encoding}' locale 'C'`)
+  if (encoding !== undefined) onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool, url } = database
+  const ledger = ledgerDatabase.pool
   if (ddl !== '') await pool.query(ddl)
-  const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, pool)
-  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
+  const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
+  const captureLock = createCaptureLock({ pool: ledger, who: 'test', keyOnFailure: 'continue' })
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })
@@ -62,6 +81,7 @@ export async function setup({ ddl = '', yaml = '' }: { ddl?: string; yaml?: stri
   return {
     url,
     pool,
+    ledger,
     outbox,
     report,
     captureRecords,
