@@ -1,0 +1,52 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+
+/** docs/architecture.md says of functions, locks and words what is so. */
+
+const root = join(import.meta.dirname, '..')
+const page = read('docs/architecture.md')
+
+test('the way of a record has ten rows, and each function is exported by a file of its row', () => {
+  const rows = [...section('The way of a record').matchAll(/^\| \d+ \|[^|]+\|([^|]+)\|([^|]+)\|$/gm)]
+  expect(rows).toHaveLength(10)
+  for (const [, files = '', functions = ''] of rows) {
+    const exported = quoted(files).flatMap((file) => [...read(file).matchAll(/^export (?:async )?function (\w+)/gm)])
+    expect(exported.map(([, name]) => name)).toEqual(expect.arrayContaining(quoted(functions)))
+  }
+})
+
+test('every advisory lock that the source takes is in the list', () => {
+  const keys = sources().flatMap((text) => [...text.matchAll(/advisory\w*lock\w*\((\d+)/g)].map(([, key]) => key))
+  expect(new Set(keys).size).toBeGreaterThan(3)
+  const list = section('Advisory locks')
+  expect([...new Set(keys)].filter((key) => !list.includes(`| ${key}`))).toEqual([])
+})
+
+test('there are 25 words', () => {
+  expect(section('Words').match(/^\| (?!word |--).*\|$/gm)).toHaveLength(25)
+})
+
+test('each of the ten questions is answered by files that are there', () => {
+  const answers = [...section('Ten questions').matchAll(/^\d+\. … .*\? (.*)$/gm)].map(([, answer = '']) => answer)
+  expect(answers).toHaveLength(10)
+  for (const answer of answers) expect(quoted(answer).map(read)).not.toEqual([])
+})
+
+function section(title: string): string {
+  return page.split(/^## /m).find((each) => each.startsWith(`${title}\n`)) ?? ''
+}
+
+const quoted = (text: string) => [...text.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name)
+
+function sources(): string[] {
+  return ['src', 'migrations'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
+      .filter((each) => each.isFile())
+      .map((each) => readFileSync(join(each.parentPath, each.name), 'utf8')),
+  )
+}
+
+function read(path: string): string {
+  return readFileSync(join(root, path), 'utf8')
+}
