@@ -1,8 +1,8 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
-import { slotReachMs } from '../daemon/dispatch/slotPool.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
+import { slotReachMs } from '../slotReach.ts'
 import { borrowSlots, type SlotLoan } from '../store/operatorStore.ts'
 
 /** A token and one call: what a command asks the service for. */

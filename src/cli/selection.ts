@@ -4,11 +4,11 @@ import { type State, states } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
+import { exit, usageError } from './exitCodes.ts'
 import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
 import { findAll } from './references.ts'
 import { noteOn, submissionTable } from './submissionTable.ts'
 import { pluralize, renderTable, truncate } from './table.ts'
-import { exit, usageError } from './withOperatorStore.ts'
 
 /** How a change in bulk is steered, beside the filters. */
 export interface BulkOptions extends FilterOptions {

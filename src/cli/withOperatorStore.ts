@@ -4,9 +4,6 @@ import { loadOutboxFile } from '../outbox/outboxFile.ts'
 import { type OperatorStore, openOperatorStore } from '../store/operatorStore.ts'
 import type { CommandContext } from './context.ts'
 
-/** The exit codes of README.md, "Commands". */
-export const exit = { done: 0, failed: 1, usage: 2, nothing: 3, unconfirmed: 4 } as const
-
 /** Opens the databases for one command and closes them after it. @returns the command's exit code */
 export async function withOperatorStore(
   context: CommandContext,
@@ -29,14 +26,4 @@ export function operatorName(): string {
   } catch {
     return `operator uid ${process.getuid?.() ?? 'unknown'}`
   }
-}
-
-/** Says what is wrong with the way the command was given. @returns the exit code for that */
-export function usageError(context: CommandContext, problems: readonly string[]): number {
-  for (const problem of problems) context.stderr.write(`outboxd: ${problem}\n`)
-  return exit.usage
-}
-
-export function printJson(context: CommandContext, value: unknown): void {
-  context.stdout.write(`${JSON.stringify(value, null, 2)}\n`)
 }

@@ -1,6 +1,8 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeFilters, hasFilters } from '../cli/filters.ts'
+import { printJson } from '../cli/printJson.ts'
 import { referenceHelp } from '../cli/references.ts'
 import {
   type BulkChange,
@@ -13,7 +15,7 @@ import {
   skippedLines,
 } from '../cli/selection.ts'
 import { pluralize } from '../cli/table.ts'
-import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, waitingForPerson } from '../model.ts'
 

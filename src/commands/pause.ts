@@ -1,7 +1,8 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { parseDurationMs, showMoment } from '../cli/time.ts'
-import { exit, operatorName, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { operatorName, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 
 export interface PauseOptions {

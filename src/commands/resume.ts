@@ -1,8 +1,9 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { exit } from '../cli/exitCodes.ts'
 import { truncate } from '../cli/table.ts'
 import { showMoment } from '../cli/time.ts'
-import { exit, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 
 export interface ResumeOptions {

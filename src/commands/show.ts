@@ -1,10 +1,12 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { type Explanation, explainSubmission } from '../cli/explainSubmission.ts'
+import { printJson } from '../cli/printJson.ts'
 import { findAll, readReference, referenceHelp } from '../cli/references.ts'
 import { escapeControl } from '../cli/table.ts'
 import { isoTime, showMoment, showTime } from '../cli/time.ts'
-import { exit, printJson, usageError, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 

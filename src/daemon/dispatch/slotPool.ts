@@ -1,4 +1,5 @@
 import type { ReturnableSlot, Slot } from '../../model.ts'
+import { permitValidMs, slotHoldMs } from '../../slotReach.ts'
 
 /** The right to make one request. */
 export interface Permit {
@@ -21,21 +22,6 @@ export interface SlotPool {
   takeReturnable(): ReturnableSlot[]
 }
 
-/**
- * For how long a slot is kept to be used up, and for how long a permit of it is good, both from its taking. Parts of the
- * window, but no less than a claim may take that has ten round trips to a database 200 ms away.
- */
-const holdMs = (windowMs: number) => Math.max(windowMs / 60, 500)
-const goodMs = (windowMs: number) => holdMs(windowMs) + Math.max(windowMs / 12, 2_000)
-
-/** How long after a slot was taken the last answer to a request made with it comes, at most. */
-export const slotReachMs = (windowMs: number, requestTimeoutMs: number): number =>
-  Math.ceil(goodMs(windowMs)) + requestTimeoutMs
-
-/** For how long slots have to be taken: until everything made with them has arrived, and then one window. */
-export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
-  slotReachMs(windowMs, requestTimeoutMs) + windowMs
-
 interface HeldSlot extends Slot {
   left: number
   submissions: number
@@ -51,7 +37,7 @@ interface HeldSlot extends Slot {
  */
 export function createSlotPool(windowMs: number): SlotPool {
   const held = new Set<HeldSlot>()
-  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < holdMs(windowMs)
+  const isOpen = (slot: HeldSlot) => slot.left > 0 && slot.ageMs() < slotHoldMs(windowMs)
 
   const returnable = () =>
     [...held].filter((slot) => slot.unanswered === 0 && (!isOpen(slot) || slot.left === slot.permits))
@@ -68,7 +54,7 @@ export function createSlotPool(windowMs: number): SlotPool {
       slot.unanswered += 1
       if (spentOn === 'submission') slot.submissions += 1
       return {
-        isValid: () => slot.ageMs() < goodMs(windowMs),
+        isValid: () => slot.ageMs() < permitValidMs(windowMs),
         release: () => {
           slot.unanswered -= 1
         },
