@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { slotReachMs } from '../slotReach.ts'
-import { borrowSlots, type SlotLoan } from '../store/operatorStore.ts'
+import { borrowSlots, type SlotLoan } from '../store/borrowSlots.ts'
 
 /** A token and one call: what a command asks the service for. */
 const requestsMax = 2

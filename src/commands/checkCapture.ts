@@ -1,7 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import { captureProblems } from '../daemon/capture/captureProblems.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
-import { inspectDatabase } from '../store/operatorStore.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
 import type { Finding } from './check.ts'
 
 /** Says which changes of the ERP's tables are not captured (deploy/change-capture). @returns null where all are, or none is to be */

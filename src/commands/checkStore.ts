@@ -8,9 +8,10 @@ import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/op
 import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
 import { loadOutboxFile } from '../outbox/outboxFile.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
-import { inspectDatabase, type OperatorStore } from '../store/operatorStore.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 import { hiddenMessage, startMessage } from './adopt.ts'
 import type { Finding } from './check.ts'
 

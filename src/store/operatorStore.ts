@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
 import type { StoreConfig } from '../config.ts'
-import * as budget from '../ledger/budget.ts'
 import type { CapturedRecord } from '../ledger/insertCaptured.ts'
 import { lockKeys, lockSubmissions, releaseNext } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
@@ -32,7 +31,7 @@ import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { PauseReason, Problem, State } from '../model.ts'
 import { type Outbox, type OutboxTable, openOutbox } from '../outbox/outboxStore.ts'
-import { asText, createPool, type Database, inTransaction, isReadOnly, withDatabase } from '../postgres/database.ts'
+import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
 
@@ -256,53 +255,5 @@ export async function openOperatorStore(
     },
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
-  }
-}
-
-/** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
-export interface Inspection<T> {
-  variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
-  url: string
-  look(db: Database): Promise<T>
-}
-
-/** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached */
-export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
-  const pool = createPool({ url, name: 'outboxd check', connections: 1, onIdleError: () => {} })
-  try {
-    return await withDatabase(variable, url, () => look(pool))
-  } finally {
-    await pool.end()
-  }
-}
-
-/** What came of asking the budget for a few requests. */
-export type SlotLoan =
-  | { kind: 'loan' /** After the answers: used slots are free again one window later. */; giveBack(): Promise<void> }
-  | { kind: 'none-free' }
-  /** There is a ledger's database and no budget in it: no daemon has set it up yet, so nobody else spends from it. */
-  | { kind: 'no-budget' }
-  /** Nobody can say what a daemon has spent: the ledger cannot be read, or not be written. */
-  | { kind: 'unknown'; readOnly: boolean }
-
-/** Takes slots for requests that are no submission's. */
-export async function borrowSlots(
-  url: string,
-  { permits, reachMs }: { permits: number; reachMs: number },
-): Promise<SlotLoan> {
-  const onBudget = <T>(look: (db: Database) => Promise<T>) =>
-    inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
-  try {
-    return await onBudget(async (db) => {
-      if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
-      const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
-      const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
-      if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
-        return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true))) }
-      await budget.giveBack(db, spent(false))
-      return { kind: 'none-free' }
-    })
-  } catch (error) {
-    return { kind: 'unknown', readOnly: isReadOnly(error) } // check's finding about the ledger says why
   }
 }
