@@ -1,62 +1,15 @@
-import { readFileSync } from 'node:fs'
 import { z } from 'zod'
-
-/** An integer written with digits alone, so that `1e3`, ` 5` or an empty value is a mistake rather than a number. */
-const integer = (least: number, most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,12}$/, 'must be a whole number')
-    .transform(Number)
-    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
-
-/** A number of seconds; decimals are allowed, for tests and benchmarks that compress time. */
-const seconds = (most: number) =>
-  z
-    .string()
-    .regex(/^\d{1,9}(\.\d{1,3})?$/, 'must be a number of seconds')
-    .transform((text) => Math.round(Number(text) * 1000))
-    .pipe(
-      z
-        .number()
-        .min(1, 'must be more than 0')
-        .max(most * 1000, `must be at most ${most}`),
-    )
-
-/** The same, where 0 says that it never is. */
-const secondsOrNever = (most: number) =>
-  z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
-
-const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
-
-const noCredentials = (url: URL) => url.username === '' && url.password === ''
-const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
-const serviceUrl = z
-  .string()
-  .refine((text) => URL.canParse(text), 'must be an address such as https://service.example')
-  .refine((text) => {
-    if (!URL.canParse(text)) return true
-    const url = new URL(text)
-    return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.has(url.hostname))
-  }, 'must be https (http only on loopback)')
-  .refine((text) => !URL.canParse(text) || noCredentials(new URL(text)), 'must not contain a user name or password')
-  .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
-  .transform((text) => text.replace(/\/+$/, ''))
-
-/** Ends of an address that we append ourselves: with them every request would go where nothing is. */
-const appended = {
-  base: /\/(?:api(?:\/v1(?:\/(?:data|orders))?)?|oauth\/token)$/i,
-  auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
-}
-
-/** An address as the service's interface writes it, without the paths that stand beside it there. */
-const addressWithout = (end: RegExp, path: string) =>
-  serviceUrl.refine((address) => !end.test(address), {
-    error: ({ input: address }) =>
-      `must not end in ${end.exec(String(address))?.[0]}: ${path} is appended to it, so set ${String(address).replace(end, '')}`,
-  })
-
-const file = z.string().min(1, 'must name a file')
-const name = z.string().min(1, 'must not be empty')
+import { type Environment, readVariables, type Variable } from './readVariables.ts'
+import {
+  file,
+  integer,
+  name,
+  postgresUrl,
+  seconds,
+  secondsOrNever,
+  serviceAuthUrl,
+  serviceBaseUrl,
+} from './variableSchemas.ts'
 
 /** Every variable of the environment that the daemon reads: what it must look like, its default, what it is for. */
 export const variables = {
@@ -75,11 +28,11 @@ export const variables = {
     about: 'name, or schema.name',
   },
   SERVICE_BASE_URL: {
-    schema: addressWithout(appended.base, '/api/v1/…'),
+    schema: serviceBaseUrl,
     about: '{base_url} of the service; https, or http on loopback alone',
   },
   SERVICE_AUTH_URL: {
-    schema: addressWithout(appended.auth, '/oauth/token'),
+    schema: serviceAuthUrl,
     about: '{auth_url}, the token issuer; https, or http on loopback alone',
   },
   SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
@@ -137,14 +90,6 @@ export const variables = {
   },
 } as const satisfies Record<string, Variable>
 
-interface Variable {
-  schema: z.ZodType
-  about: string
-  shownDefault?: string
-  /** Never printed, logged or quoted in an error; may come from the file that NAME_FILE names. */
-  secret?: boolean
-}
-
 /** What the commands need that touch the databases alone. */
 export interface StoreConfig {
   databaseUrl: string
@@ -184,16 +129,6 @@ export interface Config extends StoreConfig {
   logLevel: string
 }
 
-/** The environment cannot be used. `problems` names every wrong variable at once, without its value if it is secret. */
-export class ConfigInvalid extends Error {
-  override name = 'ConfigInvalid'
-  readonly problems: readonly string[]
-  constructor(problems: readonly string[]) {
-    super(`the configuration has ${problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`}`)
-    this.problems = problems
-  }
-}
-
 /**
  * Reads the whole configuration.
  *
@@ -202,7 +137,7 @@ export class ConfigInvalid extends Error {
  * @see README.md, "Configuration": its table is this file’s
  */
 export function readConfig(env: Environment): Config {
-  const { value, pem, together, done } = reader(env)
+  const { value, fileText, together, done } = readVariables(variables, env)
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const config: Config = {
     ...storeConfig(value),
@@ -211,9 +146,9 @@ export function readConfig(env: Environment): Config {
       authUrl: value('SERVICE_AUTH_URL'),
       clientId: value('SERVICE_CLIENT_ID'),
       clientSecret: value('SERVICE_CLIENT_SECRET'),
-      ca: pem('SERVICE_CA_FILE'),
-      cert: pem('SERVICE_CERT_FILE'),
-      key: pem('SERVICE_KEY_FILE'),
+      ca: fileText('SERVICE_CA_FILE'),
+      cert: fileText('SERVICE_CERT_FILE'),
+      key: fileText('SERVICE_KEY_FILE'),
       expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
       tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
       requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
@@ -237,14 +172,11 @@ export function readConfig(env: Environment): Config {
  * @throws ConfigInvalid with every mistake among them
  */
 export function readStoreConfig(env: Environment): StoreConfig {
-  const { value, done } = reader(env)
+  const { value, done } = readVariables(variables, env)
   return done(storeConfig(value))
 }
 
-type Environment = Record<string, string | undefined>
-type Name = keyof typeof variables
-type Value<N extends Name> = z.output<(typeof variables)[N]['schema']>
-type ReadValue = <N extends Name>(name: N) => Value<N>
+type ReadValue = ReturnType<typeof readVariables<typeof variables>>['value']
 
 function storeConfig(value: ReadValue): StoreConfig {
   const databaseUrl = value('DATABASE_URL')
@@ -256,54 +188,5 @@ function storeConfig(value: ReadValue): StoreConfig {
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     mappingsDir: value('MAPPINGS_DIR'),
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
-  }
-}
-
-/** Collects mistakes while values are read; `done` throws them all together. */
-function reader(env: Environment) {
-  const problems: string[] = []
-
-  function value<N extends Name>(name: N): Value<N> {
-    const variable: Variable = variables[name]
-    const problemsBefore = problems.length
-    const text = variable.secret ? secretText(name) : env[name] || undefined
-    const parsed = variable.schema.safeParse(text)
-    // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
-    if (!parsed.success && problems.length === problemsBefore)
-      problems.push(
-        `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${variable.about}`,
-      )
-    return parsed.data as Value<N>
-  }
-
-  function secretText(name: string): string | undefined {
-    const path = env[`${name}_FILE`]
-    if (!path) return env[name] || undefined
-    if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
-    return contents(`${name}_FILE`, path)?.trimEnd()
-  }
-
-  function contents(name: string, path: string): string | undefined {
-    try {
-      return readFileSync(path, 'utf8')
-    } catch (error) {
-      problems.push(`${name}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
-      return undefined
-    }
-  }
-
-  return {
-    value,
-    pem(name: 'SERVICE_CA_FILE' | 'SERVICE_CERT_FILE' | 'SERVICE_KEY_FILE'): string | null {
-      const path = value(name)
-      return path === undefined ? null : (contents(name, path) ?? null)
-    },
-    together(one: Name, other: Name): void {
-      if (!env[one] !== !env[other]) problems.push(`${one} and ${other} belong together: set both or neither`)
-    },
-    done<T>(config: T): T {
-      if (problems.length > 0) throw new ConfigInvalid(problems)
-      return config
-    },
   }
 }

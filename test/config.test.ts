@@ -2,7 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { ConfigInvalid, readConfig, readStoreConfig } from '../src/config.ts'
+import { readConfig, readStoreConfig } from '../src/config.ts'
+import { ConfigInvalid } from '../src/readVariables.ts'
 
 const complete = {
   DATABASE_URL: 'postgres://erp:pw@db.example/erp',

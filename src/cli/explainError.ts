@@ -1,8 +1,8 @@
-import { ConfigInvalid } from '../config.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { ConfigInvalid } from '../readVariables.ts'
 import { FilesInvalid } from '../yaml/fileProblem.ts'
 
 /** What an error means for the person who gave the command: a message, and the exit code (README.md, "Commands"). */

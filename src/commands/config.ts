@@ -1,7 +1,7 @@
 import type { Command } from 'commander'
-import type { z } from 'zod'
 import type { CommandContext } from '../cli/context.ts'
 import { variables } from '../config.ts'
+import type { Variable } from '../readVariables.ts'
 
 export interface ConfigOptions {
   json?: boolean
@@ -28,13 +28,6 @@ export async function config(context: CommandContext, options: ConfigOptions): P
   const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
   context.stdout.write(options.json ? `${JSON.stringify(rows, null, 2)}\n` : markdown(rows))
   return 0
-}
-
-interface Variable {
-  schema: z.ZodType
-  about: string
-  shownDefault?: string
-  secret?: boolean
 }
 
 function describe(name: string, { schema, about, shownDefault, secret }: Variable): Row {

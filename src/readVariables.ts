@@ -1,0 +1,75 @@
+import { readFileSync } from 'node:fs'
+import type { z } from 'zod'
+
+/** A variable of the environment. */
+export interface Variable {
+  schema: z.ZodType
+  about: string
+  shownDefault?: string
+  /** Never printed, logged or quoted in an error; may come from the file that NAME_FILE names. */
+  secret?: boolean
+}
+
+/** The environment's variables; an empty one counts as not set. */
+export type Environment = Record<string, string | undefined>
+
+/** The environment cannot be used. `problems` names every wrong variable at once, without its value if it is secret. */
+export class ConfigInvalid extends Error {
+  override name = 'ConfigInvalid'
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(`the configuration has ${problems.length === 1 ? 'a mistake' : `${problems.length} mistakes`}`)
+    this.problems = problems
+  }
+}
+
+/** Collects mistakes while values are read; `done` throws them all together. */
+export function readVariables<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
+  type Name = keyof V & string
+  type Value<N extends Name> = z.output<V[N]['schema']>
+  const problems: string[] = []
+
+  function value<N extends Name>(name: N): Value<N> {
+    const { schema, secret, about }: Variable = variables[name]
+    const problemsBefore = problems.length
+    const text = secret ? secretText(name) : env[name] || undefined
+    const parsed = schema.safeParse(text)
+    // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
+    if (!parsed.success && problems.length === problemsBefore)
+      problems.push(`${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}`)
+    return parsed.data as Value<N>
+  }
+
+  function secretText(name: string): string | undefined {
+    const path = env[`${name}_FILE`]
+    if (!path) return env[name] || undefined
+    if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
+    return contents(`${name}_FILE`, path)?.trimEnd()
+  }
+
+  function contents(name: string, path: string): string | undefined {
+    try {
+      return readFileSync(path, 'utf8')
+    } catch (error) {
+      problems.push(`${name}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+      return undefined
+    }
+  }
+
+  return {
+    value,
+    /** The text of the file that a variable names; null where it is not set. */
+    fileText(name: Name): string | null {
+      const path: unknown = value(name)
+      return typeof path === 'string' ? (contents(name, path) ?? null) : null
+    },
+    together(one: Name, other: Name): void {
+      if (!env[one] !== !env[other]) problems.push(`${one} and ${other} belong together: set both or neither`)
+    },
+    /** @throws ConfigInvalid with every mistake */
+    done<T>(config: T): T {
+      if (problems.length > 0) throw new ConfigInvalid(problems)
+      return config
+    },
+  }
+}

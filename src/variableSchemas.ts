@@ -1,0 +1,69 @@
+import { z } from 'zod'
+import { resources } from './resources.ts'
+
+/** An integer written with digits alone, so that `1e3`, ` 5` or an empty value is a mistake rather than a number. */
+export const integer = (least: number, most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,12}$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(least, `must be at least ${least}`).max(most, `must be at most ${most}`))
+
+/** A number of seconds; decimals are allowed, for tests and benchmarks that compress time. */
+export const seconds = (most: number) =>
+  z
+    .string()
+    .regex(/^\d{1,9}(\.\d{1,3})?$/, 'must be a number of seconds')
+    .transform((text) => Math.round(Number(text) * 1000))
+    .pipe(
+      z
+        .number()
+        .min(1, 'must be more than 0')
+        .max(most * 1000, `must be at most ${most}`),
+    )
+
+/** The same, where 0 says that it never is. */
+export const secondsOrNever = (most: number) =>
+  z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
+
+/** A connection string. */
+export const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
+
+const noCredentials = (url: URL) => url.username === '' && url.password === ''
+const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
+const serviceUrl = z
+  .string()
+  .refine((text) => URL.canParse(text), 'must be an address such as https://service.example')
+  .refine((text) => {
+    if (!URL.canParse(text)) return true
+    const url = new URL(text)
+    return url.protocol === 'https:' || (url.protocol === 'http:' && loopback.has(url.hostname))
+  }, 'must be https (http only on loopback)')
+  .refine((text) => !URL.canParse(text) || noCredentials(new URL(text)), 'must not contain a user name or password')
+  .refine((text) => !/[?#]/.test(text), 'must not contain ? or #: paths are appended to it')
+  .transform((text) => text.replace(/\/+$/, ''))
+
+const paths = Object.values(resources).map(({ path }) => path)
+
+/** Ends of an address that we append ourselves: with them every request would go where nothing is. */
+const appended = {
+  base: new RegExp(`(?:/api|/api/v1|${paths.join('|')}|/oauth/token)$`, 'i'),
+  auth: /\/(?:oauth(?:\/token)?|api(?:\/v1)?)$/i,
+}
+
+/** An address as the service's interface writes it, without the paths that stand beside it there. */
+const addressWithout = (end: RegExp, path: string) =>
+  serviceUrl.refine((address) => !end.test(address), {
+    error: ({ input: address }) =>
+      `must not end in ${end.exec(String(address))?.[0]}: ${path} is appended to it, so set ${String(address).replace(end, '')}`,
+  })
+
+/** {base_url} of docs/interface.md. */
+export const serviceBaseUrl = addressWithout(appended.base, '/api/v1/…')
+/** {auth_url} of docs/interface.md. */
+export const serviceAuthUrl = addressWithout(appended.auth, '/oauth/token')
+
+/** A path. */
+export const file = z.string().min(1, 'must name a file')
+/** Any text. */
+export const name = z.string().min(1, 'must not be empty')
