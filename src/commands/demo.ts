@@ -32,7 +32,7 @@ export function describeDemo(command: Command): Command {
       `
 Needs no configuration, no installed Postgres and no network; all is on loopback and in temporary folders, and is gone at the end.
 Some records are wrong on purpose: an unknown customer, an amount with three decimals.
-Exit code 0 says that each record ended as it has to, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
+Exit code 0 says that each record ended as it should, is in the sandbox's ledger exactly once, and is equal to the cent; 1 that it is not so.
 
 Examples:
   outboxd demo                        40 records, in under 30 seconds
@@ -42,7 +42,7 @@ Examples:
     )
 }
 
-/** @returns 0 if the truth is as it has to be, 1 if it is not or the demo was stopped before it was known */
+/** @returns 0 if the truth is as it should be, 1 if it is not or the demo was stopped before it was known */
 export async function demo(context: DemoContext, { records, keep = false }: DemoOptions): Promise<number> {
   const { env, stdout, stderr, signal } = context
   const print = (message: string) => void stderr.write(`${message}\n`)
@@ -59,7 +59,7 @@ export async function demo(context: DemoContext, { records, keep = false }: Demo
   }
 }
 
-/** Lets the records travel, and says what became of them. @returns whether it is as it has to be */
+/** Lets the records travel, and says what became of them. @returns whether it is as it should be */
 async function show(
   { stdout, stderr, signal }: DemoContext,
   installation: Installation,

@@ -13,7 +13,7 @@ const keepCommand = isCheckout ? 'npm run demo -- --keep' : 'outboxd demo --keep
 const allowedInAMinute = 100
 const problemsShown = 20
 
-/** Whether all is as it has to be: the records, and the limit. */
+/** Whether all is as it should be: the records, and the limit. */
 export function isAsItHasToBe(verdict: Verification, service: ServiceCount): boolean {
   return verdict.problems.length === 0 && service.mostInAMinute <= allowedInAMinute
 }
@@ -56,7 +56,7 @@ export function sentences(verdict: Verification, service: ServiceCount, tookMs: 
   const { problems } = verdict
   const more = problems.length - problemsShown
   return [
-    'It is NOT as it has to be:',
+    'It is NOT as it should be:',
     ...problems.slice(0, problemsShown).map((problem) => `  ${problem}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...(mostInAMinute > allowedInAMinute ? ['  the service was sent more requests than the limit allows'] : []),

@@ -4,7 +4,7 @@ import type { State } from '../model.ts'
 export const recordKinds = ['data', 'order', 'unknown-customer', 'three-decimals'] as const
 export type RecordKind = (typeof recordKinds)[number]
 
-/** What has to become of a record. */
+/** What should become of a record. */
 export interface KindScenario {
   /** For people. */
   label: string

@@ -38,7 +38,7 @@ export interface OutboxRow {
 
 export interface Verification {
   kinds: KindVerification[]
-  /** Every way in which the truth differs from what has to be, one sentence each; none when all is well. */
+  /** Every way in which the truth differs from what should be, one sentence each; none when all is well. */
   problems: string[]
 }
 
@@ -47,7 +47,7 @@ export interface KindVerification extends KindScenario {
   written: number
   /** How many ended as what: state, and code where there is one. */
   endedAs: Map<string, number>
-  /** How many are at the service exactly as often as they have to be: once, or not at all. */
+  /** How many are at the service exactly as often as they should be: once, or not at all. */
   exactly: number
   /** How many arrived with the ERP's amount. */
   equal: number

@@ -1,5 +1,5 @@
 /**
- * Whether a row of outboxd.pause counts: an operator's whose time is over is over, as nothing has to be proven. Any other
+ * Whether a row of outboxd.pause counts: an operator's whose time is over is over, since nobody needs a proof. Any other
  * stands until a trial has shown that it is over.
  */
 export const activePause = `cleared_at is null and (reason <> 'operator' or until is null or until > clock_timestamp())`

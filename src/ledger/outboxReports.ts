@@ -14,7 +14,7 @@ import {
 /** Where the states that the outbox has yet to be told are kept. */
 export interface OutboxReports {
   readDue(limits: { freshMax: number; againMax: number }): Promise<{ fresh: DueReport[]; again: DueReport[] }>
-  /** What these have to be told now; to be asked while no other instance tells any. */
+  /** What to tell these now; to be asked while no other instance tells any. */
   read(due: readonly DueReport[]): Promise<Report[]>
   /** Makes reports due of rows that do not say what they were meant to. */
   renew(outboxIds: readonly string[]): Promise<void>

@@ -42,7 +42,7 @@ export async function readDueReports(
   return { fresh: due.get(false) ?? [], again: due.get(true) ?? [] }
 }
 
-/** What these rows have to be told now. Locks nothing: a step of a submission never waits for the outbox's database. */
+/** What to tell these rows now. Locks nothing: a step of a submission never waits for the outbox's database. */
 export async function readReports(db: Database, due: readonly DueReport[]): Promise<Report[]> {
   const { rows } = await db.query<Report>(
     `select id as "submissionId", outbox_id as "outboxId", row_stamp as stamp, revision, state, transaction_id as "transactionId",

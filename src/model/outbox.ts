@@ -57,7 +57,7 @@ export interface ClaimedRows extends AsyncDisposable {
   /**
    * Says on the rows what has become of them, and lets them go.
    *
-   * @returns the ids of those that do not say so, and have to be told later: the table ignored it, or they are not in hand
+   * @returns the ids of those that do not say so, and that we tell later: the table ignored it, or they are not in hand
    */
   mark(statuses: readonly RowStatus[]): Promise<string[]>
 }

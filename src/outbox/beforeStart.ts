@@ -15,7 +15,7 @@ export interface HiddenRows {
   oldest: string | null
 }
 
-/** More are not counted: the number only has to be too large to overlook. */
+/** More are not counted: the number need only be too large to overlook. */
 export const hiddenMax = 10_000
 
 interface Described {

@@ -25,7 +25,7 @@ export async function findPolicyRemarks(db: Database, qualified: string): Promis
   const { isActive, role } = await readPolicies(db, qualified)
   if (!isActive) return []
   return [
-    `the table has row-level security that holds for ${role}: rows that no policy shows it are never sent, and counted nowhere. See that a policy shows it all that is to be sent`,
+    `the table has row-level security that holds for ${role}: the daemon neither sends nor counts rows that no policy shows it. Make sure that a policy shows it every row to send`,
   ]
 }
 

@@ -20,7 +20,7 @@ interface Tamperable {
   outbox: OutboxRow[]
 }
 
-/** A data record and an order that are right, an unknown customer, three decimals; as it has to be. */
+/** A data record and an order that are right, an unknown customer, three decimals; as it should be. */
 function evidence(): Tamperable {
   const written = (reference: string, kind: RecordKind, amount: string) => ({ reference, kind, amount })
   return {
@@ -62,7 +62,7 @@ function row(given: Partial<OutboxRow>): OutboxRow {
 }
 
 describe('the verdict', () => {
-  test('has nothing to say when all is as it has to be', () => {
+  test('has nothing to say when all is as it should be', () => {
     const verdict = verify(evidence())
     expect(verdict.problems).toEqual([])
     expect(verdict.kinds.map(({ kind, exactly, equal }) => [kind, exactly, equal])).toEqual([
@@ -174,7 +174,7 @@ describe('the verdict', () => {
     expect(verdict.problems).toContainEqual(expect.stringMatching(says))
     const service = { requests: 5, mostInAMinute: 5 }
     expect(isAsItHasToBe(verdict, service)).toBe(false)
-    expect(sentences(verdict, service, 1000)).toContain('NOT as it has to be')
+    expect(sentences(verdict, service, 1000)).toContain('NOT as it should be')
   })
 
   test('does not hold when more requests came in a minute than are allowed', () => {
@@ -236,7 +236,7 @@ test('the smallest and the largest amounts are those of records that are right',
   )
 })
 
-test('twelve records travel, and the truth is as it has to be', { timeout: longMs }, async () => {
+test('twelve records travel, and the truth is as it should be', { timeout: longMs }, async () => {
   const context = {
     env: process.env,
     stdout: new PassThrough(),

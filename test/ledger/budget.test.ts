@@ -497,7 +497,7 @@ describe('pauses', () => {
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
   })
 
-  test('an operator’s pause whose time is over is over: nothing has to be proven', async () => {
+  test('an operator’s pause whose time is over is over: nobody needs a proof', async () => {
     await ledger.pool.query(
       `insert into outboxd.pause (reason, detail, until) values ('operator', 'x', clock_timestamp() + interval '1 h')`,
     )

@@ -30,7 +30,7 @@ export interface TakeDeps extends RecordMaker {
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
-  /** These rows do not say that they are taken, and have to be told. */
+  /** These rows do not say that they are taken, so we tell them later. */
   tellLater(outboxIds: readonly string[]): Promise<void>
   /** @param isMark it was a mark that failed, which the table's own triggers may do */
   faultOf(error: unknown, isMark: boolean): Fault
