@@ -16,6 +16,6 @@ export const permitValidMs = (windowMs: number): number => slotHoldMs(windowMs) 
 export const slotReachMs = (windowMs: number, requestTimeoutMs: number): number =>
   Math.ceil(permitValidMs(windowMs)) + requestTimeoutMs
 
-/** For how long slots have to be taken: until everything made with them has arrived, and then one window. */
+/** For how long slots stay taken: until everything made with them has arrived, and then one window. */
 export const slotLeaseMs = (windowMs: number, requestTimeoutMs: number): number =>
   slotReachMs(windowMs, requestTimeoutMs) + windowMs
