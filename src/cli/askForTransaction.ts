@@ -28,6 +28,7 @@ export async function askForTransaction(
   const asked = await withBorrowedClient<Testimony>(config, {
     signal,
     askAnyway: false,
+    requestsMax: 2,
     onWait: () => void stderr.write('Waiting for a free slot of the budget, to ask the service …\n'),
     async ask(client, mayLeave) {
       const token = await client.requestToken(mayLeave)

@@ -5,8 +5,6 @@ import { createServiceClient, type ServiceClient } from '../service/client.ts'
 import { slotReachMs } from '../slotReach.ts'
 import { borrowSlots, type SlotLoan } from '../store/borrowSlots.ts'
 
-/** A token and one call: what a command asks the service for. */
-const requestsMax = 2
 /** How long to wait for slots while a daemon spends them. */
 export const slotsWithinMs = 10_000
 const slotsAgainMs = 500
@@ -25,8 +23,10 @@ export interface AskingDeps<T> {
   askAnyway: boolean
   /** No slot is free at the moment, and it is waited for one. */
   onWait(): void
-  /** Makes at most two requests. @param mayLeave whether the slots may still be used */
-  ask(client: ServiceClient, mayLeave: () => boolean): Promise<T>
+  /** How many requests to take slots for; where the limit is lower, as many as that. */
+  requestsMax: number
+  /** @param mayLeave whether the slots may still be used  @param requests how many may be made */
+  ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
 /** Lets a command ask the service, and pays from the budget where there is one. */
@@ -37,19 +37,22 @@ export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>)
   const { requestTimeoutMs } = config.service
   const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
-    return { kind: 'asked', result: await deps.ask(client, mayLeave) }
+    return { kind: 'asked', result: await deps.ask(client, mayLeave, permitsFor(config, deps)) }
   } finally {
     await client.close()
     if (loan.kind === 'loan') await loan.giveBack()
   }
 }
 
+const permitsFor = ({ rateLimit }: Config, { requestsMax }: { requestsMax: number }) =>
+  Math.min(requestsMax, rateLimit.requests)
+
 async function waitForSlots(
   config: Config,
-  { signal, onWait }: Pick<AskingDeps<unknown>, 'signal' | 'onWait'>,
+  { signal, onWait, requestsMax }: Pick<AskingDeps<unknown>, 'signal' | 'onWait' | 'requestsMax'>,
 ): Promise<{ loan: SlotLoan; ageMs: () => number }> {
   const { windowMs } = config.rateLimit
-  const permits = Math.min(requestsMax, config.rateLimit.requests)
+  const permits = permitsFor(config, { requestsMax })
   const reachMs = slotReachMs(windowMs, requestsMax * config.service.requestTimeoutMs)
   const elapsedMs = systemClock.stopwatch()
   for (let turn = 0; ; turn++) {

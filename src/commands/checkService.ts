@@ -6,13 +6,15 @@ import type { Answer } from '../model.ts'
 import { type Resource, resourceNames } from '../resources.ts'
 import type { ServiceClient } from '../service/client.ts'
 import { decideToken } from '../service/decideToken.ts'
-import { harmlessRequest } from '../service/harmlessCall.ts'
+import { isServiceCode } from '../service/errorCode.ts'
+import { harmlessRequest, saysTheSame } from '../service/harmlessCall.ts'
 import { describeAnswer, pauseCall } from '../service/pauseCall.ts'
 import type { Finding } from './check.ts'
 
 /**
- * Asks for a token and makes one harmless call, each a finding. Spends slots where there is a budget to take them from;
- * where nobody can know what a daemon has spent it asks only if told so.
+ * Asks for a token and makes one harmless call, each a finding, and where it is answered 404 another
+ * to compare with. Spends slots where there is a budget to take them from; where nobody can know what a daemon has spent it
+ * asks only if told so.
  */
 export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<Finding[]> {
   const resource = resourceOf(config)
@@ -20,7 +22,8 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
     signal,
     askAnyway,
     onWait() {},
-    ask: (client, mayLeave) => ask(client, resource, mayLeave),
+    requestsMax: 3,
+    ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests),
   })
   switch (asked.kind) {
     case 'asked':
@@ -51,7 +54,12 @@ function resourceOf({ mappingsDir }: Config): Resource {
   }
 }
 
-async function ask(client: ServiceClient, resource: Resource, mayLeave: () => boolean): Promise<Finding[]> {
+async function ask(
+  client: ServiceClient,
+  resource: Resource,
+  mayLeave: () => boolean,
+  requests: number,
+): Promise<Finding[]> {
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return [notAsked(tooLate)]
   const { answer, token } = asked
@@ -62,16 +70,23 @@ async function ask(client: ServiceClient, resource: Resource, mayLeave: () => bo
       : `good for ${showDuration(token.lifetimeMs)}`
   const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
-  return [{ what: 'token', isOk: true, message: granted }, call === null ? notAsked(tooLate) : interpretCall(call)]
+  const found = { what: 'token', isOk: true, message: granted }
+  if (call === null) return [found, notAsked(tooLate)]
+  const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
+  const beside = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
+  return [found, interpretCall(call, beside)]
 }
 
 /**
- * What the answer to a question about nothing says. The transaction does not exist: whatever says so in the manner of a
- * service is as good as a success. Whose 404 without a word it is nobody can tell, and so it is no success.
+ * What the answer to a question about nothing says. The transaction does not exist: whoever says so, and answers
+ * otherwise where nothing is served, knows the API, whatever the words. Without a comparison whatever says so in the manner of
+ * a service is as good as a success, and we cannot tell whose a 404 without a word is.
+ *
+ * @param beside the answer to a question for an address that cannot exist; null where it was not asked
  */
-export function interpretCall(answer: Answer): Finding {
-  const pause = pauseCall(answer)
+export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const what = 'service'
+  const pause = pauseCall(answer)
   if (pause !== null) return { what, isOk: false, message: pause.detail }
   if (answer.kind === 'no-answer') return { what, isOk: false, message: `asked for a transaction: ${answer.detail}` }
   const summary = describeAnswer(answer)
@@ -83,16 +98,28 @@ export function interpretCall(answer: Answer): Finding {
       isOk: false,
       message: `${summary}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
     }
-  const doubt = foreign(answer)
+  const doubt = foreign(answer, beside)
   if (doubt !== null) return { what, isOk: false, message: `${summary}; ${doubt}` }
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
   return { what, isOk: true, message: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
 }
 
-/** Why an answer may not be the service's own; null where it is JSON, as the service's answers are. */
-function foreign({ json, excerpt }: Answer & { kind: 'response' }): string | null {
-  if (typeof json === 'object' && json !== null) return null
+type Response = Answer & { kind: 'response' }
+
+/** Why an answer may not be the service's own; null where it is. */
+function foreign(answer: Response, beside: Answer | null): string | null {
+  const { status, code, json, excerpt } = answer
   if (/^\s*</.test(excerpt))
     return 'that is a page, as an ingress or a proxy answers, and no JSON: look at SERVICE_BASE_URL, or ask the operator of the service whether it is up'
+  if (isServiceCode(code)) return null
+  if (status === 404 && canBeCompared(beside))
+    return saysTheSame(answer, beside)
+      ? 'and it says the same of an address that cannot exist, as an ingress does that knows neither: look at SERVICE_BASE_URL. If that is right, the first record will show it, and loses nothing'
+      : null
+  if (typeof json === 'object' && json !== null) return null
   return 'we cannot tell whether the service says so, or something before it that knows no such address: look at SERVICE_BASE_URL. The first record will show it, and loses nothing'
 }
+
+/** What stands in everybody's way, or is a moment's trouble, tells nothing of an address. */
+const canBeCompared = (beside: Answer | null): beside is Response =>
+  beside?.kind === 'response' && beside.status < 500 && pauseCall(beside) === null

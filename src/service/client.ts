@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Answer, ServiceRequest } from '../model.ts'
@@ -30,6 +31,8 @@ export interface ServiceClient {
    * @returns null where it was not to leave any more, and has not
    */
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
+  /** Asks, once, for what cannot be there: an address beside those of the API. As `send` does. */
+  askBeside(accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Asks for a token, once (docs/interface.md, 4.1); as `send` does. */
   requestToken(mayLeave: () => boolean): Promise<TokenAnswer | null>
   /** Lets the requests on the wire finish and closes the connections. */
@@ -59,6 +62,13 @@ export function createServiceClient({ service, maxInFlight, clock }: ServiceClie
   return {
     async send(request, accessToken, mayLeave) {
       const answer = await http.exchange({ ...apiRequest(api, request, accessToken), mayLeave })
+      return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
+    },
+
+    async askBeside(accessToken, mayLeave) {
+      const path = `${api.prefix}/api/v1/${randomUUID()}`
+      const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
+      const answer = await http.exchange({ method: 'GET', origin: api.origin, path, headers, body: null, mayLeave })
       return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
     },
 

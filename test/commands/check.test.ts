@@ -1,4 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
 import { interpretCall } from '../../src/commands/checkService.ts'
 import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
@@ -39,14 +43,14 @@ const slotsTaken = async () => {
   return rows[0].n
 }
 
-test('where all is well each line says ok, and the two requests were paid for', async () => {
+test('where all is well each line says ok, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
     /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} mappings: data to data, order to orders.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\n$/,
   )
   expect(messages).toBe('All is well.\n')
   expect(code).toBe(0)
-  expect(await slotsTaken()).toBe(2)
+  expect(await slotsTaken()).toBe(3)
 })
 
 test('before a budget is set up it asks all the same', async () => {
@@ -69,7 +73,7 @@ test('where the ledger cannot be read nobody knows what a daemon has spent: noth
   expect(await requestsMade()).toBe(before)
   const anyway = await run(away, false, true)
   expect(anyway.printed).toContain('ok       service')
-  expect(await requestsMade()).toBe(before + 2)
+  expect(await requestsMade()).toBe(before + 3)
 })
 
 test('databases that cannot be written are problems, and the service is not asked without a slot', async () => {
@@ -172,8 +176,56 @@ test.each([
   [response(500, 'boom'), false, 'boom'],
   [response(405, ''), false, 'SERVICE_BASE_URL'],
   [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
-])('%j is judged ok: %j', (answer, isOk, message) => {
-  const finding = interpretCall(answer)
+])('%j is judged ok, with nothing to compare it with: %j', (answer, isOk, message) => {
+  const finding = interpretCall(answer, null)
   expect(finding.isOk).toBe(isOk)
   expect(finding.message).toContain(message)
+})
+
+const springs = (path: string) => ({ timestamp: '2026-11-21T10:00:00.123Z', status: 404, error: 'Not Found', path })
+const ofId = `/api/v1/data/${randomUUID()}`
+const besideIt = `/api/v1/${randomUUID()}`
+
+test.each([
+  [
+    'a gateway’s JSON',
+    response(404, { message: 'no Route matched' }),
+    response(404, { message: 'no Route matched' }),
+    false,
+  ],
+  ['its words quote the address and the time', response(404, springs(ofId)), response(404, springs(besideIt)), false],
+  ['the service’s own JSON', response(404, { title: 'no such transaction' }), response(404, springs(besideIt)), true],
+  ['the service’s own under a code', response(404, { code: 'E001' }), response(404, { code: 'E001' }), true],
+  ['the service’s own without a word', response(404, ''), response(404, springs(besideIt)), true],
+  ['the service’s own without a word, before a page', response(404, ''), response(404, '<h1>404</h1>'), true],
+  ['nobody’s word', response(404, ''), response(404, ''), false],
+  ['a page is never its own', response(404, '<h1>404</h1>'), response(404, springs(besideIt)), false],
+  ['nothing to compare: it was throttled', response(404, ''), response(429, ''), false],
+  ['nothing to compare: it went wrong', response(404, { title: 'none' }), response(502, '<h1>502</h1>'), true],
+])('a 404 beside that of an address that cannot exist: %s', (_, answer, beside, isOk) => {
+  const finding = interpretCall(answer, beside)
+  expect([finding.message, finding.isOk]).toEqual([finding.message, isOk])
+  if (!isOk) expect(finding.message).toContain('SERVICE_BASE_URL')
+})
+
+async function answering(answer: (path: string) => { status: number; body: string }): Promise<string> {
+  const server = createServer((request, reply) => {
+    const { status, body } = answer(request.url ?? '')
+    reply.writeHead(status, { 'content-type': 'application/json' }).end(body)
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a gateway that answers every address with one JSON 404 is not taken for the service, and an empty 404 of the API alone is', async () => {
+  const gateway = await answering(() => ({ status: 404, body: '{"message":"no Route matched with those values"}' }))
+  const { code, printed } = await run({ SERVICE_BASE_URL: gateway })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}service: .*the same of an address that cannot exist.*SERVICE_BASE_URL/)
+  const terse = await answering((path) =>
+    path.startsWith('/api/v1/data/') ? { status: 404, body: '' } : { status: 404, body: '{"error":"Not Found"}' },
+  )
+  expect((await run({ SERVICE_BASE_URL: terse })).printed).toContain('ok       service: it takes our token')
 })
