@@ -1,32 +1,12 @@
 import type pg from 'pg'
-import type { KnownTypes, SkippedRow } from '../model.ts'
+import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { type CapturedRecord, insertCaptured } from './insertCaptured.ts'
+import { insertCaptured } from './insertCaptured.ts'
 import { isAlive } from './instanceLife.ts'
 import { blockingStates, type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
-import { type CaptureAgenda, type FailedRow, forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
-
-/** How the ledger stands, read under the lock. */
-export interface CaptureSession {
-  /** Submissions that are queued. */
-  queued: number
-  /** Records of one key that wait for their turn; `waitsForPerson`: behind one that is held for a person. */
-  lines: { key: string; length: number; waitsForPerson: boolean }[]
-  /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
-  skipped: SkippedRow[]
-  /** The types that live instances know; null: one of them does not say. */
-  typesKnown: KnownTypes['elsewhere']
-  /** Says that rows of exactly these types wait and are left to other instances. */
-  leave(types: readonly string[]): Promise<void>
-  /**
-   * Writes records into the ledger; committed when `work` resolves.
-   *
-   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
-   */
-  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
-}
+import { forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
 
 export interface CaptureLock {
   /**

@@ -1,12 +1,10 @@
-import type { Submission } from '../model.ts'
+import type { ClaimedSubmission, Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { DuePoll } from './queue.ts'
 import { forgotten } from './submissionColumns.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
-export interface ClaimedSubmission extends Submission {
-  /** How long it was ready before it got its slot. */
-  waitedMs: number
+export interface CommittedSubmission extends ClaimedSubmission {
   /** The transaction that claimed it: what became of it can be asked where the answer to its COMMIT is lost. */
   xid: string
 }
@@ -18,7 +16,7 @@ export interface ClaimedSubmission extends Submission {
 export async function claimQueued(
   db: Database,
   claim: { id: string; instanceId: string; limit: number; who: string },
-): Promise<ClaimedSubmission[]> {
+): Promise<CommittedSubmission[]> {
   const { rows } = await db.query<{ waitedMs: number; xid: string }>(
     `with ready as (
        select id, due_at from outboxd.submission

@@ -1,39 +1,7 @@
-import type { PauseReason } from '../model.ts'
+import type { Demand } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import { activePause, unprovenPause } from './activePause.ts'
-
-/** What could be sent now and when there is more, in one look; the dispatcher decides on it. */
-export interface Demand {
-  /** Submissions ready to be sent, counted up to the limit asked for. */
-  submissionsReady: number
-  /** Polls that are due, counted up to the limit asked for. */
-  pollsDue: number
-  /** Due polls of transactions that are long past their time, counted up to the limit asked for; not among the others. */
-  rarePollsDue: number
-  /** How long the oldest due poll is overdue, milliseconds; those of transactions long past their time aside. */
-  pollOverdueMs: number
-  /** Transactions being tracked that are not long past their time, all instances together, counted up to 10,000. */
-  tracked: number
-  /** Requests that the limit in force allows in a window. */
-  capacity: number
-  /** Requests that free slots allow now. */
-  permitsFree: number
-  /** Requests that submissions have used within the last window, all instances together. */
-  spentOnSubmissions: number
-  /** Milliseconds until there is more to do or to do it with; null where nothing is in sight. */
-  nextDueMs: number | null
-  nextSlotMs: number | null
-  pauses: PauseView[]
-  /** Whether a record has yet to prove that the last pauses are over, and whether one is on its way to do so. */
-  proof: 'none' | 'wanted' | 'under way'
-}
-
-export interface PauseView {
-  reason: PauseReason
-  /** Milliseconds until it may end; negative where a trial may begin, null where only an operator ends it. */
-  leftMs: number | null
-}
 
 /**
  * Looks at what is ready, due, free and paused. @param most how far to count

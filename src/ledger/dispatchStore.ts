@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Breach, OutcomeBatch, PollJob, Slot, Submission, Transition } from '../model.ts'
+import type { Breach, Claim, ClaimRequest, OutcomeBatch, Slot, Submission, Transition } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
-import { type ClaimedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
+import { type CommittedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
 import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
 import { recordPassages } from './passages.ts'
 import type { PauseBackoff } from './pauseBackoff.ts'
 import type { PollPlan, Queue } from './queue.ts'
 import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
-import { permitsForSubmissions, permitsInHand, type WantedRequests, wantedUntilProven } from './splitPermits.ts'
+import { permitsForSubmissions, permitsInHand, wantedUntilProven } from './splitPermits.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './writeTransitions.ts'
 
@@ -17,22 +17,6 @@ export interface Instance {
   id: string
   /** For the event log. */
   who: string
-}
-
-/** What a claim asks for. */
-export interface ClaimRequest extends WantedRequests {
-  id: string
-  /** A trial is due: take one poll, if nobody else does. */
-  trial: boolean
-}
-
-/** Work in hand: committed to the wire, and slots to send it with. */
-export interface Claim {
-  submissions: ClaimedSubmission[]
-  polls: { submission: Submission; job: PollJob }[]
-  slots: Slot[]
-  /** The one record that was taken proves whether the last pauses are over. */
-  proves: boolean
 }
 
 /** A step that was written, and what was found wrong with its answer in doing so. */
@@ -102,9 +86,14 @@ export function createDispatchStore(deps: DispatchStoreDeps): DispatchStore {
   }
 }
 
-const nothing: Claim = { submissions: [], polls: [], slots: [], proves: false }
+/** A claim as the ledger knows it. */
+interface CommittedClaim extends Claim {
+  submissions: CommittedSubmission[]
+}
 
-async function claim(deps: DispatchStoreDeps, db: Database, request: ClaimRequest): Promise<Claim> {
+const nothing: CommittedClaim = { submissions: [], polls: [], slots: [], proves: false }
+
+async function claim(deps: DispatchStoreDeps, db: Database, request: ClaimRequest): Promise<CommittedClaim> {
   const granted = request.trial ? await grantTrial(deps, db, request) : await grant(deps, db, request)
   if (granted === null) return nothing
   const { permits } = granted

@@ -1,6 +1,6 @@
+import type { CapturedRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
-import type { Resource } from '../resources.ts'
 import {
   anotherRow,
   differsInContent,
@@ -11,29 +11,6 @@ import {
   twiceInBatch,
   wasUnread,
 } from './sameRow.ts'
-
-/** A captured record, mapped or refused: what the ledger keeps of it from the start. */
-export interface CapturedRecord {
-  id: string
-  outboxId: string
-  type: string
-  key: string | null
-  resource: Resource | null
-  payload: string | null
-  /** The frozen request; null where the record was rejected. */
-  body: string | null
-  tracked: boolean
-  sendsOwnId: boolean
-  idempotencyKey: string
-  /** ISO 8601 text; null counts as now. */
-  createdAt: string | null
-  /** Tells the row from another of the same id; null where nothing does. */
-  stamp: string | null
-  /** Why it was rejected; null where it is queued. */
-  error: string | null
-  /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
-  doubt?: string | null
-}
 
 /**
  * Copies captured records into the ledger, in their order. A record that is there already stays as it is, but its

@@ -1,15 +1,8 @@
 import type pg from 'pg'
+import type { DueReport, Report, ToldReport } from '../model.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import {
-  type DueReport,
-  type Report,
-  readDueReports,
-  readReports,
-  renewReports,
-  type ToldReport,
-  writeTold,
-} from './reports.ts'
+import { readDueReports, readReports, renewReports, writeTold } from './reports.ts'
 
 /** Where the states that the outbox has yet to be told are kept. */
 export interface OutboxReports {

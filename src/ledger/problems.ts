@@ -1,17 +1,6 @@
-import type { Problem, ProblemKind } from '../model.ts'
+import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
-
-/** A problem as the one who sees it tells it. */
-export interface RaisedProblem {
-  kind: ProblemKind
-  /** What it is about: a row's id, a type, a loop; empty for the whole. */
-  subject: string
-  /** For the operator: what was seen, without the client's data. */
-  detail: string
-  /** When it is tried again by itself, in milliseconds from now; null where it is not. */
-  retryInMs: number | null
-}
 
 /** Says that these stand. One that stood before keeps the time since when it has, and is counted. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {

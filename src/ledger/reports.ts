@@ -1,28 +1,5 @@
-import type { RowStatus } from '../model.ts'
+import type { DueReport, Report, ToldReport } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import type { RaisedProblem } from './problems.ts'
-
-/** A report that is due. What it says is read when the row is told, since it may have become something else by then. */
-export interface DueReport {
-  submissionId: string
-  /** How often in a row the row could not be told. */
-  failures: number
-}
-
-/** What an outbox row has yet to be told. */
-export interface Report extends DueReport, RowStatus {
-  /** Fences the acknowledgement: a state that came later has its own report. */
-  revision: number
-}
-
-/** What came of telling a row: it knows, or it is told again later. */
-export interface ToldReport {
-  report: Report
-  /** Null where the row knows; otherwise when to tell it again, in milliseconds. */
-  againInMs: number | null
-  /** What to say of it to an operator, null where there is nothing yet. */
-  problem: RaisedProblem | null
-}
 
 /** The reports that are due to rows of the outbox that is served now, those put off after all others: first those never tried, the oldest first. */
 export async function readDueReports(

@@ -1,12 +1,6 @@
-import type { SkippedRow } from '../model.ts'
+import type { CaptureAgenda, FailedRow } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-
-/** A row that fails alone, as the one who tried it tells it. */
-export interface FailedRow extends SkippedRow {
-  /** For the operator: what was refused and what to do, without the client's data. */
-  detail: string
-}
 
 /** So many rows do not fail each for itself: the table or its description is wrong, and a person has to look. */
 export class TooManyRowsSkipped extends Error {
@@ -52,14 +46,6 @@ export async function skipRow(db: Database, { outboxId, isCaptured, detail }: Fa
 export async function forgetSkipped(db: Database, outboxId: string): Promise<void> {
   await db.query(`delete from outboxd.skipped_row where ${isIt}`, [outboxId])
   await clearProblems(db, 'row_skipped', [outboxId])
-}
-
-/** What capture has to look after though the outbox may have nothing new. */
-export interface CaptureAgenda {
-  /** The row that was put off and is due first; null where none is. */
-  dueId: string | null
-  /** Whether rows were left to other instances, and a problem says so. */
-  leavesTypes: boolean
 }
 
 export async function readAgenda(db: Database): Promise<CaptureAgenda> {

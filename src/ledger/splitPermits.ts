@@ -1,12 +1,4 @@
-/** How many requests of each kind a claim is to make. */
-export interface WantedRequests {
-  submissions: number
-  polls: number
-  /** Polls of transactions that are long past their time. */
-  rarePolls: number
-  /** Requests that slots must be taken for; the rest is already in hand. */
-  permits: number
-}
+import type { WantedRequests } from '../model.ts'
 
 /** For how many requests there are permits: those in hand, and those of the slots that were taken. */
 export function permitsInHand(wanted: WantedRequests, slots: readonly { permits: number }[]): number {

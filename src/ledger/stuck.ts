@@ -1,5 +1,5 @@
+import type { RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import type { RaisedProblem } from './problems.ts'
 
 /**
  * What there is to say of transactions that the service has not ended for so long: one problem for all of them, or none.

@@ -2,6 +2,7 @@ import type { PauseReason } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import type { Transition } from './change.ts'
 import type { PauseCall } from './service.ts'
+import type { PollJob, Submission } from './submission.ts'
 
 /** A slot in hand: the right to make `permits` requests, until it is given back or its lease runs out. */
 export interface Slot {
@@ -50,4 +51,68 @@ export interface OutcomeBatch {
   trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
   remaining: number | null
+}
+
+/** What could be sent now and when there is more, in one look; the dispatcher decides on it. */
+export interface Demand {
+  /** Submissions ready to be sent, counted up to the limit asked for. */
+  submissionsReady: number
+  /** Polls that are due, counted up to the limit asked for. */
+  pollsDue: number
+  /** Due polls of transactions that are long past their time, counted up to the limit asked for; not among the others. */
+  rarePollsDue: number
+  /** How long the oldest due poll is overdue, milliseconds; those of transactions long past their time aside. */
+  pollOverdueMs: number
+  /** Transactions being tracked that are not long past their time, all instances together, counted up to 10,000. */
+  tracked: number
+  /** Requests that the limit in force allows in a window. */
+  capacity: number
+  /** Requests that free slots allow now. */
+  permitsFree: number
+  /** Requests that submissions have used within the last window, all instances together. */
+  spentOnSubmissions: number
+  /** Milliseconds until there is more to do or to do it with; null where nothing is in sight. */
+  nextDueMs: number | null
+  nextSlotMs: number | null
+  pauses: PauseView[]
+  /** Whether a record has yet to prove that the last pauses are over, and whether one is on its way to do so. */
+  proof: 'none' | 'wanted' | 'under way'
+}
+
+export interface PauseView {
+  reason: PauseReason
+  /** Milliseconds until it may end; negative where a trial may begin, null where only an operator ends it. */
+  leftMs: number | null
+}
+
+/** How many requests of each kind a claim is to make. */
+export interface WantedRequests {
+  submissions: number
+  polls: number
+  /** Polls of transactions that are long past their time. */
+  rarePolls: number
+  /** Requests that slots must be taken for; the rest is already in hand. */
+  permits: number
+}
+
+/** What a claim asks for. */
+export interface ClaimRequest extends WantedRequests {
+  id: string
+  /** A trial is due: take one poll, if nobody else does. */
+  trial: boolean
+}
+
+/** Work in hand: committed to the wire, and slots to send it with. */
+export interface Claim {
+  submissions: ClaimedSubmission[]
+  polls: { submission: Submission; job: PollJob }[]
+  slots: Slot[]
+  /** The one record that was taken proves whether the last pauses are over. */
+  proves: boolean
+}
+
+/** A submission that is committed to the wire, under a claim. */
+export interface ClaimedSubmission extends Submission {
+  /** How long it was ready before it got its slot. */
+  waitedMs: number
 }

@@ -1,4 +1,6 @@
 import type { State } from '../model.ts'
+import type { Resource } from '../resources.ts'
+import type { RaisedProblem } from './problem.ts'
 
 /** A row of the client's outbox as it was read: nothing parsed, every digit as the ERP wrote it. */
 export interface OutboxRecord {
@@ -23,8 +25,8 @@ export interface SkippedRow {
   isCaptured: boolean
 }
 
-/** What a claim takes, and what it leaves where it is. */
-export interface ClaimRequest {
+/** What a claim of rows takes, and what it leaves where it is. */
+export interface RowsRequest {
   /** At most so many rows. */
   limit: number
   /** At most so many of one key. */
@@ -82,8 +84,11 @@ export type Telling<R extends RowStatus> =
   | { kind: 'refused'; statuses: R[]; code: string; message: string; isLock: boolean }
 
 /** What came of telling one row. */
-export type ToldRow<R extends RowStatus> = { status: R } & (
-  | { kind: 'written' } /** also where the row is gone, or says already that it is completed or discarded */
+export type ToldRow<R extends RowStatus> = { status: R } & RowOutcome
+
+export type RowOutcome =
+  /** Also where the row is gone, or says already that it is completed or discarded. */
+  | { kind: 'written' }
   /** By the process with this id, where that can be seen. */
   | { kind: 'locked'; holder: number | null }
   /** The table took the statement, and nothing changed. */
@@ -92,4 +97,89 @@ export type ToldRow<R extends RowStatus> = { status: R } & (
   | { kind: 'another' }
   /** It waits, and its contents are others than when it was taken: edited, or another row. */
   | { kind: 'differs' }
-)
+
+/** A captured record, mapped or refused: what the ledger keeps of it from the start. */
+export interface CapturedRecord {
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  resource: Resource | null
+  payload: string | null
+  /** The frozen request; null where the record was rejected. */
+  body: string | null
+  tracked: boolean
+  sendsOwnId: boolean
+  idempotencyKey: string
+  /** ISO 8601 text; null counts as now. */
+  createdAt: string | null
+  /** Tells the row from another of the same id; null where nothing does. */
+  stamp: string | null
+  /** Why it was rejected; null where it is queued. */
+  error: string | null
+  /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
+  doubt?: string | null
+}
+
+/** How the ledger stands while nobody else captures, and the way into it. */
+export interface CaptureSession {
+  /** Submissions that are queued. */
+  queued: number
+  lines: readonly KeyLine[]
+  /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
+  skipped: readonly SkippedRow[]
+  /** The types that live instances know; null: one of them does not say. */
+  typesKnown: KnownTypes['elsewhere']
+  /** Says that rows of exactly these types wait and are left to other instances. */
+  leave(types: readonly string[]): Promise<void>
+  /**
+   * Writes records into the ledger; committed when `work` resolves.
+   *
+   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
+   */
+  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
+}
+
+/** Records of one key that wait in the ledger for their turn. */
+export interface KeyLine {
+  key: string
+  length: number
+  /** Its head is held for a person, and with it the whole line. */
+  waitsForPerson: boolean
+}
+
+/** A row that fails alone, as the one who tried it tells it. */
+export interface FailedRow extends SkippedRow {
+  /** For the operator: what was refused and what to do, without the client's data. */
+  detail: string
+}
+
+/** What capture has to look after though the outbox may have nothing new. */
+export interface CaptureAgenda {
+  /** The row that was put off and is due first; null where none is. */
+  dueId: string | null
+  /** Whether rows were left to other instances, and a problem says so. */
+  leavesTypes: boolean
+}
+
+/** A report that is due. What it says is read when the row is told, since it may have become something else by then. */
+export interface DueReport {
+  submissionId: string
+  /** How often in a row the row could not be told. */
+  failures: number
+}
+
+/** What an outbox row has yet to be told. */
+export interface Report extends DueReport, RowStatus {
+  /** Fences the acknowledgement: a state that came later has its own report. */
+  revision: number
+}
+
+/** What came of telling a row: it knows, or it is told again later. */
+export interface ToldReport {
+  report: Report
+  /** Null where the row knows; otherwise when to tell it again, in milliseconds. */
+  againInMs: number | null
+  /** What to say of it to an operator, null where there is nothing yet. */
+  problem: RaisedProblem | null
+}

@@ -35,3 +35,14 @@ export interface Problem {
   /** When it is tried again by itself; null where it is not. */
   retryMs: number | null
 }
+
+/** A problem as the one who sees it tells it. */
+export interface RaisedProblem {
+  kind: ProblemKind
+  /** What it is about: a row's id, a type, a loop; empty for the whole. */
+  subject: string
+  /** For the operator: what was seen, without the client's data. */
+  detail: string
+  /** When it is tried again by itself, in milliseconds from now; null where it is not. */
+  retryInMs: number | null
+}

@@ -81,3 +81,21 @@ export type TrialVerdict =
   | { kind: 'pause'; pause: PauseCall }
   /** With the first refusal a new token is asked for, the second is the pause. */
   | { kind: 'token-refused'; pause: PauseCall }
+
+/** What comes of asking for an access token. */
+export type TokenVerdict =
+  | { kind: 'token'; accessToken: string }
+  | { kind: 'pause'; pause: PauseCall }
+  /** Asking for one costs a request, and the budget has none left now. */
+  | { kind: 'no-slot' }
+
+/** What the service says of a transaction or order. */
+export interface TransactionStatus {
+  /** Null where the answer does not name it. */
+  transactionId: string | null
+  /** In lower case. */
+  status: string
+  /** JSON text with the service's own digits; null where there is none. */
+  result: string | null
+  errorCode: string | null
+}

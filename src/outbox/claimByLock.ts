@@ -1,4 +1,4 @@
-import type { ClaimRequest } from '../model.ts'
+import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
 import type { RowExpressions } from './statements.ts'
@@ -69,7 +69,7 @@ export function stays(type: string, at: number): string {
  *
  * @returns their ids, in order
  */
-export async function lockRows(db: Database, statements: ClaimStatements, request: ClaimRequest): Promise<string[]> {
+export async function lockRows(db: Database, statements: ClaimStatements, request: RowsRequest): Promise<string[]> {
   const { limit, lineMax, exceptKeys, skipped, types } = request
   const closed = new Set<string>()
   let taken: LockedRow[] = []
@@ -107,7 +107,7 @@ async function findOvertaking(
   db: Database,
   { overtaking }: ClaimStatements,
   locked: readonly LockedRow[],
-  skipped: ClaimRequest['skipped'],
+  skipped: RowsRequest['skipped'],
 ): Promise<ReadonlySet<string>> {
   const lines = new Set(locked.flatMap(({ line }) => (line === null ? [] : [line])))
   const last = locked.at(-1)

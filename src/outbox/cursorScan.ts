@@ -1,6 +1,6 @@
 import { findRepeated, type RowConflict, twiceInBatch } from '../ledger/sameRow.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
-import type { ClaimRequest } from '../model.ts'
+import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { cutId, idCharsMax, stays } from './claimByLock.ts'
 import type { Cursor, CursorStore, Position, SeenRow } from './cursorStore.ts'
@@ -13,7 +13,7 @@ import { testSample } from './testSample.ts'
 /** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
 export interface CursorScan {
   /** The lowest unknown rows that the request does not leave, in order; and the types of rows left to other instances. */
-  findUnknown(request: ClaimRequest): Promise<UnknownRows>
+  findUnknown(request: RowsRequest): Promise<UnknownRows>
   /** Whether the row of this id is there, waits, and is unknown. */
   isUnknown(outboxId: string): Promise<boolean>
   /** Rows met since this was last asked that are not as those that the ledger knows by their ids; a whole table's under no id. */
@@ -226,11 +226,11 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
 
 const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)
 
-type Left = Pick<ClaimRequest, 'exceptKeys' | 'types'>
+type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
 
 /** Chooses, of unknown rows met in order, those that may be taken. */
-function chooseInLine({ limit, lineMax }: ClaimRequest, skipped: ReadonlySet<string>, held: ReadonlySet<string>) {
+function chooseInLine({ limit, lineMax }: RowsRequest, skipped: ReadonlySet<string>, held: ReadonlySet<string>) {
   const lengths = new Map([...held].map((line) => [line, Number.POSITIVE_INFINITY]))
   const outboxIds: string[] = []
   const leftTypes = new Set<string>()

@@ -10,7 +10,7 @@ import {
   type ServedOutbox,
   type StartPosition,
 } from '../ledger/servedOutbox.ts'
-import type { ClaimedRows, ClaimRequest, OutboxRecord, RowStatus, Telling } from '../model.ts'
+import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from '../model.ts'
 import { states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
@@ -52,7 +52,7 @@ export interface OutboxBacklog {
 /** The client's outbox: read by the rows' own state or by the ledger's memory, written only in the columns that are ours. */
 export interface Outbox {
   /** Claims rows that wait, in their order. Only one at a time may claim: order by key stands on it. */
-  claim(request: ClaimRequest): Promise<ClaimedRows>
+  claim(request: RowsRequest): Promise<ClaimedRows>
   /** Claims the row of this id; none where it does not wait, or someone else has it in hand. */
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Ids of the first rows that wait and that another session may have locked, so that no claim takes them; cheap. */
@@ -488,7 +488,7 @@ function readKey(key: string | null): { key: string | null; unreadable: string |
 }
 
 /** Where several instances know different types, those of the first rows that are left to another. */
-async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: ClaimRequest): Promise<string[]> {
+async function findLeftTypes(db: Database, { leftTypes }: ClaimStatements, { types }: RowsRequest): Promise<string[]> {
   if (types.elsewhere?.length === 0) return []
   const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.elsewhere])
   return rows.map(({ type }) => type)

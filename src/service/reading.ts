@@ -1,7 +1,7 @@
-import type { Answer, PauseCall } from '../model.ts'
+import type { Answer, PauseCall, TransactionStatus } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
-import { submittedId, type TransactionStatus, transactionStatus } from './responses.ts'
+import { submittedId, transactionStatus } from './responses.ts'
 
 /** What an answer says, in the service's own terms. The stages' decisions take it beside the answer. */
 export interface AnswerReading {

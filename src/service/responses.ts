@@ -3,6 +3,7 @@
  * the interface shows are no mistake, and every resource reads into the same shapes.
  */
 import { z } from 'zod'
+import type { TransactionStatus } from '../model.ts'
 import { forEachResource, type Resource, resources } from '../resources.ts'
 import { redacted, textOf } from './readJson.ts'
 
@@ -49,16 +50,6 @@ const statusResponse = forEachResource((resource) => {
       result: resultField === null ? rest : rest[resultField],
     }))
 })
-
-export interface TransactionStatus {
-  /** Null where the answer does not name it. */
-  transactionId: string | null
-  /** In lower case. */
-  status: string
-  /** JSON text with the service's own digits; null where there is none. */
-  result: string | null
-  errorCode: string | null
-}
 
 /** The transactionId or orderId of an answer to a POST; null where it has none that can be used. */
 export function submittedId(resource: Resource, json: unknown): string | null {

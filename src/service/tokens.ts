@@ -1,13 +1,7 @@
 import type { Clock } from '../clock.ts'
-import type { Answer, Breach, PauseCall } from '../model.ts'
+import type { Answer, Breach, TokenVerdict } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './decideToken.ts'
-
-export type TokenVerdict =
-  | { kind: 'token'; accessToken: string; expiresAtMs: number }
-  | { kind: 'pause'; pause: PauseCall }
-  /** Asking for one costs a request, and the budget has none left now. */
-  | { kind: 'no-slot' }
 
 /** The access token that all requests of this process share (docs/interface.md, 5). */
 export interface Tokens {
@@ -154,6 +148,6 @@ export function createTokens(deps: TokensDeps): Tokens {
   }
 }
 
-function verdict({ accessToken, expiresAtMs }: Held): TokenVerdict {
-  return { kind: 'token', accessToken, expiresAtMs }
+function verdict({ accessToken }: Held): TokenVerdict {
+  return { kind: 'token', accessToken }
 }

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createOutboxReports, type OutboxReports } from '../../src/ledger/outboxReports.ts'
-import type { Report, ToldReport } from '../../src/ledger/reports.ts'
-import type { Submission } from '../../src/model.ts'
+import type { Report, Submission, ToldReport } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'

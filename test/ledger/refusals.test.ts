@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
-import type { CapturedRecord } from '../../src/ledger/insertCaptured.ts'
 import { believeRefusals } from '../../src/ledger/refusals.ts'
+import type { CapturedRecord } from '../../src/model.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ClaimRequest } from '../../src/model.ts'
+import type { RowsRequest } from '../../src/model.ts'
 import { anyRows, setup } from './setup.ts'
 
 /** What a claim leaves where it is, and what that holds back, in each of the ways in which rows are known to wait. */
@@ -22,7 +22,7 @@ const forms = {
 const types = { known: ['data'], elsewhere: ['order'] }
 
 for (const [name, form] of Object.entries(forms)) {
-  const claim = async (values: string, request: Partial<ClaimRequest>) => {
+  const claim = async (values: string, request: Partial<RowsRequest>) => {
     const { pool, outbox } = await setup({ ddl, yaml: form })
     await pool.query(`insert into source (type, key) values ${values}`)
     await using claimed = await outbox.claim({ ...anyRows, ...request })

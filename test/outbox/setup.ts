@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { onTestFinished } from 'vitest'
 import { createCaptureLock } from '../../src/ledger/captureLock.ts'
-import type { ClaimRequest, OutboxRecord, RowStatus, Telling } from '../../src/model.ts'
+import type { OutboxRecord, RowStatus, RowsRequest, Telling } from '../../src/model.ts'
 import { type Outbox, openOutbox } from '../../src/outbox/outboxStore.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { createDatabase } from '../support/database.ts'
@@ -24,7 +24,7 @@ export interface Setup {
 }
 
 /** A claim that leaves nothing where it is. */
-export const anyRows: ClaimRequest = {
+export const anyRows: RowsRequest = {
   limit: 10,
   lineMax: 1_000,
   exceptKeys: [],

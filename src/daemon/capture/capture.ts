@@ -1,8 +1,8 @@
-import type { ClaimRequest, SkippedRow } from '../../model.ts'
-import { type CapturedRecord, captureRecord, unreadableRecord } from './capturedRecord.ts'
+import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, RowsRequest } from '../../model.ts'
+import { captureRecord, unreadableRecord } from './capturedRecord.ts'
 import { fullPace, nextPace, type Pace } from './pace.ts'
 import { roomIn } from './room.ts'
-import { type Attempt, type CaptureSession, type Failure, type TakeDeps, type Taken, take } from './take.ts'
+import { type Attempt, type Failure, type TakeDeps, type Taken, take } from './take.ts'
 
 export interface CaptureDeps extends TakeDeps {
   /** At most this many queued submissions: a backlog of millions stays in the outbox, where it is cheap. */
@@ -10,10 +10,10 @@ export interface CaptureDeps extends TakeDeps {
   /** The record types that there are mappings for. */
   knownTypes(): readonly string[]
   /** What is to be done though nothing may be new: the row that was put off and is due, and whether types were left. */
-  readAgenda(): Promise<{ dueId: string | null; leavesTypes: boolean }>
+  readAgenda(): Promise<CaptureAgenda>
   hasNew(): Promise<boolean>
   /** Puts rows off that fail each for itself. */
-  skip(rows: readonly (SkippedRow & { detail: string })[]): Promise<void>
+  skip(rows: readonly FailedRow[]): Promise<void>
   /** A row that was put off is through, or gone. */
   forget(outboxId: string): Promise<void>
   /** A batch of so many rows failed; it is done again in smaller ones. */
@@ -103,7 +103,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
   return { kind: 'captured', rows: read, isWhole, hasMore: !isWhole || claimed === limit }
 }
 
-function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): ClaimRequest['types'] {
+function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): RowsRequest['types'] {
   return { known, elsewhere: typesKnown?.filter((type) => !known.includes(type)) ?? null }
 }
 

@@ -1,25 +1,14 @@
-import type { OutboxRecord, RowStatus } from '../../model.ts'
+import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
 /** What the mapping makes of a record. */
-export type Mapped =
+export type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string }
   /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
   | { kind: 'refused'; resource: Resource | null; reason: string }
 
-/** A record as the ledger keeps it: queued with a frozen body, or rejected with the reason. */
-export interface CapturedRecord extends Omit<OutboxRecord, 'unreadable'> {
-  id: string
-  resource: Resource | null
-  body: string | null
-  tracked: boolean
-  sendsOwnId: boolean
-  idempotencyKey: string
-  error: string | null
-}
-
 export interface RecordMaker {
-  map(record: OutboxRecord, submissionId: string): Mapped
+  map(record: OutboxRecord, submissionId: string): MappedRecord
   newId(): string
   newKey(): string
 }

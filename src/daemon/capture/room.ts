@@ -1,10 +1,4 @@
-/** Records of one key that wait in the ledger for their turn. */
-export interface Line {
-  key: string
-  length: number
-  /** Its head is held for a person, and with it the whole line. */
-  waitsForPerson: boolean
-}
+import type { KeyLine } from '../../model.ts'
 
 /**
  * What there is room for. Records that wait behind one that is held for a person take no place: they may stay for days, and
@@ -14,7 +8,7 @@ export interface Line {
  * @param windowMax at most so many records are queued
  */
 export function roomIn(
-  { queued, lines }: { queued: number; lines: readonly Line[] },
+  { queued, lines }: { queued: number; lines: readonly KeyLine[] },
   windowMax: number,
 ): { limit: number; lineMax: number; exceptKeys: string[] } {
   const stuck = lines.reduce((sum, line) => sum + (line.waitsForPerson ? line.length : 0), 0)

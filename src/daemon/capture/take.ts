@@ -1,19 +1,5 @@
-import type { ClaimedRows, ClaimRequest, SkippedRow } from '../../model.ts'
-import { type CapturedRecord, type RecordMaker, rowStatus } from './capturedRecord.ts'
-import type { Line } from './room.ts'
-
-/** How the ledger stands while nobody else captures, and the way into it. */
-export interface CaptureSession {
-  queued: number
-  lines: readonly Line[]
-  skipped: readonly SkippedRow[]
-  /** The types that live instances know; null: one of them does not say. */
-  typesKnown: readonly string[] | null
-  /** Says that rows of exactly these types wait and are left to other instances. */
-  leave(types: readonly string[]): Promise<void>
-  /** @returns the ids of rows of which nothing became, since the ledger knows others by their ids */
-  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
-}
+import type { CapturedRecord, CaptureSession, ClaimedRows, RowsRequest } from '../../model.ts'
+import { type RecordMaker, rowStatus } from './capturedRecord.ts'
 
 /** Why work on rows failed, as the composition reads it from an error. */
 export interface Fault {
@@ -26,7 +12,7 @@ export interface Fault {
 }
 
 export interface TakeDeps extends RecordMaker {
-  claim(request: ClaimRequest): Promise<ClaimedRows>
+  claim(request: RowsRequest): Promise<ClaimedRows>
   claimOne(outboxId: string): Promise<ClaimedRows>
   /** Runs the work while no other instance captures, in a transaction of the ledger; null where another one does. */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>

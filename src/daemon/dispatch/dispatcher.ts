@@ -2,12 +2,15 @@ import type { Clock } from '../../clock.ts'
 import type {
   Answer,
   AttemptResult,
+  Claim,
+  ClaimRequest,
+  Demand,
   OutcomeBatch,
   PauseCall,
-  PauseReason,
   PollJob,
   Slot,
   Submission,
+  TokenVerdict,
   Transition,
   TrialVerdict,
 } from '../../model.ts'
@@ -16,48 +19,6 @@ import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { createLostClaims, type LostClaim } from './lostClaims.ts'
 import { nothing } from './outcomeWriter.ts'
 import type { Permit, SlotPool } from './slotPool.ts'
-
-/** What could be sent now and when there is more, over all instances. */
-export interface Demand {
-  /** What the limit in force allows in one window. */
-  capacity: number
-  /** Slots that were spent on submissions in the last window. */
-  spentOnSubmissions: number
-  /** Transactions that are waited for. */
-  tracked: number
-  submissionsReady: number
-  pollsDue: number
-  rarePollsDue: number
-  pollOverdueMs: number
-  permitsFree: number
-  nextDueMs: number | null
-  nextSlotMs: number | null
-  pauses: { reason: PauseReason; leftMs: number | null }[]
-  /** Whether a record has yet to prove that the last pauses are over, and whether one is on its way to do so. */
-  proof: 'none' | 'wanted' | 'under way'
-}
-
-export interface Claim {
-  submissions: (Submission & { waitedMs: number })[]
-  polls: { submission: Submission; job: PollJob }[]
-  slots: Slot[]
-  /** The one record that was taken proves whether the last pauses are over. */
-  proves: boolean
-}
-
-interface ClaimRequest {
-  id: string
-  submissions: number
-  polls: number
-  rarePolls: number
-  permits: number
-  trial: boolean
-}
-
-export type TokenVerdict =
-  | { kind: 'token'; accessToken: string }
-  | { kind: 'pause'; pause: PauseCall }
-  | { kind: 'no-slot' }
 
 export interface DispatcherDeps {
   clock: Clock

@@ -1,12 +1,9 @@
-import type { ProblemKind } from '../../model.ts'
+import type { ProblemKind, RowOutcome } from '../../model.ts'
 
 /** What came of telling one row. */
 export type Outcome =
-  | { kind: 'written' }
-  | { kind: 'locked'; holder: number | null }
-  | { kind: 'ineffective'; why: string }
-  | { kind: 'another' }
-  | { kind: 'differs' }
+  | RowOutcome
+  /** By the table, this row alone. */
   | { kind: 'refused'; code: string; message: string; isLock: boolean }
 
 /** Whether the row is told again, and what an operator is told of it. */

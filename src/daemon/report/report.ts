@@ -1,21 +1,5 @@
-import type { ProblemKind, RowStatus, Telling } from '../../model.ts'
+import type { DueReport, Report, Telling, ToldReport } from '../../model.ts'
 import { decideReport, type Outcome } from './decideReport.ts'
-
-interface DueReport {
-  submissionId: string
-  failures: number
-}
-
-interface Report extends DueReport, RowStatus {
-  revision: number
-}
-
-/** What came of a report, to be written to the ledger. */
-interface ToldReport {
-  report: Report
-  againInMs: number | null
-  problem: { kind: ProblemKind; subject: string; detail: string; retryInMs: number } | null
-}
 
 export interface ReportDeps {
   /** @returns what tells the milliseconds since */

@@ -1,20 +1,10 @@
-import type { Answer, Breach, PauseCall, RefusedPolls } from '../../model.ts'
+import type { Answer, Breach, PauseCall, RefusedPolls, TransactionStatus } from '../../model.ts'
 
 /** What an answer to a GET says, as src/service/reading.ts reads it. */
 export interface TrackReading {
   transaction: TransactionStatus | null
   pause: PauseCall | null
   summary: string
-}
-
-interface TransactionStatus {
-  /** Null where the answer does not name it. */
-  transactionId: string | null
-  /** In lower case. */
-  status: string
-  /** JSON text. */
-  result: string | null
-  errorCode: string | null
 }
 
 /** What else matters for judging an answer to a GET. */

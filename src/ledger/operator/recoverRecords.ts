@@ -1,5 +1,6 @@
+import type { CapturedRecord } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { type CapturedRecord, insertCaptured } from '../insertCaptured.ts'
+import { insertCaptured } from '../insertCaptured.ts'
 import { type KeyOnFailure, lockKeys, releaseNext } from '../keyOrder.ts'
 
 /**

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCaptureRounds } from '../../../src/daemon/capture/captureRounds.ts'
-import type { CaptureSession } from '../../../src/daemon/capture/take.ts'
-import type { ClaimedRows, OutboxRecord } from '../../../src/model.ts'
+import type { CaptureSession, ClaimedRows, OutboxRecord } from '../../../src/model.ts'
 
 const rowOf = (id: number): OutboxRecord => ({
   outboxId: String(id),

@@ -1,20 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import {
-  createDispatcher,
-  type Demand,
-  type DispatcherDeps,
-  type TokenVerdict,
-} from '../../../src/daemon/dispatch/dispatcher.ts'
+import { createDispatcher, type DispatcherDeps } from '../../../src/daemon/dispatch/dispatcher.ts'
 import { createSlotPool } from '../../../src/daemon/dispatch/slotPool.ts'
-import type { Answer, AttemptResult, PauseCall, Submission } from '../../../src/model.ts'
+import type {
+  Answer,
+  AttemptResult,
+  ClaimRequest,
+  Demand,
+  PauseCall,
+  Submission,
+  TokenVerdict,
+} from '../../../src/model.ts'
 import { fingerprintOf } from '../../../src/service/fingerprint.ts'
 import { judgeTrial } from '../../../src/service/harmlessCall.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-type ClaimRequest = Parameters<DispatcherDeps['claim']>[0]
 type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 
 const windowMs = 60_000
