@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../support/database.ts'
 
@@ -19,9 +20,9 @@ async function before(name: string) {
   return { pool, migrate: () => apply(name) }
 }
 
-test('0007: rows in every state come through; what may have arrived, and ids of persons, are known', async () => {
-  const { pool, migrate } = await before('0007_arrivals.sql')
-  const add = async (state: string, columns: Record<string, unknown> = {}) => {
+/** Writes rows of the ledger as it was then. */
+function rowsOf(pool: pg.Pool) {
+  return async (state: string, columns: Record<string, unknown> = {}) => {
     const id = randomUUID()
     const given = { due_at: null, claim_id: null, instance_id: null, job_id: null, poll_at: null, ended_at: null }
     const values: Record<string, unknown> = { ...given, ...columns }
@@ -35,6 +36,11 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
     )
     return id
   }
+}
+
+test('0007: rows in every state come through; what may have arrived, and ids of persons, are known', async () => {
+  const { pool, migrate } = await before('0007_arrivals.sql')
+  const add = rowsOf(pool)
   const now = new Date()
   const some = randomUUID()
   const polled = { job_id: some, poll_at: now, accepted_at: now }
@@ -65,4 +71,41 @@ test('0007: rows in every state come through; what may have arrived, and ids of 
   expect(await named('may_have_arrived')).toEqual(['refusedLate', 'servedBadly', 'unknown'])
   expect(await named('id_by_person')).toEqual(['resolved'])
   expect(await named('not polled_rarely')).toHaveLength(12)
+})
+
+test('0013: rows in every state come through; what ended by an id that a person gave before 0007 may have arrived', async () => {
+  const { pool, migrate } = await before('0013_persons_ids.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  const ended = { ended_at: now, transaction_id: 'tx', done_ms: 5 }
+  const ids = {
+    queued: await add('queued', { due_at: now }),
+    sending: await add('sending', { claim_id: some, instance_id: some }),
+    accepted: await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' }),
+    completed: await add('completed', ended),
+    completedByPerson: await add('completed', ended),
+    failed: await add('failed', ended),
+    failedByPerson: await add('failed', ended),
+    failedByAnother: await add('failed', { ...ended, transaction_id: 'tx-2' }),
+    rejected: await add('rejected', { ended_at: now }),
+    uncertain: await add('uncertain', { ended_at: now, in_doubt: true }),
+    discarded: await add('discarded', { ended_at: now }),
+  }
+  for (const id of [ids.completedByPerson, ids.failedByPerson, ids.failedByAnother])
+    await pool.query(
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       values ($1, 'uncertain', 'accepted', 1, 'resolved: arrived as tx', 'operator')`,
+      [id],
+    )
+  const counted = 'select state, sum(delta)::int as n from outboxd.state_delta group by state order by state'
+  const counts = (await pool.query(counted)).rows
+  await migrate()
+  const named = async (column: string) => {
+    const { rows } = await pool.query<{ id: string }>(`select id from outboxd.submission where ${column}`)
+    return rows.map(({ id }) => Object.entries(ids).find(([, each]) => each === id)?.[0]).sort()
+  }
+  expect(await named('may_have_arrived')).toEqual(['failedByPerson'])
+  expect(await named('id_by_person')).toEqual(['completedByPerson', 'failedByPerson'])
+  expect((await pool.query(counted)).rows).toEqual(counts)
 })
