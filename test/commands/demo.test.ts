@@ -236,7 +236,7 @@ test('the smallest and the largest amounts are those of records that are right',
   )
 })
 
-test('twelve records travel, and the truth is as it should be', { timeout: longMs }, async () => {
+test.concurrent('twelve records travel, and the truth is as it should be', { timeout: longMs }, async () => {
   const context = {
     env: process.env,
     stdout: new PassThrough(),
@@ -284,7 +284,7 @@ const isUp = (url: string) =>
     () => false,
   )
 
-test('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
+test.concurrent('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
   const { program, out, folder, sandboxUrl, daemonUrl } = await keptDemo({ DATABASE_URL: 'postgres://not-mine/x' })
   expect(out).not.toContain('not-mine')
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
@@ -296,7 +296,7 @@ test('what is kept answers until Ctrl-C, then nothing of it is left', { timeout:
   expect(existsSync(folder)).toBe(false)
 })
 
-test('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
+test.concurrent('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
   const { program, folder, sandboxUrl, daemonUrl } = await keptDemo()
   program.signal('SIGKILL')
   await program.ended()

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { show } from '../../../src/commands/show.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
@@ -7,48 +7,50 @@ import { setup } from './harness.ts'
 
 /** A transaction whose polls alone are refused does not stop the others. */
 
-test.each([
-  503, 403,
-])('%i to every poll of one transaction: it backs off alone and stays tracked (everybody was paused, without end)', async (refusal) => {
-  const harness = await setup({ processingTime: 'constant:0.1' })
-  onTestFinished(() => harness[Symbol.asyncDispose]())
-  const { port } = await harness.start()
-  const refuse = (of: object) => harness.fault({ kind: 'answer', status: refusal, endpoint: 'status', ...of })
-  await harness.fault({ kind: 'answer', status: 500, endpoint: 'status', times: 3 })
-  const outboxId = await harness.insert('refused-')
-  const outcome = () =>
-    harness.pool
-      .query<{ id: string | null; times: number }>(
-        'select transaction_id as id, coalesce((to_json(s) ->> $2)::int, 0) as times from outboxd.submission s where outbox_id = $1',
-        [outboxId, 'refused_polls'],
-      )
-      .then(({ rows }) => rows[0])
-  const known = await until(outcome, (row) => row?.id != null)
-  await refuse({ pathContains: known?.id })
-  await until(harness.pauses, (reasons) => reasons.length > 0)
+test.concurrent.for([503, 403])(
+  '%i to every poll of one transaction: it backs off alone and stays tracked (everybody was paused, without end)',
+  { timeout: 120_000 },
+  async (refusal, { onTestFinished }) => {
+    const harness = await setup({ processingTime: 'constant:0.1' })
+    onTestFinished(() => harness[Symbol.asyncDispose]())
+    const { port } = await harness.start()
+    const refuse = (of: object) => harness.fault({ kind: 'answer', status: refusal, endpoint: 'status', ...of })
+    await harness.fault({ kind: 'answer', status: 500, endpoint: 'status', times: 3 })
+    const outboxId = await harness.insert('refused-')
+    const outcome = () =>
+      harness.pool
+        .query<{ id: string | null; times: number }>(
+          'select transaction_id as id, coalesce((to_json(s) ->> $2)::int, 0) as times from outboxd.submission s where outbox_id = $1',
+          [outboxId, 'refused_polls'],
+        )
+        .then(({ rows }) => rows[0])
+    const known = await until(outcome, (row) => row?.id != null)
+    await refuse({ pathContains: known?.id })
+    await until(harness.pauses, (reasons) => reasons.length > 0)
 
-  const markers = Array.from({ length: 30 }, (_, i) => `other-${i}-`)
-  for (const marker of markers) await harness.insert(marker)
-  await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
-  // However slow the machine: it has stopped everybody a few times, not as often as there was room for it.
-  const { rowCount: stops } = await harness.pool.query(
-    `select from outboxd.submission_event where cause like 'pause %' and to_state = 'accepted'`,
-  )
-  expect(stops).toBeLessThanOrEqual(8)
-  await until(outcome, (row) => (row?.times ?? 0) >= 3, 30_000)
+    const markers = Array.from({ length: 30 }, (_, i) => `other-${i}-`)
+    for (const marker of markers) await harness.insert(marker)
+    await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+    // However slow the machine: it has stopped everybody a few times, not as often as there was room for it.
+    const { rowCount: stops } = await harness.pool.query(
+      `select from outboxd.submission_event where cause like 'pause %' and to_state = 'accepted'`,
+    )
+    expect(stops).toBeLessThanOrEqual(8)
+    await until(outcome, (row) => (row?.times ?? 0) >= 3, 30_000)
 
-  // What is said during it.
-  await until(harness.pauses, (reasons) => reasons.length === 0)
-  const shown = testContext(harness.env)
-  await show(shown, `outbox:${outboxId}`, {})
-  expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
-  expect(shown.printed()).toContain(String(refusal))
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).not.toContain('Nothing is sent')
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
-  await until(metrics, (text) => text.includes('outboxd_submissions{state="accepted"} 1'))
+    // What is said during it.
+    await until(harness.pauses, (reasons) => reasons.length === 0)
+    const shown = testContext(harness.env)
+    await show(shown, `outbox:${outboxId}`, {})
+    expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
+    expect(shown.printed()).toContain(String(refusal))
+    const context = testContext(harness.env)
+    await status(context, {})
+    expect(context.printed()).not.toContain('Nothing is sent')
+    const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+    await until(metrics, (text) => text.includes('outboxd_submissions{state="accepted"} 1'))
 
-  await harness.control('DELETE', 'faults')
-  await harness.becomes('refused-', 'completed')
-}, 120_000)
+    await harness.control('DELETE', 'faults')
+    await harness.becomes('refused-', 'completed')
+  },
+)

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import type { Fault } from '../../support/faultProxy.ts'
@@ -10,7 +10,7 @@ import { type Harness, setup } from './harness.ts'
 const maxInFlight = 8
 const records = 60
 
-async function started(): Promise<{ harness: Harness; port: number }> {
+async function started({ onTestFinished }: TestContext): Promise<{ harness: Harness; port: number }> {
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
   const { port } = await harness.start({ MAX_IN_FLIGHT: String(maxInFlight) })
@@ -42,47 +42,51 @@ async function level(harness: Harness): Promise<number> {
   return rows[0]?.level ?? -1
 }
 
-test.each<Fault>([
+test.concurrent.for<Fault>([
   { kind: 'hang' },
   { kind: 'hang-after-request' },
   { kind: 'cut-before-request' }, // what a refused client certificate looks like under TLS 1.3
-])('$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)', async (fault) => {
-  const { harness, port } = await started()
-  await harness.service.setFault(fault)
-  await insertMany(harness)
-  await until(
-    () => count(harness, 'uncertain'),
-    (n) => n > 0,
-  )
-  await until(
-    () => level(harness),
-    (n) => n >= 2,
-    30_000,
-  )
-  expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
-  expect(await count(harness, 'sending')).toBe(0)
+])(
+  '$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)',
+  { timeout: 90_000 },
+  async (fault, context) => {
+    const { harness, port } = await started(context)
+    await harness.service.setFault(fault)
+    await insertMany(harness)
+    await until(
+      () => count(harness, 'uncertain'),
+      (n) => n > 0,
+    )
+    await until(
+      () => level(harness),
+      (n) => n >= 2,
+      30_000,
+    )
+    expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
+    expect(await count(harness, 'sending')).toBe(0)
 
-  // What is said during it.
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
-  expect(context.printed()).not.toContain('All is well')
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
-  await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
+    // What is said during it.
+    const operator = testContext(harness.env)
+    await status(operator, {})
+    expect(operator.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
+    expect(operator.printed()).not.toContain('All is well')
+    const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+    await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
 
-  await harness.service.setFault(null)
-  const doubtful = await count(harness, 'uncertain')
-  await until(
-    () => count(harness, 'completed'),
-    (n) => n === records + 1 - doubtful,
-    40_000,
-  )
-  expect(await count(harness, 'uncertain')).toBe(doubtful)
-  expect(await harness.pauses()).toEqual([])
-}, 90_000)
+    await harness.service.setFault(null)
+    const doubtful = await count(harness, 'uncertain')
+    await until(
+      () => count(harness, 'completed'),
+      (n) => n === records + 1 - doubtful,
+      40_000,
+    )
+    expect(await count(harness, 'uncertain')).toBe(doubtful)
+    expect(await harness.pauses()).toEqual([])
+  },
+)
 
-test('a service that answers questions and hangs on every record: each try costs one record, and each takes longer', async () => {
-  const { harness } = await started()
+test.concurrent('a service that answers questions and hangs on every record: each try costs one record, and each takes longer', async (context) => {
+  const { harness } = await started(context)
   await harness.fault({ kind: 'delay', delayMs: 60_000, when: 'before', endpoint: 'submit' })
   await insertMany(harness)
   await until(
