@@ -52,7 +52,7 @@ describe('processing', () => {
     const { json } = await submit(submission({ field2: 'fail:E001' }))
     await s.restart()
     expect((await read(json.transactionId)).json.status).toBe('pending')
-    await expect.poll(async () => (await read(json.transactionId)).json.status, { timeout: 3000 }).toBe('failed')
+    await expect.poll(async () => (await read(json.transactionId)).json.status).toBe('failed')
   })
 })
 

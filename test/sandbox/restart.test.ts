@@ -47,8 +47,8 @@ test('a sandbox that is killed and started again finishes what was pending, and 
   await using second = await run(database.url)
   const status = async (path: string) => (await send(second.url, path)).status
   expect((await send(second.url, '/api/v1/data', submission(), key)).code).toBe('E002')
-  await expect.poll(() => status(`/api/v1/data/${good.transactionId}`), { timeout: 5000 }).toBe('completed')
-  await expect.poll(() => status(`/api/v1/orders/${orderId}`), { timeout: 5000 }).toBe('completed')
+  await expect.poll(() => status(`/api/v1/data/${good.transactionId}`)).toBe('completed')
+  await expect.poll(() => status(`/api/v1/orders/${orderId}`)).toBe('completed')
   expect(await send(second.url, `/api/v1/data/${bad.transactionId}`)).toMatchObject({
     status: 'failed',
     errorCode: 'E002',

@@ -1,40 +1,41 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import { expect, type TestContext, test } from 'vitest'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
-import type { Daemon } from '../../support/daemon.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { setup } from './harness.ts'
 
-/** What an instance that lives has in hand is never put in doubt by another. */
+/** What an instance that lives has in hand is never put in doubt by another. Most of each test is waiting: they run side by side. */
 
-let harness: Harness
-beforeAll(async () => {
-  harness = await setup()
-})
-afterAll(() => harness[Symbol.asyncDispose]())
-
-async function start(env: Record<string, string> = {}): Promise<Daemon> {
-  const daemon = await harness.start(env)
-  onTestFinished(() => daemon.stop())
-  return daemon
-}
-
-/** A session of somebody else that keeps a lock until the test lets go. */
-async function lock(sql: string): Promise<() => Promise<void>> {
-  const client = await harness.pool.connect()
-  let held = true
-  await client.query(`begin; ${sql}`)
-  const letGo = async () => {
-    if (!held) return
-    held = false
-    await client.query('rollback')
-    client.release()
+async function setting({ onTestFinished }: TestContext) {
+  const harness = await setup()
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  return {
+    harness,
+    start: harness.start,
+    async statusSays(): Promise<string> {
+      const context = testContext(harness.env)
+      await status(context, {})
+      return context.printed()
+    },
+    /** A session of somebody else that keeps a lock until the test lets go. */
+    async lock(sql: string): Promise<() => Promise<void>> {
+      const client = await harness.pool.connect()
+      let held = true
+      await client.query(`begin; ${sql}`)
+      const letGo = async () => {
+        if (!held) return
+        held = false
+        await client.query('rollback')
+        client.release()
+      }
+      onTestFinished(letGo)
+      return letGo
+    },
   }
-  onTestFinished(letGo)
-  return letGo
 }
 
-test('one locked job row stops the queue’s maintenance, and nobody is taken for dead', async () => {
+test.concurrent('one locked job row stops the queue’s maintenance, and nobody is taken for dead', async (context) => {
+  const { harness, start, lock } = await setting(context)
   await harness.pool.query(
     `insert into pgboss.job (name, state, completed_on) values ('outboxd_poll', 'completed', now() - interval '90 days')`,
   )
@@ -56,7 +57,8 @@ test('one locked job row stops the queue’s maintenance, and nobody is taken fo
   expect(await harness.becomes('slow-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
 }, 120_000)
 
-test('a job that somebody locks while its poll is in hand holds up that record alone', async () => {
+test.concurrent('a job that somebody locks while its poll is in hand holds up that record alone', async (context) => {
+  const { harness, start, lock } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'status', times: 1 })
   await start()
   await harness.insert('held-')
@@ -81,7 +83,8 @@ test('a job that somebody locks while its poll is in hand holds up that record a
   expect(await harness.becomes('held-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
-test('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async () => {
+test.concurrent('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async (context) => {
+  const { harness, start, lock, statusSays } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'locked-' })
   const { port } = await start()
   await harness.insert('locked-')
@@ -109,7 +112,8 @@ test('an outcome that a lock holds up is told, with who holds it, until it is wr
   await until(statusSays, (text) => text.startsWith('All is well'))
 }, 120_000)
 
-test('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async () => {
+test.concurrent('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async (context) => {
+  const { harness, start, lock, statusSays } = await setting(context)
   await start()
   await harness.insert('unlocked-')
   await harness.becomes('unlocked-', 'completed')
@@ -131,7 +135,8 @@ test('a table that is locked holds up claims, and nobody is told of a lost COMMI
   expect(await harness.becomes('behind-', 'completed')).toMatchObject({ effects: 1 })
 }, 120_000)
 
-test('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async () => {
+test.concurrent('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async (context) => {
+  const { harness, start, lock, statusSays } = await setting(context)
   const { port } = await start()
   await harness.insert('heard-')
   await harness.becomes('heard-', 'completed')
@@ -166,7 +171,8 @@ test('an instance that cannot say that it lives claims nothing, says so, and goe
   )
 }, 90_000)
 
-test('a loop that fails is told by status and the metrics, until it succeeds', async () => {
+test.concurrent('a loop that fails is told by status and the metrics, until it succeeds', async (context) => {
+  const { harness, start } = await setting(context)
   const { port } = await start()
   await harness.insert('captured-')
   await harness.becomes('captured-', 'completed')
@@ -176,7 +182,7 @@ test('a loop that fails is told by status and the metrics, until it succeeds', a
     if (away) await harness.pool.query('alter table outbox_away rename to outbox')
     away = false
   }
-  onTestFinished(bringBack)
+  context.onTestFinished(bringBack)
   const { rows } = await until(
     () =>
       harness.pool.query<{ subject: string; detail: string }>(
@@ -196,7 +202,8 @@ test('a loop that fails is told by status and the metrics, until it succeeds', a
   )
 }, 60_000)
 
-test('what an instance said of itself goes when it is dead', async () => {
+test.concurrent('what an instance said of itself goes when it is dead', async (context) => {
+  const { harness, start } = await setting(context)
   await harness.pool.query(
     `insert into outboxd.problem (kind, subject, detail) values ('loop_failing', 'capture of 0a1b2c3d', 'gone')`,
   )
@@ -206,12 +213,6 @@ test('what an instance said of itself goes when it is dead', async () => {
     ({ rowCount }) => rowCount === 0,
   )
 })
-
-async function statusSays(): Promise<string> {
-  const context = testContext(harness.env)
-  await status(context, {})
-  return context.printed()
-}
 
 async function metricsOf(port: number): Promise<string> {
   return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()

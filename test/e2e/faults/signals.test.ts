@@ -27,9 +27,11 @@ test('SIGTERM during a request: the answer is awaited and written, then it leave
   expect(await harness.outcome('sigterm-')).toMatchObject({ state: 'accepted', status: 'accepted', posts: [200] })
 })
 
+const answerMs = 20_000
+
 test('a second SIGTERM leaves at once, and what was on the wire stays sending for others to settle', async () => {
   await using daemon = await startDaemonProcess({ ...harness.env, REQUEST_TIMEOUT_SECONDS: '30' })
-  await onTheWire('twice-', 20_000)
+  await onTheWire('twice-', answerMs)
   const before = performance.now()
   daemon.signal('SIGTERM')
   daemon.signal('SIGTERM')
@@ -41,14 +43,14 @@ test('a second SIGTERM leaves at once, and what was on the wire stays sending fo
     (how) => how !== 'running',
   )
   expect((await daemon.ended()).code).toBe(1)
-  expect(performance.now() - before).toBeLessThan(5_000)
+  expect(performance.now() - before).toBeLessThan(answerMs) // it has not waited for it
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
 test('stopped past its lease, another rescues what a worker was sending within 20 s, and woken late it changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
-  await onTheWire('sleeper-', 4_000)
+  await onTheWire('sleeper-', 15_000)
   await using taker = await startDaemonProcess(patient)
   sleeper.signal('SIGSTOP')
   const before = await until(
@@ -70,4 +72,4 @@ test('stopped past its lease, another rescues what a worker was sending within 2
   expect(after).toMatchObject({ state: 'uncertain', posts: [200], effects: 1, steps: before.steps })
   taker.signal('SIGTERM')
   expect((await taker.ended()).code).toBe(0)
-}, 60_000)
+}, 120_000)
