@@ -17,8 +17,8 @@ export interface FilterOptions {
 
 /** What the filters say, or every mistake in them. */
 export type FiltersRead =
-  | { kind: 'filter'; filter: SubmissionFilter; limit: number | null }
-  | { kind: 'wrong'; problems: string[] }
+  | { kind: 'value'; filter: SubmissionFilter; limit: number | null }
+  | { kind: 'invalid'; problems: string[] }
 
 export interface FilterCircumstances {
   /** Without --state. */
@@ -65,7 +65,7 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
   const limit = readLimit(options.limit, problems)
   const { sinceMs, untilMs } = filter
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
-  return problems.length > 0 ? { kind: 'wrong', problems } : { kind: 'filter', filter, limit }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, limit }
 }
 
 /** Whether any filter was given; --limit alone is none. */

@@ -6,7 +6,7 @@ import type { OperatorStore } from '../store/operatorStore.ts'
 export type Found =
   | { kind: 'found'; submissions: ListedSubmission[] }
   | { kind: 'missing'; problems: string[] }
-  | { kind: 'wrong'; problems: string[] }
+  | { kind: 'invalid'; problems: string[] }
 
 export const referenceHelp = "the submission's id, its first 6 or more hex digits, or outbox:N for the outbox row N"
 
@@ -36,7 +36,7 @@ export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonl
       wrong.push(`${name} fits ${first.id} and ${second.id}, and perhaps more: give more digits`)
     else found.set(first.id, first)
   }
-  if (wrong.length > 0) return { kind: 'wrong', problems: [...wrong, ...missing] }
+  if (wrong.length > 0) return { kind: 'invalid', problems: [...wrong, ...missing] }
   if (missing.length > 0) return { kind: 'missing', problems: missing }
   return { kind: 'found', submissions: [...found.values()] }
 }

@@ -52,7 +52,7 @@ const rowsShown = 5
 export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
   if (ids.length > 0 && (hasFilters(options) || options.limit !== undefined)) return ['give ids or filters, not both']
   const read = readSelection(change, options)
-  return read.kind === 'wrong' ? read.problems : []
+  return read.kind === 'invalid' ? read.problems : []
 }
 
 const readSelection = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, options: BulkOptions) =>
@@ -95,7 +95,7 @@ async function selectNamed(
   ids: readonly string[],
 ): Promise<Selected> {
   const found = await findAll(store, ids)
-  if (found.kind === 'wrong') return { kind: 'over', exitCode: usageError(context, found.problems) }
+  if (found.kind === 'invalid') return { kind: 'over', exitCode: usageError(context, found.problems) }
   if (found.kind === 'missing') {
     for (const problem of found.problems) context.stderr.write(`outboxd: ${problem}\n`)
     return { kind: 'over', exitCode: exit.nothing }
@@ -115,7 +115,7 @@ async function selectNamed(
 
 async function selectMatching(store: OperatorStore, change: BulkChange, options: BulkOptions): Promise<Selected> {
   const read = readSelection(change, options)
-  if (read.kind === 'wrong') return { kind: 'over', exitCode: exit.usage }
+  if (read.kind === 'invalid') return { kind: 'over', exitCode: exit.usage }
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
   const { whySpared } = change
   if (whySpared === null) return { kind: 'chosen', submissions: await store.select(read.filter, limit), skipped: [] }

@@ -46,7 +46,7 @@ export async function list(context: CommandContext, options: ListOptions): Promi
     whyNotAllowed: () => '',
     nowMs: systemClock.nowMs(),
   })
-  if (read.kind === 'wrong') return usageError(context, read.problems)
+  if (read.kind === 'invalid') return usageError(context, read.problems)
   const limit = read.limit ?? limitDefault
   return withOperatorStore(context, async (store) => {
     const found = await store.select(read.filter, limit + 1)

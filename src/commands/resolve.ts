@@ -57,7 +57,7 @@ export async function resolve(context: CommandContext, name: string, options: Re
   if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
     const found = await findAll(store, [name])
-    if (found.kind === 'wrong') return usageError(context, found.problems)
+    if (found.kind === 'invalid') return usageError(context, found.problems)
     const submission = found.kind === 'found' ? found.submissions[0] : undefined
     const detail = submission === undefined ? null : await store.readSubmissionDetail(submission.id)
     if (submission === undefined || detail === null) {

@@ -32,7 +32,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
   })
-  if (read.kind === 'wrong') {
+  if (read.kind === 'invalid') {
     context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)
     return 2
   }

@@ -35,7 +35,7 @@ Examples:
 export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
   return withOperatorStore(context, async (store) => {
     const found = await findAll(store, [name])
-    if (found.kind === 'wrong') return usageError(context, found.problems)
+    if (found.kind === 'invalid') return usageError(context, found.problems)
     const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
     const detail = id === undefined ? null : await store.readSubmissionDetail(id)
     if (detail === null) {

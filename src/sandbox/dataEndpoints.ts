@@ -12,7 +12,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const down = downAnswer(parts)
   if (down) return { answer: down }
   const read = readBody(exchange, submissionSchema, 'total_amount')
-  if (read.kind === 'wrong') return { answer: read.answer }
+  if (read.kind === 'invalid') return { answer: read.answer }
   const { customerId, data, transactionId } = read.value
   const id = transactionId ?? crypto.randomUUID()
   const refusal =

@@ -14,7 +14,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const down = downAnswer(parts)
   if (down) return { answer: down }
   const read = readBody(exchange, orderRequestSchema)
-  if (read.kind === 'wrong') return { answer: read.answer }
+  if (read.kind === 'invalid') return { answer: read.answer }
   const order = read.value
   if (holdsNul(order.items)) return { answer: problem(400, 'items: must not contain the character U+0000') }
   const refusal =

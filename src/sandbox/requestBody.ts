@@ -3,7 +3,7 @@ import type { Exchange } from './exchange.ts'
 import { parseExactly } from './parseExactly.ts'
 import { type Answer, problem } from './problemAnswer.ts'
 
-export type BodyRead<T> = { kind: 'read'; value: T } | { kind: 'wrong'; answer: Answer }
+export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
 /**
  * Reads a JSON body and checks it against its schema; what is wrong becomes a 415 or a 400 that names the fields.
@@ -17,7 +17,7 @@ export function readBody<T>(exchange: Exchange, schema: z.ZodType<T>, amountKey?
   const json = parsed(exchange.body, amountKey)
   if (json === undefined) return wrong(problem(400, 'The body is not JSON.'))
   const checked = schema.safeParse(json.value)
-  if (checked.success) return { kind: 'read', value: checked.data }
+  if (checked.success) return { kind: 'value', value: checked.data }
   const errors = checked.error.issues.map(({ path, message }) => ({
     field: path.join('.') || '(body)',
     detail: message,
@@ -34,6 +34,6 @@ function parsed(body: string, amountKey?: string): { value: unknown } | undefine
   }
 }
 
-function wrong(answer: Answer): { kind: 'wrong'; answer: Answer } {
-  return { kind: 'wrong', answer }
+function wrong(answer: Answer): { kind: 'invalid'; answer: Answer } {
+  return { kind: 'invalid', answer }
 }

@@ -107,7 +107,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   e003Status: { names: ['SANDBOX_E003_STATUS'], read: asNumber },
 }
 
-export type EnvironmentRead = { kind: 'settings'; settings: SandboxSettings } | { kind: 'wrong'; problems: string[] }
+export type EnvironmentRead = { kind: 'value'; settings: SandboxSettings } | { kind: 'invalid'; problems: string[] }
 
 /**
  * Reads the sandbox's settings from environment variables.
@@ -131,9 +131,9 @@ export function readEnvironment(
   }
   const given = { ...raw, ...overrides }
   const parsed = optionsSchema.safeParse(given)
-  if (parsed.success && problems.length === 0) return { kind: 'settings', settings: parsed.data }
+  if (parsed.success && problems.length === 0) return { kind: 'value', settings: parsed.data }
   for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path[0], issue.message, given))
-  return { kind: 'wrong', problems }
+  return { kind: 'invalid', problems }
 }
 
 function fromFile(

@@ -14,7 +14,7 @@ function read(options: FilterOptions) {
 }
 
 test('without --state it is the states that wait for a person', () => {
-  expect(read({})).toMatchObject({ kind: 'filter', filter: { states: waitingForPerson }, limit: null })
+  expect(read({})).toMatchObject({ kind: 'value', filter: { states: waitingForPerson }, limit: null })
 })
 
 test('several states, blanks and capitals are understood', () => {
@@ -23,8 +23,8 @@ test('several states, blanks and capitals are understood', () => {
 
 test('every mistake is told at once, with the allowed values and what was probably meant', () => {
   const wrong = read({ state: 'faild,nonsense', since: 'yesterday', limit: '0' })
-  expect(wrong).toMatchObject({ kind: 'wrong' })
-  const problems = wrong.kind === 'wrong' ? wrong.problems : []
+  expect(wrong).toMatchObject({ kind: 'invalid' })
+  const problems = wrong.kind === 'invalid' ? wrong.problems : []
   expect(problems).toHaveLength(4)
   expect(problems[0]).toContain('did you mean "failed"?')
   expect(problems[0]).toContain('queued, sending, accepted')
@@ -39,12 +39,12 @@ test('a state that the command cannot work on is refused with the reason', () =>
     { state: 'uncertain' },
     { defaultStates: [], allowedStates: ['failed'], whyNotAllowed, nowMs },
   )
-  expect(read).toEqual({ kind: 'wrong', problems: ['--state uncertain: settle it'] })
+  expect(read).toEqual({ kind: 'invalid', problems: ['--state uncertain: settle it'] })
 })
 
 test('--since after --until is a mistake', () => {
-  expect(read({ since: '1h', until: '2h' })).toMatchObject({ kind: 'wrong' })
-  expect(read({ since: '2h', until: '1h' })).toMatchObject({ kind: 'filter' })
+  expect(read({ since: '1h', until: '2h' })).toMatchObject({ kind: 'invalid' })
+  expect(read({ since: '2h', until: '1h' })).toMatchObject({ kind: 'value' })
 })
 
 test('--limit alone is no filter', () => {

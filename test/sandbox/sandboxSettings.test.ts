@@ -8,7 +8,7 @@ const database = { DATABASE_URL: 'postgres://client' }
 
 function settings(env: Record<string, string>, overrides = {}) {
   const read = readEnvironment(env, noFile, overrides)
-  if (read.kind === 'wrong') throw new Error(read.problems.join('\n'))
+  if (read.kind === 'invalid') throw new Error(read.problems.join('\n'))
   return read.settings
 }
 
@@ -36,7 +36,7 @@ test("the sandbox has its own variables first, then the daemon's", () => {
 
 test('a secret may come from a file', () => {
   const read = readEnvironment({ ...database, SANDBOX_CLIENT_SECRET_FILE: '/run/secret' }, (path) => `from ${path}\n`)
-  expect(read).toMatchObject({ kind: 'settings', settings: { clientSecret: 'from /run/secret' } })
+  expect(read).toMatchObject({ kind: 'value', settings: { clientSecret: 'from /run/secret' } })
 })
 
 test('text becomes numbers, lists and flags', () => {
@@ -63,7 +63,7 @@ test('everything that is wrong is reported at once, by the name of its variable'
     SANDBOX_CLIENT_SECRET_FILE: '/nowhere',
   }
   const read = readEnvironment(env, noFile, { port: Number.NaN })
-  const problems = read.kind === 'wrong' ? read.problems.join('\n') : ''
+  const problems = read.kind === 'invalid' ? read.problems.join('\n') : ''
   expect(problems).toContain('SANDBOX_RATE_LIMIT_REQUESTS: ')
   expect(problems).toContain('SANDBOX_PROCESSING_TIME: must be constant:SECONDS')
   expect(problems).toContain('SANDBOX_DOWN: ')
