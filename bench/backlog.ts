@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util'
-import { openOutbox } from '../src/outbox/outboxStore.ts'
+import { openOutbox } from '../src/outbox/openOutbox.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { pause } from './harness/benchRun.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'

@@ -12,7 +12,7 @@ import { readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { CapturedRecord } from '../model.ts'
-import type { TakenRow } from '../outbox/outboxStore.ts'
+import type { TakenRow } from '../outbox/takenRows.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 

@@ -14,7 +14,7 @@ import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import { type Problem, type State, states } from '../model.ts'
 import type { HiddenRows } from '../outbox/beforeStart.ts'
-import type { OutboxBacklog } from '../outbox/outboxStore.ts'
+import type { OutboxBacklog } from '../outbox/outbox.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { hiddenMessage, startMessage } from './adopt.ts'
 

@@ -135,3 +135,14 @@ function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>,
 
 const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId.slice(0, idCharsMax))
+
+/** Where several instances know different types, those of the first rows that are left to another. */
+export async function findLeftTypes(
+  db: Database,
+  { leftTypes }: ClaimStatements,
+  { types }: RowsRequest,
+): Promise<string[]> {
+  if (types.elsewhere?.length === 0) return []
+  const { rows } = await db.query<{ type: string }>(leftTypes, [types.known, types.elsewhere])
+  return rows.map(({ type }) => type)
+}

@@ -1,5 +1,6 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import type { Outbox, TakenRow } from '../outbox/outboxStore.ts'
+import type { Outbox } from '../outbox/outbox.ts'
+import type { TakenRow } from '../outbox/takenRows.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** What came of comparing the outbox with the ledger. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
 import type { LockedRow, LockHolder } from '../outbox/lockedRows.ts'
-import type { Outbox } from '../outbox/outboxStore.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { inTransaction } from '../postgres/database.ts'
 
 export interface LockWatchDeps {

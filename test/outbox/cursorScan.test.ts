@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
-import { type Outbox, openOutbox } from '../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import type { Outbox } from '../../src/outbox/outbox.ts'
 import { setup, tableOf } from './setup.ts'
 
 const ddl = `create table source (id bigint generated always as identity primary key, type text default 'data', key text, payload jsonb default '{}')`

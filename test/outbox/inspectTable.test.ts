@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
-import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { setup, tableOf } from './setup.ts'
 
 const columns = "doc_no text not null, not_before timestamptz, status text, kind text, payload jsonb default '{}'"

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { createPool } from '../../src/postgres/database.ts'
 import { type Setup, setup, tableOf } from './setup.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
-import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 

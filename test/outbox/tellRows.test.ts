@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { RowStatus, State } from '../../src/model.ts'
-import { openOutbox } from '../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { type Setup, setup } from './setup.ts'
 
 const status = (outboxId: string, state: State = 'completed'): RowStatus => ({

@@ -4,7 +4,7 @@ import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/cap
 import { createCaptureLock } from '../../../src/ledger/captureLock.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
-import { openOutbox } from '../../../src/outbox/outboxStore.ts'
+import { openOutbox } from '../../../src/outbox/openOutbox.ts'
 import { blameFor } from '../../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 

@@ -1,0 +1,237 @@
+import type pg from 'pg'
+import { assertServed, claimOutbox, readServedOutbox } from '../ledger/servedOutbox.ts'
+import { states } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { liesBefore, readHidden, whyNoStart } from './beforeStart.ts'
+import { findLeftTypes, lockById, lockRows } from './claimByLock.ts'
+import { heldRows, rememberedRows } from './claimedRows.ts'
+import type { SeenRow } from './cursorStore.ts'
+import { findNow } from './findNow.ts'
+import { findRemarks } from './findRemarks.ts'
+import { readHistory } from './history.ts'
+import { qualifiedName } from './inspectTable.ts'
+import { isNoValueOfType } from './isNoValueOfType.ts'
+import { findLocked } from './lockedRows.ts'
+import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './openTable.ts'
+import type { Outbox } from './outbox.ts'
+import { type OutboxTable, saysTaken, standardTable } from './outboxTable.ts'
+import { outboxChannel } from './outboxTableName.ts'
+import { raiseConflicts } from './raiseConflicts.ts'
+import type { ReadRow } from './readRows.ts'
+import { reviewConflicts } from './reviewConflicts.ts'
+import type { TakenRow } from './takenRows.ts'
+import { tellRows } from './tellRows.ts'
+import { toRecord } from './toRecord.ts'
+import { tryRow } from './tryRow.ts'
+import { createUnfilterable, mayBeRowsFault } from './unfilterable.ts'
+import { createUnreadableIds } from './unreadableIds.ts'
+
+/**
+ * Opens an outbox table. Its columns are looked up when it is first used.
+ *
+ * @param table     as described, or the name of a table such as migrations/outbox.sql creates
+ * @param bytesMost larger payloads are claimed unread
+ * @param ledger    remembers what is taken where the table cannot say so
+ */
+export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
+  const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
+  const unfilterable = createUnfilterable({ pool, ledger })
+  const unreadableIds = createUnreadableIds({ pool, ledger })
+  let inspected: Promise<InspectedTable> | undefined
+  let opened: { from: OpenTable; served: string } | undefined
+  const inspect = () => {
+    inspected ??= inspectNamed(pool, described).catch((error: unknown) => {
+      inspected = undefined // the table may be there, and right, the next time
+      throw error
+    })
+    return inspected
+  }
+  /** Asked anew each time: another instance, or an operator, may have said that the ledger belongs elsewhere. */
+  const open = async (): Promise<OpenTable> => {
+    const table = await inspect()
+    const served = await readServedOutbox(ledger)
+    assertServed(served, table.identity)
+    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, unfilterable.ids()])
+    if (opened?.served !== key)
+      opened = {
+        from: openTable(pool, described, table, { served, unfilterable: unfilterable.ids() }, ledger),
+        served: key,
+      }
+    return opened.from
+  }
+  /** Where rows do not say that they are taken, pages of them are read with their stamps, which hash what a row holds. */
+  const mayFail = described.filter !== null || !saysTaken(described)
+  /** Does work that the filter, or a stamp, may fail for a single row in. */
+  const withFilter = async <T>(work: (from: OpenTable) => Promise<T>): Promise<T> => {
+    const { sql } = await open()
+    await unfilterable.retest(sql)
+    const known = unfilterable.ids()
+    try {
+      return await work(await open())
+    } catch (error) {
+      if (!mayFail || !mayBeRowsFault(error) || !(await unfilterable.find(sql, known))) throw error
+      return work(await open())
+    }
+  }
+  const failing = () => unfilterable.ids().map((outboxId) => ({ outboxId, isCaptured: false }))
+  let isOurs = false
+  const adopt = async (who: string) => {
+    const { identity } = await inspect()
+    await claimOutbox(ledger, identity, who)
+    await open()
+    isOurs = true
+  }
+  const reader = { pool, bytesMost, toRecord: (row: ReadRow) => toRecord(described, bytesMost, row) }
+  const readRows = async (from: OpenTable, ids: readonly string[]) => {
+    const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
+    return rows.map(reader.toRecord)
+  }
+  return {
+    channel: described.channel,
+    qualified: qualifiedName(described),
+    async identify() {
+      return (await inspect()).identity
+    },
+    adopt,
+    async readTaken(after) {
+      return withFilter(async ({ taken, memory }) => {
+        if (taken === null) return null
+        const last = after === null ? [] : [after]
+        const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
+          sliceMax - 1,
+          ...last,
+        ])
+        const upTo = ends[0]?.id ?? null
+        const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+        const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
+        const { known } = await memory.findKnown(rows)
+        return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
+      })
+    },
+    reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
+    async findNow() {
+      return findNow(pool, described, (await inspect()).shape)
+    },
+    async tryStart(start) {
+      return whyNoStart(pool, { table: described, ...(await inspect()) }, start)
+    },
+    async readHidden(start) {
+      const position = start ?? (await readServedOutbox(ledger)).start
+      return readHidden(pool, { table: described, ...(await inspect()) }, position)
+    },
+    async findRemarks() {
+      return findRemarks(pool, described, (await inspect()).shape)
+    },
+    async liesBefore(outboxId) {
+      const { start } = await readServedOutbox(ledger)
+      return liesBefore(pool, { table: described, ...(await inspect()) }, start, outboxId)
+    },
+    async claim(request) {
+      if (!isOurs) await adopt('daemon') // its database was away at the start
+      return withFilter(async (from) => {
+        await unreadableIds.tell(from.unreadable)
+        const meant = { ...request, skipped: [...request.skipped, ...failing()] }
+        if (from.cursorScan !== null) {
+          const { outboxIds, leftTypes } = await from.cursorScan.findUnknown(meant)
+          await raiseConflicts(ledger, from.cursorScan.takeConflicts())
+          return rememberedRows(reader, from, { outboxIds, leftTypes })
+        }
+        return heldRows(reader, from, async (db) => ({
+          leftTypes: await findLeftTypes(db, from.sql, meant),
+          outboxIds: await lockRows(db, from.sql, meant),
+        }))
+      })
+    },
+    async claimOne(outboxId) {
+      const from = await open()
+      if (from.cursorScan !== null)
+        return rememberedRows(reader, from, {
+          outboxIds: (await from.cursorScan.isUnknown(outboxId)) ? [outboxId] : [],
+          leftTypes: [],
+        })
+      return heldRows(reader, from, async (db) => ({
+        outboxIds: await lockById(db, from.sql, outboxId),
+        leftTypes: [],
+      }))
+    },
+    async readMarked() {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan !== null) return [] // rows are read there, and no lock keeps anybody from that
+        return idsOf((await pool.query<{ outboxId: string }>(sql.marked)).rows)
+      })
+    },
+    async findLocked(outboxIds) {
+      return withFilter(({ sql }) => findLocked(pool, sql, outboxIds))
+    },
+    async readRecord(outboxId) {
+      const { sql } = await open()
+      try {
+        const { rows } = await pool.query<ReadRow>(sql.byId, [bytesMost, outboxId])
+        return rows[0] ? reader.toRecord(rows[0]) : null
+      } catch (error) {
+        if (isNoValueOfType(error)) return null
+        throw error
+      }
+    },
+    async readNew(limit) {
+      return withFilter(async (from) => {
+        if (from.cursorScan !== null)
+          return readRows(
+            from,
+            (await from.cursorScan.findUnknown({ ...everything, limit, skipped: failing() })).outboxIds,
+          )
+        const { rows } = await pool.query<ReadRow>(from.sql.waiting, [bytesMost, limit])
+        return rows.map(reader.toRecord)
+      })
+    },
+    async hasNew() {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan !== null) return cursorScan.hasUnknown()
+        const { rowCount } = await pool.query(sql.any)
+        return (rowCount ?? 0) > 0
+      })
+    },
+    async report(read) {
+      const { writing, table } = await open()
+      if (writing !== null) return tellRows({ pool, table, writing }, read)
+      return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
+    },
+    async tryRow() {
+      const { writing, sql } = await open()
+      return writing === null ? { kind: 'never-written' } : tryRow({ pool, writing, lock: sql.lockOne, any: sql.any })
+    },
+    async readHistory() {
+      const { rows } = await ledger.query<{ any: boolean }>(`select exists (select from outboxd.submission) as any`)
+      return rows[0]?.any ? null : readHistory(pool, (await open()).history)
+    },
+    async backlog() {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan === null) {
+          const { rows } = await pool.query<{ waiting: number; oldest: string | null }>(sql.backlog)
+          return { waiting: rows[0]?.waiting ?? 0, oldestMs: toMs(rows[0]?.oldest) }
+        }
+        const { waiting, firstId } = await cursorScan.countUnknown()
+        const { rows } = firstId === null ? { rows: [] } : await pool.query<SeenRow>(sql.look, [[firstId]])
+        return { waiting, oldestMs: toMs(rows[0]?.createdAt) }
+      })
+    },
+  }
+}
+
+/** Rows of one slice of a comparison: some ten milliseconds. */
+const sliceMax = 10_000
+
+const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
+
+/** Leaves nothing where it is. */
+const everything = {
+  lineMax: Number.POSITIVE_INFINITY,
+  exceptKeys: [],
+  skipped: [],
+  types: { known: [], elsewhere: [] },
+}
+
+function toMs(iso: string | null | undefined): number | null {
+  const ms = Date.parse(iso ?? '')
+  return Number.isNaN(ms) ? null : ms
+}
