@@ -1,6 +1,6 @@
 import { userInfo } from 'node:os'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { loadOutboxFile } from '../outbox/outboxFile.ts'
+import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { type OperatorStore, openOperatorStore } from '../store/operatorStore.ts'
 import type { CommandContext } from './context.ts'
 

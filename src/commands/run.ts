@@ -6,7 +6,7 @@ import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { createLog } from '../observe/log.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { loadOutboxFile } from '../outbox/outboxFile.ts'
+import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { version } from '../version.ts'
 
 /** Some record's outcome could not be found out or written. */

@@ -1,27 +1,39 @@
-import { readFileSync } from 'node:fs'
-import path from 'node:path'
-import { FilesInvalid } from '../yaml/fileProblem.ts'
-import { type OutboxFile, readOutboxFile } from './readOutboxFile.ts'
+import type { State } from '../model.ts'
+import type { forms } from './outboxSchema.ts'
 
-export type { OutboxFile } from './readOutboxFile.ts'
+/** An outbox table as the file describes it; the store reads rows by it. */
+export interface OutboxFile {
+  file: string
+  schema: string | null
+  table: string
+  id: string
+  idPromised: boolean
+  order: string | null
+  sequence: string | null
+  type: { kind: 'constant'; type: string } | { kind: 'column'; column: string; values: Map<string, string> }
+  key: string | null
+  createdAt: {
+    column: string
+    unit: 'seconds' | 'milliseconds' | 'microseconds' | null
+    timezone: string
+  } | null
+  payload:
+    | { kind: 'column'; column: string; encoding: string }
+    | { kind: 'columns'; columns: Map<string, string> | null }
+  filter: string | null
+  state: OutboxState | null
+  write: OutboxWrite[]
+  channel: string | null
+}
 
-/**
- * Reads `outbox.yaml` of the folder of mappings: how an existing outbox table is to be read.
- *
- * @returns null where there is no such file
- * @throws FilesInvalid with everything that is wrong with it, by line and column
- */
-export function loadOutboxFile(dir: string): OutboxFile | null {
-  const file = path.join(dir, 'outbox.yaml')
-  let text: string
-  try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(readFileSync(file))
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
-    const reason = error instanceof TypeError ? 'it is not UTF-8 text' : (error as Error).message
-    throw new FilesInvalid([{ file, line: 1, column: 1, message: `the file cannot be read: ${reason}` }])
-  }
-  const { table, problems } = readOutboxFile(file, text)
-  if (table === null) throw new FilesInvalid(problems)
-  return table
+/** What says that a row waits, and what it is told. */
+export type OutboxState =
+  | { kind: 'value'; column: string; waiting: (string | null)[]; values: Map<State, string> }
+  | { kind: 'timestamp'; column: string; set: State[] }
+
+/** A column that is ours to write. */
+export interface OutboxWrite {
+  column: string
+  what: (typeof forms.whats)[number]
+  on: State[] | null
 }

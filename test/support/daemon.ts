@@ -5,7 +5,7 @@ import { startApp } from '../../src/daemon/app.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { createLog } from '../../src/observe/log.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
-import { loadOutboxFile } from '../../src/outbox/outboxFile.ts'
+import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
 
 /** Folder of the mappings that are shipped. */

@@ -1,0 +1,83 @@
+import type { z } from 'zod'
+import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
+import { explainIssue } from '../yaml/schemaProblem.ts'
+import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
+
+/** Reads the entries of one document; what is wrong is noted there, and what is returned then is of no use. */
+export class EntryReader {
+  readonly #document: YamlDocument
+  constructor(document: YamlDocument) {
+    this.#document = document
+  }
+
+  /** Notes a problem with the value at a path. */
+  report(at: YamlPath, message: string): void {
+    this.#document.report(at, message)
+  }
+
+  /** Notes a problem with the key at a path. */
+  reportKey(at: YamlPath, message: string): void {
+    this.#document.reportKey(at, message)
+  }
+
+  /** Text of a value as the database will read it. */
+  scalar(at: YamlPath, value: PayloadValue | undefined): string | null {
+    if (typeof value === 'string') return value
+    if (typeof value === 'boolean') return String(value)
+    if (value !== undefined && isDigits(value)) return value.rawJSON
+    this.report(at, `must be a text, a number, true or false, and is ${nameKind(value ?? null)}`)
+    return null
+  }
+
+  /** The value, where the column's name is one. */
+  column<T>(at: YamlPath, name: string, value: T): T | null {
+    if (name !== '') return value
+    this.report(at, `"${at.at(-1)}" is empty`)
+    return null
+  }
+
+  /** @param expected what it should be, for the message */
+  isMapping(at: YamlPath, value: PayloadValue | undefined, expected: string): value is PayloadObject {
+    if (value !== undefined && isObject(value)) return true
+    const name = at.at(-1)
+    const message =
+      value === undefined
+        ? `"${name}" is missing: ${expected}`
+        : `"${name}" must be ${expected}, and is ${nameKind(value)}`
+    this.report(at, message)
+    return false
+  }
+
+  /**
+   * The entry as its schema has it; null where it is not so.
+   *
+   * @param more keys of the entry's other forms, for what to suggest
+   */
+  check<T extends z.ZodObject>(
+    schema: T,
+    at: YamlPath,
+    value: PayloadValue,
+    more: readonly string[] = [],
+  ): z.infer<T> | null {
+    const checked = schema.safeParse(plainOf(value))
+    if (checked.success) return checked.data
+    for (const issue of checked.error.issues) {
+      for (const { key, path: within, message } of explainIssue(issue, value, [
+        ...Object.keys(schema.shape),
+        ...more,
+      ])) {
+        if (key) this.reportKey([...at, ...within], message)
+        else this.report([...at, ...within], message)
+      }
+    }
+    return null
+  }
+}
+
+/** The value with its numbers as doubles: good enough to check its shape. */
+function plainOf(value: PayloadValue): unknown {
+  if (isDigits(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) return value.map(plainOf)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
+}
