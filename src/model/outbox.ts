@@ -125,7 +125,7 @@ export interface CapturedRecord {
 export interface CaptureSession {
   /** Submissions that are queued. */
   queued: number
-  lines: readonly KeyLine[]
+  lines: readonly WaitingKey[]
   /** Rows that are put off, or are in conflict with others: they are not to be claimed. */
   skipped: readonly SkippedRow[]
   /** The types that live instances know; null: one of them does not say. */
@@ -141,7 +141,7 @@ export interface CaptureSession {
 }
 
 /** Records of one key that wait in the ledger for their turn. */
-export interface KeyLine {
+export interface WaitingKey {
   key: string
   length: number
   /** Its head is held for a person, and with it the whole line. */

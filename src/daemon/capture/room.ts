@@ -1,4 +1,4 @@
-import type { KeyLine } from '../../model.ts'
+import type { WaitingKey } from '../../model.ts'
 
 /**
  * What there is room for. Records that wait behind one that is held for a person take no place: they may stay for days, and
@@ -8,7 +8,7 @@ import type { KeyLine } from '../../model.ts'
  * @param windowMax at most so many records are queued
  */
 export function roomIn(
-  { queued, lines }: { queued: number; lines: readonly KeyLine[] },
+  { queued, lines }: { queued: number; lines: readonly WaitingKey[] },
   windowMax: number,
 ): { limit: number; lineMax: number; exceptKeys: string[] } {
   const stuck = lines.reduce((sum, line) => sum + (line.waitsForPerson ? line.length : 0), 0)
