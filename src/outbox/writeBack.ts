@@ -42,7 +42,7 @@ export function writeStatements(
 ): WriteStatements | null {
   const { state, write } = table
   const assignments = [
-    ...(state === null ? [] : [assign(shape, state.column, stateValue(state, shape))]),
+    ...(state === null || isReadOnly(state) ? [] : [assign(shape, state.column, stateValue(state, shape))]),
     ...write.map((each) => assign(shape, each.column, writtenValue(each, shape))),
   ]
   if (assignments.length === 0) return null
@@ -102,6 +102,9 @@ function stateValue(state: StateColumn, shape: TableShape): string {
   const cases = [...state.values].map(([at, value]) => `when ${literal(at)} then ${literal(value)}`)
   return `case r.state ${cases.join(' ')} else ${now}::text end`
 }
+
+/** The file says when a row waits, and has no word for what becomes of it. */
+const isReadOnly = (state: StateColumn): boolean => state.kind === 'value' && state.values.size === 0
 
 function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape): string {
   const value = { ...sources, now: present(shape, name) }[what]

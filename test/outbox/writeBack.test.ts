@@ -123,3 +123,16 @@ write: { nots: error }`,
       .join('\n'),
   )
 })
+
+test('a status of which the file says only when a row waits is read and never written; other columns are', async () => {
+  const { pool, capture, report } = await setup({
+    ddl: `create table sale (id bigint generated always as identity primary key, body jsonb, progress text default 'open', trouble text)`,
+    yaml: `table: sale\nid: id\ntype: { constant: data }\npayload: body\nstate: { status: progress, new: open }\nwrite: { trouble: error }\n`,
+  })
+  await pool.query(`insert into sale (body) values ('{}')`)
+  expect(await capture()).toEqual(['1'])
+  await report({ outboxId: '1', state: 'failed', transactionId: null, errorCode: null, error: 'it was refused' })
+  const { rows } = await pool.query('select progress, trouble from sale')
+  expect(rows).toEqual([{ progress: 'open', trouble: 'it was refused' }])
+  expect(await capture()).toEqual([])
+})
