@@ -38,13 +38,17 @@ export const metPause = (s: string): string =>
 
 /**
  * What the polls of the submission `s` have met, as JSON. A record that was accepted or completed since then got through;
- * its own can only have been before. The log is read from there on, and only for a transaction that was refused.
+ * its own can only have been before. The log is read from there on, and only for a transaction that was refused. Where
+ * nobody else has anything under way, a trial that was answered well since speaks for all others: its pause is kept until a
+ * record goes.
  */
 export const refusedPolls = (s: string): string =>
-  `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and exists (
+  `json_build_object('times', ${s}.refused_polls, 'othersThrough', ${s}.refused_polls > 0 and (exists (
      select from outboxd.submission_event e where e.id > ${s}.refused_event
        and e.from_state in ('sending', 'accepted') and e.to_state in ('accepted', 'completed')
-       and e.from_state <> e.to_state))`
+       and e.from_state <> e.to_state)
+     or exists (select from outboxd.pause p where p.cleared_at > (
+       select e.at from outboxd.submission_event e where e.id = ${s}.refused_event))))`
 
 /** The event up to which all is before now. */
 export const lastEvent = '(select coalesce(max(e.id), 0) from outboxd.submission_event e)'

@@ -54,3 +54,40 @@ test.concurrent.for([503, 403])(
     await harness.becomes('refused-', 'completed')
   },
 )
+
+test.concurrent('503 to every poll of the only transaction there is: an answered trial shows that it is this one, and it backs off alone (the idle ledger was paused, without end)', {
+  timeout: 120_000,
+}, async ({ onTestFinished }) => {
+  const harness = await setup({ processingTime: 'constant:5' })
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  const { port } = await harness.start()
+  const outboxId = await harness.insert('alone-')
+  const read = () =>
+    harness.pool
+      .query<{ id: string | null; times: number }>(
+        'select transaction_id as id, refused_polls as times from outboxd.submission where outbox_id = $1',
+        [outboxId],
+      )
+      .then(({ rows }) => rows[0])
+  const known = await until(read, (row) => row?.id != null)
+  await harness.fault({ kind: 'answer', status: 503, endpoint: 'status', pathContains: known?.id })
+  await until(read, (row) => (row?.times ?? 0) >= 3)
+  const stops = () =>
+    harness.pool
+      .query(`select from outboxd.submission_event where cause like 'pause %'`)
+      .then(({ rowCount }) => rowCount ?? 0)
+  expect(await stops()).toBeLessThanOrEqual(2) // the first, and the one that was the trial
+
+  // What is said during it.
+  const context = testContext(harness.env)
+  await status(context, {})
+  expect(context.printed()).toMatch(/^All is well: 1 being processed/)
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_paused{reason="unavailable"} 0'))
+  const shown = testContext(harness.env)
+  await show(shown, `outbox:${outboxId}`, {})
+  expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
+
+  await harness.control('DELETE', 'faults')
+  await harness.becomes('alone-', 'completed')
+})
