@@ -2,10 +2,8 @@ import { defineConfig } from 'vitest/config'
 import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
-/** What measures has the machine to itself, after all the others. */
-const measures = ['bench/**/*.test.ts']
-/** What kills, and starts anew, and waits for leases to run out, takes the machine whole. */
-const campaign = ['crash/campaign.test.ts']
+/** What measures, or kills and waits for leases to run out, has the machine to itself, after all the others. */
+const alone = ['bench/**/*.test.ts', 'crash/campaign.test.ts']
 
 export default defineConfig({
   test: {
@@ -14,9 +12,9 @@ export default defineConfig({
     reporters: ['default', new ClosingLine()],
     sequence: { sequencer: LongestFirst },
     // Generous, for machines with two busy cores: a condition that comes true ends the wait at once.
-    expect: { poll: { timeout: 15_000 } },
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    expect: { poll: { timeout: 60_000 } },
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
     // Most tests here time real processes on a machine that CI shares: what fails there is tried once more, and shown as such.
     retry: process.env.CI ? 1 : 0,
     projects: [
@@ -25,7 +23,7 @@ export default defineConfig({
         test: {
           name: 'behaviour',
           include: ['**/*.test.ts'],
-          exclude: [...measures, ...campaign],
+          exclude: alone,
           // Most tests wait for a database, a socket or a process: as many workers as cores would leave these idle.
           maxWorkers: 6,
           sequence: { groupOrder: 1 },
@@ -33,12 +31,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'campaign', include: campaign, maxWorkers: 1, sequence: { groupOrder: 2 } },
-      },
-      {
-        extends: true,
-        // Side by side: each waits for windows of 2 s most of its time.
-        test: { name: 'measures', include: measures, maxWorkers: 2, sequence: { groupOrder: 3 } },
+        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
       },
     ],
   },

@@ -124,7 +124,7 @@ describe('--arrived', () => {
       expect(messages).toContain('Try again when the service answers')
     })
 
-    test('while no slot of the budget is free', { timeout: 30_000 }, async () => {
+    test('while no slot of the budget is free', async () => {
       const { env, asked } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'completed' } })
       const id = await fixture.end(uncertain)
       await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)

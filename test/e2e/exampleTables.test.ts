@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
+import { eventually } from '../support/eventually.ts'
 import { type Installation, install } from './installation.ts'
 
 /** Each of the examples as it ships, on the table's own DDL, against the sandbox. */
@@ -83,7 +84,7 @@ test('MassTransit: envelopes of the named types are sent once, by the sequence, 
   expect((await pool.query('select *, xmin from "OutboxMessage" order by 1')).rows).toEqual(before.rows)
   const { rows } = await pool.query(`select distinct recorded_at from outboxd.submission`)
   expect(rows).toEqual([{ recorded_at: new Date('2026-11-20T09:00:00Z') }])
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { rows } = await pool.query('select position from outboxd.outbox_cursor')
     expect(rows[0]?.position[0]).toBe('4')
   })
@@ -157,7 +158,7 @@ test('pg-transactional-outbox: completed rows are processed, failed and rejected
   await startInstance()
   await states(pool, { completed: 2, failed: 1, rejected: 1 })
   expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'd'])
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { rows } = await pool.query(`select payload ->> 'field2' as field2, processed_at is not null as processed,
       abandoned_at is not null as abandoned from outbox where payload <> '{}' order by created_at`)
     expect(rows).toEqual([
@@ -194,7 +195,7 @@ test('sales_order: released orders are sent once, with the digits of their amoun
   expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'b'])
   expect((await arrivals())[0]).toContain('"order_date":"2026-11-20T09:00:00.25')
   expect((await arrivals())[0]).toContain('"total_amount":99999999.90')
-  await vi.waitFor(async () => {
+  await eventually(async () => {
     const { rows } = await pool.query(
       `select reference, synced_at is not null as synced, sync_error from sales_order order by id`,
     )
@@ -217,15 +218,10 @@ function installExample(name: string, files: { mapping: string } = { mapping }):
 }
 
 async function states(pool: Installation['pool'], wanted: Record<string, number>): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      const { rows } = await pool.query(
-        'select state, count(*)::int as n from outboxd.submission group by 1 order by 1',
-      )
-      expect(Object.fromEntries(rows.map(({ state, n }) => [state, n]))).toEqual(wanted)
-    },
-    { timeout: 15_000, interval: 50 },
-  )
+  await eventually(async () => {
+    const { rows } = await pool.query('select state, count(*)::int as n from outboxd.submission group by 1 order by 1')
+    expect(Object.fromEntries(rows.map(({ state, n }) => [state, n]))).toEqual(wanted)
+  })
 }
 
 function field2s(bodies: readonly string[]): string[] {

@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { saysRunning } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
+import { eventually } from '../support/eventually.ts'
 import { openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
 
@@ -44,20 +45,17 @@ async function expectCompleted(databaseUrl: string): Promise<void> {
     ('data', '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00Z", "amount": 0.001, "field2": "x"}'),
     ('order', '{"customerId": "6f1f1b0a-1f5e-4b43-9d2c-0f6b6f6b6f6b", "items": [{"price": 1.10}]}'),
     ('invoice', '{}')`)
-  await vi.waitFor(
-    async () => {
-      const { rows } = await pool.query('select status, error_code from outbox order by id')
-      expect(rows.map(({ status, error_code }) => `${status} ${error_code ?? ''}`.trim())).toEqual([
-        'completed',
-        'failed E001',
-        'rejected E001',
-        'rejected',
-        'completed',
-        'rejected',
-      ])
-    },
-    { timeout: 15_000, interval: 50 },
-  )
+  await eventually(async () => {
+    const { rows } = await pool.query('select status, error_code from outbox order by id')
+    expect(rows.map(({ status, error_code }) => `${status} ${error_code ?? ''}`.trim())).toEqual([
+      'completed',
+      'failed E001',
+      'rejected E001',
+      'rejected',
+      'completed',
+      'rejected',
+    ])
+  })
   const { rows: requests } = (await (await fetch(`${url}/_sandbox/ledger`)).json()) as {
     rows: { body: string | null }[]
   }

@@ -5,7 +5,7 @@ import { setTimeout as after } from 'node:timers/promises'
  *
  * @throws Error that shows what was seen last, after `mostMs`
  */
-export async function until<T>(look: () => Promise<T> | T, wanted: (seen: T) => boolean, mostMs = 30_000): Promise<T> {
+export async function until<T>(look: () => Promise<T> | T, wanted: (seen: T) => boolean, mostMs = 60_000): Promise<T> {
   const deadline = performance.now() + mostMs
   for (;;) {
     const seen = await look()

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest'
 import { createSleep } from '../../../src/daemon/capture/sleep.ts'
+import { eventually } from '../../support/eventually.ts'
 
 type Mark = 'marked' | 'another' | 'writers' | 'unavailable'
 
@@ -27,7 +28,7 @@ function setup(...answers: Mark[]) {
 test('after the mark is set it looks once more, and then sleeps', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
   await sleep.fallAsleep(0)
   await sleep.fallAsleep(0)
   expect(wake).toHaveBeenCalledTimes(1)
@@ -38,7 +39,7 @@ test('while transactions are under way that will not tell, it looks again and ag
   const { sleep, state, wake } = setup('writers', 'writers', 'marked')
   for (let rounds = 1; rounds <= 3; rounds++) {
     await sleep.fallAsleep(0)
-    await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(rounds))
+    await eventually(() => expect(wake).toHaveBeenCalledTimes(rounds))
   }
   expect(state.isMarked).toBe(true)
 })
@@ -54,12 +55,12 @@ test.each(['another', 'unavailable'] as const)('%s: it sleeps, and the sweep goe
 test('rows that come in quick succession are looked for, not announced: no two marks within 25 ms', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
   state.isMarked = false // a notice took it away
   state.elapsedMs += 5
   await sleep.fallAsleep(0)
   expect(state.asked).toBe(1)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(2))
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(2))
   state.elapsedMs += 30
   await sleep.fallAsleep(0)
   expect(state.asked).toBe(2)
@@ -69,7 +70,7 @@ test('after a round that took rows it looks again soon, and marks when none are 
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(3)
   expect(state.asked).toBe(0)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
   await sleep.fallAsleep(0)
   expect(state.asked).toBe(1)
 })
@@ -77,10 +78,10 @@ test('after a round that took rows it looks again soon, and marks when none are 
 test('with rows that may not be taken yet, or a backlog, it asks nobody to tell of more', async () => {
   const { sleep, state, wake } = setup()
   await sleep.fallAsleep(0)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(1))
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(1))
   state.hasNew = true
   await sleep.fallAsleep(0)
-  await vi.waitFor(() => expect(wake).toHaveBeenCalledTimes(2)) // it may have come in that moment
+  await eventually(() => expect(wake).toHaveBeenCalledTimes(2)) // it may have come in that moment
   await sleep.fallAsleep(0)
   await sleep.fallAsleep(0)
   expect(wake).toHaveBeenCalledTimes(2)

@@ -45,7 +45,7 @@ test('four answers of 500 although it was stored: no replay in bulk sends it twi
   const outcome = await harness.becomes('stored-', 'completed')
   expect(outcome).toMatchObject({ effects: 1, attempt: 5 })
   expect(new Set(outcome.keys).size).toBe(1)
-}, 60_000)
+})
 
 test('the same where the service answers E002 to a key that it knows: uncertain, not renewed', async () => {
   await started({ idempotency: 'e002' })
@@ -55,7 +55,7 @@ test('the same where the service answers E002 to a key that it knows: uncertain,
   await harness.becomes('known-', 'failed')
   await output((context) => replay(context, [`outbox:${id}`], {}))
   expect(await harness.becomes('known-', 'uncertain')).toMatchObject({ code: 'E002', effects: 1 })
-}, 60_000)
+})
 
 test('404 after resolve --arrived with a wrong id: uncertain again, and it can be resolved again', async () => {
   await started()
@@ -76,4 +76,4 @@ test('404 after resolve --arrived with a wrong id: uncertain again, and it can b
   const { rows } = (await harness.control('GET', 'transactions?limit=1')) as { rows: { transactionId: string }[] }
   await output((context) => resolve(context, name, { arrived: rows[0]?.transactionId ?? '' }))
   expect(await harness.becomes('mistyped-', 'completed')).toMatchObject({ effects: 1, posts: [null] })
-}, 60_000)
+})

@@ -76,7 +76,6 @@ test('a database so far away that every permit runs out: that is said, and it en
   await until(
     () => problems(far.pool),
     (kinds) => kinds.includes('budget_starved'),
-    50_000,
   )
   await far.postgres.setFault(null)
   expect(await far.becomes('far5-', 'completed')).toMatchObject({ effects: 1 })

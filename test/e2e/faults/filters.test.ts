@@ -4,6 +4,7 @@ import { list } from '../../../src/commands/list.ts'
 import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
+import { eventually } from '../../support/eventually.ts'
 import { install } from '../installation.ts'
 
 const outbox = `
@@ -26,10 +27,9 @@ test('a filter that raises an error for one row: the others are sent, and status
   await insert(1, '1')
   await insert(2, 'x')
   await insert(3, '1')
-  const arrive = (count: number, withinMs: number) =>
-    vi.waitFor(async () => expect(await given.arrivals()).toHaveLength(count), { timeout: withinMs, interval: 50 })
-  await arrive(2, 20_000)
-  await vi.waitFor(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
+  const arrive = (count: number) => eventually(async () => expect(await given.arrivals()).toHaveLength(count))
+  await arrive(2)
+  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
   const context = () => testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
   const [says, names] = [context(), context()]
   await status(says, {})
@@ -44,6 +44,6 @@ test('a filter that raises an error for one row: the others are sent, and status
   const nowMs = performance.now.bind(performance)
   vi.spyOn(performance, 'now').mockImplementation(() => nowMs() + 60_000)
   onTestFinished(() => void vi.restoreAllMocks())
-  await arrive(3, 60_000)
-  await vi.waitFor(async () => expect((await readSnapshot(pool)).problems).toEqual({}))
+  await arrive(3)
+  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({}))
 }, 150_000)

@@ -43,4 +43,4 @@ test('kill -9 of the only daemon in the middle of 200 records: a restart brings 
   expect(outcomes.filter(({ state, effects }) => state === 'completed' && effects !== 1)).toEqual([])
   const uncertain = outcomes.filter(({ state }) => state === 'uncertain')
   expect(uncertain).toHaveLength(inFlight)
-}, 90_000)
+})

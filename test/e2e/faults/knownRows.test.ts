@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { adopt } from '../../../src/commands/adopt.ts'
 import { check } from '../../../src/commands/check.ts'
 import { show } from '../../../src/commands/show.ts'
 import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Installation, install } from '../installation.ts'
 
 /** Which rows are ours, and which row an id names: a table that begins anew, another table, a history that is none of ours. */
@@ -21,7 +22,6 @@ const rows = async ({ pool }: Installation) =>
       `select id || ' ' || (payload ->> 'field2') || ' ' || status as said from outbox order by id`,
     )
   ).rows.map(({ said }) => said)
-const until = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
 const contextOf = ({ url }: Installation, env = {}) => testContext({ DATABASE_URL: url, ...env })
 
 async function statusOf(installation: Installation, env = {}): Promise<string> {
@@ -34,10 +34,10 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   const given = await install(mapping)
   await insert(given, 'first')
   await given.startInstance()
-  await until(async () => expect(await rows(given)).toEqual(['1 first completed']))
+  await eventually(async () => expect(await rows(given)).toEqual(['1 first completed']))
   await given.pool.query('truncate outbox restart identity')
   await insert(given, 'second')
-  await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
+  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
   expect(await rows(given)).toEqual(['1 second new'])
   const standing = await statusOf(given)
   expect(standing).toContain('1 row of the outbox (1) has an id that another row had before, and nothing is sent of it')
@@ -54,7 +54,7 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   expect(asked.messages()).toContain('The ledger has sent 1 record of this outbox already')
   expect(asked.messages()).toContain('is sent AGAIN')
   expect(await adopt(contextOf(given), { new: true, yes: true })).toBe(0)
-  await until(async () => expect(await rows(given)).toEqual(['1 second completed']))
+  await eventually(async () => expect(await rows(given)).toEqual(['1 second completed']))
   expect((await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1])).toEqual(['first', 'second'])
   expect(await statusOf(given)).toContain('All is well')
 })
@@ -90,7 +90,7 @@ test.each([
   await given.startInstance()
   await given.startInstance()
   await insert(given, 'fresh')
-  await until(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
+  await eventually(async () => expect(await rows(given)).toEqual(['1 old new', '2 older new', '3 fresh completed']))
   const shown = await statusOf(given)
   expect(shown).toContain(message)
   expect(shown).toContain('0 in the outbox')
@@ -128,19 +128,19 @@ test('by a sequence: a table that was emptied and filled beyond the position whi
   const env = { MAPPINGS_DIR: given.mappingsDir }
   await fill(given, 'first', 3)
   const stop = await given.startInstance()
-  await until(async () => expect(await arrived(given)).toEqual({ first: 3 }))
-  await until(async () =>
+  await eventually(async () => expect(await arrived(given)).toEqual({ first: 3 }))
+  await eventually(async () =>
     expect((await given.pool.query('select position from outboxd.outbox_cursor')).rows).toEqual([{ position: ['3'] }]),
   )
   await stop()
   await given.pool.query('truncate source restart identity')
   await fill(given, 'second', 5)
   await given.startInstance()
-  await until(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
+  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toMatchObject({ foreign_outbox: 1 }))
   expect(await statusOf(given, env)).not.toContain('All is well')
   expect(await arrived(given)).toEqual({ first: 3 })
   expect(await adopt(contextOf(given, env), { new: true, yes: true })).toBe(0)
-  await until(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
+  await eventually(async () => expect(await arrived(given)).toEqual({ first: 3, second: 5 }))
 })
 
 test('rows without created_at that the ERP edits are one problem of the table, until an operator says that they are edited', async () => {
@@ -149,10 +149,10 @@ test('rows without created_at that the ERP edits are one problem of the table, u
   const env = { MAPPINGS_DIR: given.mappingsDir }
   await fill(given, 'first', 30)
   await given.startInstance()
-  await until(async () => expect(await arrived(given)).toEqual({ first: 30 }))
+  await eventually(async () => expect(await arrived(given)).toEqual({ first: 30 }))
   await given.pool.query(`update source set payload = '${payload('edited')}'`)
   await fill(given, 'second', 1)
-  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
+  await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1 }))
   expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 })
   expect(await statusOf(given, env)).toMatch(
     /In the outbox 30 rows with ids that the ledger knows .*outboxd adopt --same, once/,
@@ -160,7 +160,7 @@ test('rows without created_at that the ERP edits are one problem of the table, u
   expect(await adopt(contextOf(given, env), { same: true, yes: true })).toBe(0)
   await given.pool.query(`update source set payload = '${payload('again')}'`)
   await fill(given, 'third', 1)
-  await until(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
+  await eventually(async () => expect(await arrived(given)).toEqual({ first: 30, second: 1, third: 1 }))
   expect((await readSnapshot(given.pool)).problems).toEqual({})
   expect(await statusOf(given, env)).toContain('All is well')
 })
@@ -179,7 +179,7 @@ test('rows that wait before the start are counted before it is said, and named f
   await check(checked, {})
   expect(checked.printed() + checked.messages()).toContain('2 rows before it say that they wait')
   await given.startInstance()
-  await until(async () =>
+  await eventually(async () =>
     expect(await statusOf(given)).toMatch(
       /^All is well: everything from the start position on is sent; 2 waiting rows before the start position are left/,
     ),

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
 import { recover } from '../../../src/commands/recover.ts'
 import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
+import { eventually } from '../../support/eventually.ts'
 import { type Installation, install } from '../installation.ts'
 
 /** The ledger was set back, or lost: rows say that they were taken, and nobody would ever send them. */
@@ -13,7 +14,6 @@ const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string) =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
 const contextOf = ({ url }: Installation) => testContext({ DATABASE_URL: url })
-const until = (look: () => Promise<void>) => vi.waitFor(look, { timeout: 20_000, interval: 50 })
 const rows = async ({ pool }: Installation) =>
   (
     await pool.query<{ said: string }>(`select payload ->> 'field2' || ' ' || status as said from outbox order by id`)
@@ -40,7 +40,7 @@ async function withGap(): Promise<Installation> {
 test('rows that the ledger lost are found at the start, told, and taken in as uncertain, once', async () => {
   const given = await withGap()
   await given.startInstance()
-  await until(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
+  await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
   const before = contextOf(given)
   await status(before, {})
   expect(before.printed()).toContain(
@@ -61,7 +61,7 @@ test('rows that the ledger lost are found at the start, told, and taken in as un
   expect(dry.printed()).toMatch(/2 {2}accepted {2}\S+ {2}tx-b/)
   expect(await recover(contextOf(given), { as: 'uncertain' })).toBe(4)
   expect(await recover(contextOf(given), { as: 'uncertain', yes: true })).toBe(0)
-  await until(async () =>
+  await eventually(async () =>
     expect(await rows(given)).toEqual(['a uncertain', 'b uncertain', 'c uncertain', 'd completed', 'e completed']),
   )
   expect((await readSnapshot(given.pool)).problems).toEqual({})
@@ -78,7 +78,7 @@ test('rows that the ledger lost are sent where an operator says that they are ne
   expect(await recover(contextOf(given), {})).toBe(2)
   expect(await recover(contextOf(given), { as: 'new', yes: true })).toBe(0)
   await given.startInstance()
-  await until(async () =>
+  await eventually(async () =>
     expect(new Set((await rows(given)).map((said) => said.split(' ')[1]))).toEqual(new Set(['completed'])),
   )
   expect(await given.arrivals()).toHaveLength(4)

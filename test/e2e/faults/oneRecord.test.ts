@@ -58,4 +58,4 @@ test('a firewall that refuses one record: it ends before a person, with its word
   expect(after.printed()).toMatch(/^1 record waits for a person \(1 rejected\): outboxd list/)
   const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
   await until(metrics, (text) => text.includes('outboxd_submissions{state="rejected"} 1'))
-}, 60_000)
+})

@@ -36,7 +36,7 @@ test.concurrent.for([503, 403])(
       `select from outboxd.submission_event where cause like 'pause %' and to_state = 'accepted'`,
     )
     expect(stops).toBeLessThanOrEqual(8)
-    await until(outcome, (row) => (row?.times ?? 0) >= 3, 30_000)
+    await until(outcome, (row) => (row?.times ?? 0) >= 3)
 
     // What is said during it.
     await until(harness.pauses, (reasons) => reasons.length === 0)

@@ -22,7 +22,7 @@ test('tokens that are over when the service looks at them: new ones, and nobody 
   expect(causes.filter((cause) => cause.includes('401')).length).toBeGreaterThanOrEqual(3)
   expect(paused(causes)).toEqual([])
   expect(effects).toBe(1)
-}, 60_000)
+})
 
 test('a service that refuses each such token is believed in the end, and the metrics say that the budget starves', async () => {
   await using harness = await setup({ tokenLifetimeSeconds: 900 })

@@ -56,7 +56,6 @@ test('stopped past its lease, another rescues what a worker was sending within 2
   const before = await until(
     () => harness.outcome('sleeper-'),
     ({ state }) => state === 'uncertain',
-    40_000,
   )
   const { rows } = await harness.pool.query<{ seconds: number }>(
     `select extract(epoch from max(e.at) - max(i.beat_at))::float8 as seconds from outboxd.submission_event e

@@ -46,44 +46,40 @@ test.concurrent.for<Fault>([
   { kind: 'hang' },
   { kind: 'hang-after-request' },
   { kind: 'cut-before-request' }, // what a refused client certificate looks like under TLS 1.3
-])(
-  '$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)',
-  { timeout: 90_000 },
-  async (fault, context) => {
-    const { harness, port } = await started(context)
-    await harness.service.setFault(fault)
-    await insertMany(harness)
-    await until(
-      () => count(harness, 'uncertain'),
-      (n) => n > 0,
-    )
-    await until(
-      () => level(harness),
-      (n) => n >= 2,
-      30_000,
-    )
-    expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
-    expect(await count(harness, 'sending')).toBe(0)
+])('$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)', async (fault, context) => {
+  const { harness, port } = await started(context)
+  await harness.service.setFault(fault)
+  await insertMany(harness)
+  await until(
+    () => count(harness, 'uncertain'),
+    (n) => n > 0,
+  )
+  await until(
+    () => level(harness),
+    (n) => n >= 2,
+    30_000,
+  )
+  expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight)
+  expect(await count(harness, 'sending')).toBe(0)
 
-    // What is said during it.
-    const operator = testContext(harness.env)
-    await status(operator, {})
-    expect(operator.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
-    expect(operator.printed()).not.toContain('All is well')
-    const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
-    await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
+  // What is said during it.
+  const operator = testContext(harness.env)
+  await status(operator, {})
+  expect(operator.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
+  expect(operator.printed()).not.toContain('All is well')
+  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
 
-    await harness.service.setFault(null)
-    const doubtful = await count(harness, 'uncertain')
-    await until(
-      () => count(harness, 'completed'),
-      (n) => n === records + 1 - doubtful,
-      40_000,
-    )
-    expect(await count(harness, 'uncertain')).toBe(doubtful)
-    expect(await harness.pauses()).toEqual([])
-  },
-)
+  await harness.service.setFault(null)
+  const doubtful = await count(harness, 'uncertain')
+  await until(
+    () => count(harness, 'completed'),
+    (n) => n === records + 1 - doubtful,
+    40_000,
+  )
+  expect(await count(harness, 'uncertain')).toBe(doubtful)
+  expect(await harness.pauses()).toEqual([])
+})
 
 test.concurrent('a service that answers questions and hangs on every record: each try costs one record, and each takes longer', async (context) => {
   const { harness } = await started(context)
@@ -92,9 +88,8 @@ test.concurrent('a service that answers questions and hangs on every record: eac
   await until(
     () => level(harness),
     (n) => n >= 2,
-    30_000,
   )
   // Those on the wire at first, and one each time that the pause came back.
   expect(await count(harness, 'uncertain')).toBeLessThanOrEqual(maxInFlight + (await level(harness)))
   expect(await count(harness, 'sending')).toBeLessThanOrEqual(1)
-}, 60_000)
+})
