@@ -21,7 +21,7 @@ const formerWords: readonly [former: RegExp, now: string][] = [
   [/keepRecords|KeptRecord/i, 'insertCaptured, CapturedRecord'],
   [/dossier|\b(state of )?affairs?\b|headline|whereItStands/i, 'SubmissionDetail, SystemStatus, diagnosis'],
   [/\bmisused\b|leftAlone|whyNot\b/, 'usageError, skipped, whyNotAllowed'],
-  [/\b(operate|printable|cut|controlReads|wordsIn)\(/, 'withOperatorStore, truncate, pluralize …'],
+  [/\b(operate|printable|cut|controlReads|wordsIn|isGood)\(/, 'withOperatorStore, truncate, pluralize …'],
   [/spoil/i, 'applyFault, change'],
   [/journey|\bfates?\b/i, 'e2e, scenario, outcome; a record has a way'],
   [/havoc|\barena\b|\bdice\b|sabotag/i, 'nemesis, environment, random, mutation, history'],

@@ -49,7 +49,7 @@ function setup(
   }
   const claims: ClaimRequest[] = []
   const trials: number[] = []
-  const questions: { accessToken: string; isGood: () => boolean; answer: (answer: Answer | null) => void }[] = []
+  const questions: { accessToken: string; isValid: () => boolean; answer: (answer: Answer | null) => void }[] = []
   const unclaimed: string[] = []
   const settled: Settled[] = []
   const refused: string[] = []
@@ -57,7 +57,7 @@ function setup(
   const onWire: {
     id: string
     accessToken: string
-    isGood: () => boolean
+    isValid: () => boolean
     answer: (what: AttemptResult | Error) => void
   }[] = []
   const state = {
@@ -77,14 +77,14 @@ function setup(
   let onRoom = () => {}
   const demands: Demand[] = []
   const slotPool = createSlotPool(windowMs)
-  const send = (each: Submission, accessToken: string, isGood: () => boolean) =>
+  const send = (each: Submission, accessToken: string, isValid: () => boolean) =>
     new Promise<AttemptResult>((resolve, reject) => {
       state.wired += 1
       state.wiredMost = Math.max(state.wiredMost, state.wired)
       onWire.push({
         id: each.id,
         accessToken,
-        isGood,
+        isValid,
         answer(what) {
           state.wired -= 1
           if (what instanceof Error) reject(what)
@@ -155,7 +155,7 @@ function setup(
         ? null
         : Array.from({ length: permits }, () => ({ id: ++slots, lease: '1', permits: 1 }))
     },
-    ask: (accessToken, isGood) => new Promise((resolve) => questions.push({ accessToken, isGood, answer: resolve })),
+    ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     judgeTrial,
     fingerprint: fingerprintOf,
     token: async () => state.token,
@@ -213,7 +213,7 @@ test('what is ready and due goes on the wire, each with a slot of its own', asyn
   expect(await dispatcher.runOnce()).toBe(0)
   expect(claims).toEqual([{ id: 'claim 0', submissions: 2, polls: 1, rarePolls: 0, permits: 3, trial: false }])
   expect(onWire.map(({ accessToken }) => accessToken)).toEqual(['token', 'token', 'token'])
-  expect(onWire.every(({ isGood }) => isGood())).toBe(true)
+  expect(onWire.every(({ isValid }) => isValid())).toBe(true)
   expect(dispatcher.inFlight()).toBe(3)
   expect(dispatcher.pollsInHand()).toEqual([{ id: 'job 3', retryCount: 0 }])
 })
@@ -320,7 +320,7 @@ describe('a trial', () => {
     expect(await dispatcher.runOnce()).toBe(0)
     expect([claims, onWire]).toEqual([[], []])
     expect(trials).toEqual([1])
-    expect(questions.map(({ accessToken, isGood }) => [accessToken, isGood()])).toEqual([['token', true]])
+    expect(questions.map(({ accessToken, isValid }) => [accessToken, isValid()])).toEqual([['token', true]])
     expect(dispatcher.inFlight()).toBe(1)
   })
 
@@ -603,9 +603,9 @@ describe('an instance that others may soon take for dead', () => {
 
     const other = setup({ ready: 1 })
     await other.dispatcher.runOnce()
-    expect(other.onWire[0]?.isGood()).toBe(true)
+    expect(other.onWire[0]?.isValid()).toBe(true)
     other.state.mayClaim = false
-    expect(other.onWire[0]?.isGood()).toBe(false)
+    expect(other.onWire[0]?.isValid()).toBe(false)
   })
 })
 
@@ -647,9 +647,9 @@ describe('the token', () => {
 test('a process that was stopped between claim and request must not send: its permits are not good', async () => {
   const { dispatcher, state, onWire } = setup({ ready: 1 })
   await dispatcher.runOnce()
-  expect(onWire[0]?.isGood()).toBe(true)
+  expect(onWire[0]?.isValid()).toBe(true)
   state.nowMs += windowMs / 10
-  expect(onWire[0]?.isGood()).toBe(false)
+  expect(onWire[0]?.isValid()).toBe(false)
 })
 
 test('fewer requests left than seemed free is passed on; more is not', async () => {
