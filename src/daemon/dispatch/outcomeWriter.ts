@@ -27,7 +27,7 @@ export interface OutcomeWriterDeps<Written> {
 }
 
 /** What one piece of work has come to. */
-type Work = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
+export type Work = Omit<OutcomeBatch, 'slots' | 'transitions'> & { transition: Transition | null }
 
 /** Work without a step: to give slots back, or for what is put on top. */
 export const nothing: Work = {

@@ -1,0 +1,173 @@
+import type { Answer, AttemptResult, PauseCall, PollJob, Submission, TrialVerdict } from '../../model.ts'
+import { isSilence, passageOf, refusalOf } from './hearing.ts'
+import { nothing, type Work } from './outcomeWriter.ts'
+
+/** What is remembered from one answer to the next. */
+export interface Heard {
+  /** So many requests in a row have gone unanswered. */
+  silentRequests: number
+  /** So many records for themselves: a service may answer polls and hang on every record. */
+  silentRecords: number
+  /** So many trials in a row were refused for their token, its age aside. */
+  tokensRefused: number
+}
+
+export const heardNothing: Heard = { silentRequests: 0, silentRecords: 0, tokensRefused: 0 }
+
+/** What an answer says of the pauses. */
+export interface JudgedTrial {
+  verdict: TrialVerdict
+  /** The token was refused, and that says no more than that its time was up. */
+  isTokenOutlived: boolean
+}
+
+/** A request that is through. */
+export interface EndedAttempt {
+  submission: Submission
+  /** The poll's; null for a record. */
+  job: PollJob | null
+  /** It was sent first when pauses were over: a poll, or the first record after them. */
+  trial: boolean
+  attempted: AttemptResult
+  /** By which a refusal is known again; null where the service itself judges, or nobody answered. */
+  fingerprint: string | null
+  /** What its answer says of the pauses, where it is a poll that was sent as a trial; null where it says nothing. */
+  judged: JudgedTrial | null
+}
+
+/** How it stood when the requests were made. */
+export interface Circumstances {
+  /** So many requests are on the wire at most. */
+  maxInFlight: number
+  /** So many slots seemed free. */
+  permitsFree: number
+}
+
+/** What is to be done with an answer. */
+export interface Interpretation {
+  /** To be written. */
+  work: Work
+  /** The service refused the token. */
+  isTokenRefused: boolean
+  /** To be remembered at once. */
+  heard: Heard
+  /** Once it is written, silence is listened for anew: what was heard of it has called for a pause, or the step has. */
+  endsSilence: boolean
+}
+
+/** So many requests in a row may go unanswered before nobody sends for a while; so many records, where fewer go at once. */
+const silentMax = 5
+
+/** What becomes of a submission's request: the step to write, and what it says about all others. Pure. */
+export function interpretAttempt(attempt: EndedAttempt, heard: Heard, circumstances: Circumstances): Interpretation {
+  const { submission, job, trial, attempted, fingerprint, judged } = attempt
+  const { step, answer } = attempted
+  // A poll as a trial may be refused for its transaction's sake: the question that comes next speaks for all.
+  const said =
+    trial && job !== null
+      ? { ...trialResult(judged, heard), pause: null }
+      : { clears: false, ...pauseFor(attempt, heard, circumstances) }
+  return {
+    work: {
+      transition: { submission, job, change: step.change, cause: step.cause },
+      pauses: said.pause ? [said.pause] : [],
+      passages: job === null ? passageOf(submission, attempted, fingerprint) : [],
+      refusals: job === null ? refusalOf(submission, attempted, fingerprint) : [],
+      trialSucceeded: said.clears,
+      trialEnded: trial,
+      remaining: remainingIn(answer, circumstances),
+    },
+    isTokenRefused: answer?.kind === 'response' && answer.status === 401,
+    heard: said.heard,
+    endsSilence: said.pause !== null,
+  }
+}
+
+/** What becomes of a question about something that does not exist; null where it never left. Pure. */
+export function interpretTrial(
+  asked: { answer: Answer; judged: JudgedTrial } | null,
+  heard: Heard,
+  circumstances: Circumstances,
+): Interpretation {
+  const said = trialResult(asked?.judged ?? null, heard)
+  return {
+    work: {
+      ...nothing,
+      pauses: said.pause ? [said.pause] : [],
+      trialSucceeded: said.clears,
+      trialEnded: true,
+      remaining: remainingIn(asked?.answer ?? null, circumstances),
+    },
+    isTokenRefused: asked?.judged.verdict.kind === 'token-refused',
+    heard: said.heard,
+    endsSilence: false,
+  }
+}
+
+/** What is remembered once silence is listened for anew. */
+export function withoutSilence({ tokensRefused }: Heard): Heard {
+  return { ...heardNothing, tokensRefused }
+}
+
+function trialResult(
+  judged: JudgedTrial | null,
+  heard: Heard,
+): { clears: boolean; pause: PauseCall | null; heard: Heard } {
+  if (judged === null) return { clears: false, pause: null, heard }
+  const { verdict, isTokenOutlived } = judged
+  switch (verdict.kind) {
+    case 'clear':
+      return { clears: true, pause: null, heard: { ...heard, tokensRefused: 0 } }
+    case 'pause':
+      return { clears: false, pause: verdict.pause, heard: { ...heard, tokensRefused: 0 } }
+    case 'token-refused': {
+      const tokensRefused = heard.tokensRefused + (isTokenOutlived ? 0 : 1)
+      return { clears: false, pause: tokensRefused > 1 ? verdict.pause : null, heard: { ...heard, tokensRefused } }
+    }
+    default:
+      return verdict satisfies never
+  }
+}
+
+function pauseFor(
+  { job, trial, attempted: { step, answer } }: EndedAttempt,
+  heard: Heard,
+  { maxInFlight }: Circumstances,
+): { pause: PauseCall | null; heard: Heard } {
+  if (step.pause !== null || answer === null) return { pause: step.pause, heard }
+  const now = hearSilence(answer, job === null, heard)
+  const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
+  // The record that goes first after a trial is proof enough alone.
+  if (!isLong && !(trial && isSilence(answer))) return { pause: null, heard: now }
+  const call = answer.kind === 'response' ? answeredInstead(step.cause) : silence
+  return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
+}
+
+function hearSilence(answer: Answer, isRecord: boolean, heard: Heard): Heard {
+  const count = (before: number) => (isSilence(answer) ? before + 1 : 0)
+  return {
+    ...heard,
+    silentRequests: count(heard.silentRequests),
+    silentRecords: isRecord ? count(heard.silentRecords) : heard.silentRecords,
+  }
+}
+
+/** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
+function remainingIn(answer: Answer | null, { permitsFree }: Circumstances): number | null {
+  const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
+  return remaining !== null && remaining < permitsFree ? remaining : null
+}
+
+/** Without this pause a service that hangs would, request by request, leave every record in doubt. */
+const silence: PauseCall = {
+  reason: 'unreachable',
+  askedMs: null,
+  detail:
+    'request after request went unanswered; no record is sent until the service answers a question (outboxd check)',
+}
+
+/** Something answers, as a gateway does, and not the service: perhaps for these records alone. */
+function answeredInstead(summary: string): PauseCall {
+  const detail = `request after request brought no answer of the service’s own, the last: ${summary}; no record is sent until the service answers a question (outboxd check)`
+  return { ...silence, detail, answered: true }
+}

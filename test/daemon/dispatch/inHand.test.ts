@@ -1,0 +1,51 @@
+import { expect, test } from 'vitest'
+import { createInHand } from '../../../src/daemon/dispatch/inHand.ts'
+import { submission } from '../../support/submission.ts'
+
+function setup() {
+  const failed: unknown[] = []
+  let rooms = 0
+  const inHand = createInHand({
+    onFailed: (error) => failed.push(error),
+    onRoom() {
+      rooms += 1
+    },
+  })
+  return { ...inHand, failed, rooms: () => rooms }
+}
+
+const job = { id: 'job', retryCount: 0 }
+
+test('what is followed is in hand until its outcome is written, and then makes room', async () => {
+  const { follow, inFlight, sending, pollsInHand, rarePolls, drained, rooms } = setup()
+  const record = submission({ id: 'record' })
+  const written = Promise.withResolvers<void>()
+  follow({ submission: record, job: null }, () => written.promise)
+  follow({ submission: submission({ polledRarely: true }), job }, () => written.promise)
+  follow(null, () => written.promise)
+  expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([3, [record], [job], 1, 0])
+  written.resolve()
+  await drained()
+  expect([inFlight(), sending(), pollsInHand(), rarePolls(), rooms()]).toEqual([0, [], [], 0, 3])
+})
+
+test('it is in hand before it is begun', () => {
+  const { follow, sending } = setup()
+  follow({ submission: submission(), job: null }, async () => expect(sending()).toHaveLength(1))
+})
+
+test('whoever asks what is in hand hears of the id that the service has given by now', () => {
+  const { follow, gotId, held } = setup()
+  const record = submission({ transactionId: null })
+  follow({ submission: record, job: null }, () => new Promise(() => {}))
+  gotId(record, 'tx')
+  expect(held()).toMatchObject([{ submission: record, transactionId: 'tx' }])
+})
+
+test('what fails is told, and makes room all the same', async () => {
+  const { follow, drained, failed, rooms } = setup()
+  const mistake = new Error('a mistake of ours')
+  follow({ submission: submission(), job: null }, () => Promise.reject(mistake))
+  await drained()
+  expect([failed, rooms()]).toEqual([[mistake], 1])
+})

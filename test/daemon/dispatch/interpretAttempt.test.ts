@@ -1,0 +1,204 @@
+import { describe, expect, test } from 'vitest'
+import {
+  type EndedAttempt,
+  type Heard,
+  heardNothing,
+  interpretAttempt,
+  interpretTrial,
+  type JudgedTrial,
+  withoutSilence,
+} from '../../../src/daemon/dispatch/interpretAttempt.ts'
+import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
+import { judgeTrial } from '../../../src/service/harmlessCall.ts'
+import { noAnswer, response } from '../../support/answers.ts'
+import { submission } from '../../support/submission.ts'
+
+const circumstances = { maxInFlight: 8, permitsFree: 50 }
+const silent = noAnswer({ sent: true, cause: 'timeout' })
+const throttled: PauseCall = { reason: 'throttled', askedMs: 1_000, detail: 'x' }
+const job = { id: 'job', retryCount: 0 }
+
+const result = (answer: Answer | null, pause: PauseCall | null = null, state: State = 'queued'): AttemptResult => ({
+  step: { change: { state } as AttemptResult['step']['change'], cause: 'in words', pause },
+  answer,
+  breach: null,
+})
+const judge = (answer: Answer, isTokenOutlived = false): JudgedTrial => ({
+  verdict: judgeTrial(answer),
+  isTokenOutlived,
+})
+
+const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): EndedAttempt => ({
+  submission: submission(),
+  job: null,
+  trial: false,
+  attempted: result(answer),
+  fingerprint: null,
+  judged: null,
+  ...given,
+})
+const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { job, ...given })
+const trialPoll = (answer: Answer) => poll(answer, { trial: true, judged: judge(answer) })
+const heard = (given: Partial<Heard>): Heard => ({ ...heardNothing, ...given })
+
+const interpret = (attempt: EndedAttempt, before: Heard = heardNothing) =>
+  interpretAttempt(attempt, before, circumstances)
+
+describe('silence', () => {
+  test.each([
+    ['a record unanswered', record(silent), {}, { silentRequests: 1, silentRecords: 1 }],
+    ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentRecords: 0 }],
+    ['a gateway’s answer', record(response(502)), {}, { silentRequests: 1, silentRecords: 1 }],
+    ['a record answered', record(response(200, {})), { silentRequests: 3, silentRecords: 3 }, {}],
+    ['a poll answered', poll(response(200, {})), { silentRequests: 3, silentRecords: 3 }, { silentRecords: 3 }],
+    ['a request that never left', record(null), { silentRequests: 3 }, { silentRequests: 3 }],
+    [
+      'a pause of its own',
+      record(silent, { attempted: result(silent, throttled) }),
+      { silentRequests: 3 },
+      { silentRequests: 3 },
+    ],
+    ['a trial', trialPoll(silent), { silentRequests: 3 }, { silentRequests: 3 }],
+  ] as [string, EndedAttempt, Partial<Heard>, Partial<Heard>][])('after %s: %#', (_, attempt, before, after) => {
+    expect(interpret(attempt, heard(before)).heard).toEqual(heard(after))
+  })
+
+  test.each([
+    ['the fourth request in a row', poll(silent), { silentRequests: 3 }, []],
+    ['the fifth request in a row', poll(silent), { silentRequests: 4 }, ['unreachable']],
+    ['the fifth record, polls being answered', record(silent), { silentRecords: 4 }, ['unreachable']],
+    [
+      'a pause of its own',
+      record(silent, { attempted: result(silent, throttled) }),
+      { silentRequests: 4 },
+      ['throttled'],
+    ],
+    ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
+  ] as [string, EndedAttempt, Partial<Heard>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
+    const { work, endsSilence } = interpret(attempt, heard(before))
+    expect(work.pauses.map(({ reason }) => reason)).toEqual(reasons)
+    expect(endsSilence).toBe(reasons.length > 0)
+  })
+
+  test('fewer records are enough where fewer go at once', () => {
+    const { work } = interpretAttempt(record(silent), heardNothing, { ...circumstances, maxInFlight: 1 })
+    expect(work.pauses).toHaveLength(1)
+  })
+
+  test('what something else answers is told with the pause', () => {
+    const [pause] = interpret(record(response(502)), heard({ silentRequests: 4 })).work.pauses
+    expect(pause).toMatchObject({ answered: true, detail: expect.stringContaining('in words') })
+  })
+
+  test('is listened for anew once the pause is written; refused tokens are not forgotten with it', () => {
+    expect(withoutSilence({ silentRequests: 5, silentRecords: 5, tokensRefused: 1 })).toEqual(
+      heard({ tokensRefused: 1 }),
+    )
+  })
+})
+
+describe('the first record after a trial', () => {
+  test.each([
+    ['unanswered', silent, [true]],
+    ['answered by something else, perhaps for this record alone', response(502), [undefined]],
+    ['answered', response(200, {}), []],
+  ])('%s: its pauses are patient %#', (_, answer, patient) => {
+    const { work } = interpret(record(answer, { trial: true }))
+    expect(work).toMatchObject({ trialEnded: true, trialSucceeded: false })
+    expect(work.pauses.map((pause) => pause.patient)).toEqual(patient)
+  })
+})
+
+describe('a poll that is sent as a trial', () => {
+  test.each([
+    ['a success', response(200, {}), true],
+    ['a refusal', response(404), true],
+    ['a server’s error', response(500), false],
+    ['no answer', silent, false],
+    ['a refused token', response(401), false],
+  ])('%s: clears %#', (_, answer, trialSucceeded) => {
+    expect(interpret(trialPoll(answer)).work).toMatchObject({ trialSucceeded, trialEnded: true, pauses: [] })
+  })
+
+  test('that calls for a pause clears nothing and prolongs nothing: it may be that one alone', () => {
+    const attempted = result(response(429), throttled)
+    const { work, endsSilence } = interpret(poll(null, { trial: true, attempted }))
+    expect(work).toMatchObject({ trialSucceeded: false, trialEnded: true, pauses: [] })
+    expect(endsSilence).toBe(false)
+  })
+})
+
+describe('a question as a trial', () => {
+  const ask = (answer: Answer | null, before: Partial<Heard> = {}, isTokenOutlived = false) =>
+    interpretTrial(answer && { answer, judged: judge(answer, isTokenOutlived) }, heard(before), circumstances)
+
+  test.each([
+    ['a refusal of the question', response(404), {}, { trialSucceeded: true }, 0],
+    ['a pause', response(429), { tokensRefused: 1 }, { trialSucceeded: false, pauses: [{ reason: 'throttled' }] }, 0],
+    ['no answer', silent, {}, { trialSucceeded: false, pauses: [{ reason: 'unreachable' }] }, 0],
+    ['one that never left', null, { tokensRefused: 1 }, { trialSucceeded: false, pauses: [] }, 1],
+    ['the first 401', response(401), {}, { trialSucceeded: false, pauses: [] }, 1],
+    ['the second 401', response(401), { tokensRefused: 1 }, { pauses: [{ reason: 'unauthorized' }] }, 2],
+  ] as [
+    string,
+    Answer | null,
+    Partial<Heard>,
+    object,
+    number,
+  ][])('%s: %#', (_, answer, before, work, tokensRefused) => {
+    const interpretation = ask(answer, before)
+    expect(interpretation.work).toMatchObject({ transition: null, trialEnded: true, ...work })
+    expect(interpretation.heard).toEqual(heard({ tokensRefused }))
+    expect(interpretation.endsSilence).toBe(false)
+  })
+
+  test('a 401 that comes of the token’s age counts for nothing, and the token is dropped all the same', () => {
+    const { work, heard: after, isTokenRefused } = ask(response(401), {}, true)
+    expect([work.pauses, after.tokensRefused, isTokenRefused]).toEqual([[], 0, true])
+  })
+
+  test('what is remembered of silence stays', () => {
+    expect(ask(response(404), { silentRequests: 4 }).heard.silentRequests).toBe(4)
+  })
+})
+
+describe('what a record’s answer says about others', () => {
+  const others = (answer: Answer, state: State, fingerprint: string | null) => {
+    const attempted = result(answer, null, state)
+    const { passages, refusals } = interpret(record(answer, { attempted, fingerprint })).work
+    return { passages: passages.length, refusals: refusals.length }
+  }
+
+  test.each([
+    ['accepted', response(200, { transactionId: 'tx' }), 'accepted', null, { passages: 1, refusals: 0 }],
+    ['rejected under a code', response(400, { code: 'E001' }), 'rejected', null, { passages: 1, refusals: 0 }],
+    ['rejected in words', response(400, { detail: 'no' }), 'rejected', 'print', { passages: 1, refusals: 1 }],
+    ['refused by a gateway', response(400, '<h1>no</h1>'), 'rejected', 'print', { passages: 0, refusals: 1 }],
+    ['unanswered', silent, 'uncertain', null, { passages: 0, refusals: 0 }],
+  ] as [string, Answer, State, string | null, object][])('%s', (_, answer, state, fingerprint, expected) => {
+    expect(others(answer, state, fingerprint)).toEqual(expected)
+  })
+
+  test('a poll’s says nothing', () => {
+    const { passages, refusals } = interpret(poll(response(200, {}), { fingerprint: 'print' })).work
+    expect([passages, refusals]).toEqual([[], []])
+  })
+})
+
+test.each([
+  [49, 49],
+  [50, null],
+  [null, null],
+])('%s requests left, where 50 slots seemed free: %s is passed on', (rateRemaining, remaining) => {
+  expect(interpret(record({ ...response(200, {}), rateRemaining })).work.remaining).toBe(remaining)
+})
+
+test('a 401 drops the token, whatever it was for', () => {
+  expect([record, poll, trialPoll].map((of) => interpret(of(response(401))).isTokenRefused)).toEqual([true, true, true])
+  expect(interpret(record(response(403))).isTokenRefused).toBe(false)
+})
+
+test('the step is written with the job that led to it', () => {
+  const { work } = interpret(poll(response(200, {})))
+  expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, cause: 'in words' })
+})
