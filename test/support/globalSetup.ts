@@ -1,4 +1,4 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises'
+import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
@@ -17,7 +17,7 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const reaper = startReaper()
-  const folder = await mkdtemp(join(tmpdir(), 'tests-')) // short: the paths of sockets have a bound
+  const folder = await mkdtemp(join(await fastestFolder(), 'tests-')) // short: the paths of sockets have a bound
   reaper.addFolder(folder)
   await chmod(folder, 0o711) // root's PostgreSQL runs as nobody
   process.env.TMPDIR = folder
@@ -30,4 +30,13 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await rm(folder, { recursive: true, force: true, maxRetries: 5 })
     await reaper.done()
   }
+}
+
+const neededBytes = 4 * 1024 ** 3
+
+/** Memory where there is enough: a run creates and removes hundreds of databases of some 900 files each. */
+async function fastestFolder(): Promise<string> {
+  const memory = '/dev/shm'
+  const { bavail, bsize } = await statfs(memory).catch(() => ({ bavail: 0, bsize: 0 }))
+  return process.env.TMPDIR === undefined && bavail * bsize >= neededBytes ? memory : tmpdir()
 }
