@@ -29,7 +29,8 @@ export async function noteRefusal(
   const run = await extendRun(db, refusal)
   if (run === null || (!run.isMass && run.records < refusalsMax)) return null
   const { resource, summary: said } = refusal
-  const detail = `${said}; record after record was answered so, which says nothing about them: look at the address, the client certificate and the mapping (outboxd check); if it is right, outboxd resume --believe-refusals`
+  // Address, certificate and token are everybody's: which of them it is, nobody knows yet.
+  const detail = `${said}; record after record of ${resource} was answered so, which says nothing about them, and nothing at all is sent, whatever its resource: look at the address, the client certificate and the mapping (outboxd check); if it is right, outboxd resume --believe-refusals`
   await db.query(`update outboxd.refusal_run set is_mass = true, submissions = '{}' where resource = $1`, [resource])
   await raiseProblems(db, [{ kind: 'mass_refusal', subject: resource, detail, retryInMs: null }])
   const cause = `mass refusal: ${said}`

@@ -6,6 +6,7 @@ import { liesBefore, readHidden, whyNoStart } from './beforeStart.ts'
 import { findLeftTypes, lockById, lockRows } from './claimByLock.ts'
 import { heldRows, rememberedRows } from './claimedRows.ts'
 import type { SeenRow } from './cursorStore.ts'
+import { mayBeRowsFault } from './failingRows.ts'
 import { findNow } from './findNow.ts'
 import { findRemarks } from './findRemarks.ts'
 import { readHistory } from './history.ts'
@@ -19,11 +20,11 @@ import { outboxChannel } from './outboxTableName.ts'
 import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
 import { reviewConflicts } from './reviewConflicts.ts'
-import type { TakenRow } from './takenRows.ts'
+import { stampOurs, type TakenRow } from './takenRows.ts'
 import { tellRows } from './tellRows.ts'
 import { toRecord } from './toRecord.ts'
 import { tryRow } from './tryRow.ts'
-import { createUnfilterable, mayBeRowsFault } from './unfilterable.ts'
+import { createUnfilterable } from './unfilterable.ts'
 import { createUnreadableIds } from './unreadableIds.ts'
 
 /**
@@ -94,19 +95,19 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     adopt,
     async readTaken(after) {
-      return withFilter(async ({ taken, memory }) => {
-        if (taken === null) return null
-        const last = after === null ? [] : [after]
-        const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
-          sliceMax - 1,
-          ...last,
-        ])
-        const upTo = ends[0]?.id ?? null
-        const bounds = [...last, ...(upTo === null ? [] : [upTo])]
-        const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
-        const { known } = await memory.findKnown(rows)
-        return { unknown: rows.filter(({ outboxId }) => !known.has(outboxId)), upTo }
-      })
+      const { taken, memory } = await open()
+      if (taken === null) return null
+      const last = after === null ? [] : [after]
+      const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
+        sliceMax - 1,
+        ...last,
+      ])
+      const upTo = ends[0]?.id ?? null
+      const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+      const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
+      const { known } = await memory.findKnown(rows)
+      const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))
+      return { unknown: await stampOurs(pool, taken, unknown), upTo }
     },
     reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
     async findNow() {

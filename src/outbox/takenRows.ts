@@ -1,6 +1,8 @@
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { State } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
 import { column, literals } from './columns.ts'
+import { failingRows } from './failingRows.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn } from './outboxTable.ts'
 import { startExpression } from './startPosition.ts'
@@ -21,8 +23,15 @@ export interface TakenStatements {
   /** The id that ends a slice. $1: its rows. With `after`, $2: the id before it. */
   readonly end: string
   readonly endAfter: string
-  /** The taken rows of a slice: after $1 where `after`, up to the last parameter where `upTo`. */
+  /**
+   * The taken rows of a slice: after $1 where `after`, up to the last parameter where `upTo`. Asks nothing that could fail
+   * for what a row holds: neither for the filter nor for the stamp.
+   */
   rows(after: boolean, upTo: boolean): string
+  /** Of the ids in $1 those that the filter takes in, with their stamps. */
+  readonly stamped: string
+  /** The same without stamps. */
+  readonly unstamped: string
 }
 
 const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
@@ -47,7 +56,11 @@ export function takenStatements(
   const transaction = table.write.find(({ what }) => what === 'transaction_id')
   const end = (and: string) =>
     `select ${idText} as id from ${from} where true${hasId}${and} order by ${id} offset $1 limit 1`
+  const these = (its: string) =>
+    `select ${idText} as "outboxId", ${its} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   return {
+    stamped: these(stamp),
+    unstamped: these(`'unreadable'`),
     end: end(''),
     endAfter: end(` and ${id} > $2::${idType}`),
     rows(after, upTo) {
@@ -55,11 +68,34 @@ export function takenStatements(
         after ? ` and ${id} > $1::${idType}` : '',
         upTo ? ` and ${id} <= $${after ? 2 : 1}::${idType}` : '',
       ]
-      return `select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt",
+      return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${column(state.column)}::text as "stateText", ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
-        from ${from} where ${condition}${hasId}${filtered}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
+        from ${from} where ${condition}${hasId}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
     },
   }
+}
+
+/**
+ * Of taken rows that the ledger does not know those that are ours, with their stamps. A row that the filter fails for is
+ * left out, as nobody knows whether it is ours; one whose stamp cannot be read has none that says anything.
+ */
+export async function stampOurs(
+  db: Database,
+  { stamped, unstamped }: TakenStatements,
+  rows: readonly TakenRow[],
+): Promise<TakenRow[]> {
+  const stamps = new Map<string, string>()
+  const ask = async (statement: string, ids: readonly string[]) => {
+    const found = await db.query<{ outboxId: string; stamp: string }>(statement, [ids])
+    for (const { outboxId, stamp } of found.rows) stamps.set(outboxId, stamp)
+  }
+  const ids = rows.map(({ outboxId }) => outboxId)
+  const unread = await failingRows(ids, (those) => ask(stamped, those))
+  await failingRows(unread, (those) => ask(unstamped, those))
+  return rows.flatMap((row) => {
+    const stamp = stamps.get(row.outboxId)
+    return stamp === undefined ? [] : [{ ...row, stamp }]
+  })
 }
 
 function takenCondition(table: OutboxTable, shape: TableShape, state: StateColumn, sinceMs: number): string | null {

@@ -1,5 +1,6 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
+import { failingRows } from './failingRows.ts'
 
 /** Rows for which the description's filter, or their stamp, raises an error, so that every statement that meets them fails. */
 export interface Unfilterable {
@@ -29,9 +30,6 @@ const pageRows = 2_000
 const searchMaxMs = 5_000
 const retestMs = 60_000
 
-/** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
-export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String((error as { code?: unknown }).code))
-
 export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: Database }): Unfilterable {
   let known: readonly string[] = []
   let testedAt = 0
@@ -39,19 +37,8 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
   let after: string | null = null
   let learning: Promise<void> | null = null
 
-  /** Those of these rows that this fails for: all at once, then by halves. */
-  async function fails(statements: FilterStatements, ids: readonly string[], most: number): Promise<string[]> {
-    try {
-      await pool.query(statements.ask, [ids])
-      return []
-    } catch (error) {
-      if (!mayBeRowsFault(error)) throw error
-      if (ids.length === 1) return [...ids]
-    }
-    const half = ids.length >> 1
-    const first = await fails(statements, ids.slice(0, half), most)
-    return first.length >= most ? first : [...first, ...(await fails(statements, ids.slice(half), most - first.length))]
-  }
+  const fails = (statements: FilterStatements, ids: readonly string[], most: number) =>
+    failingRows(ids, (those) => pool.query(statements.ask, [those]), most)
 
   async function search(statements: FilterStatements): Promise<string[]> {
     const until = performance.now() + searchMaxMs
@@ -59,7 +46,7 @@ export function createUnfilterable({ pool, ledger }: { pool: Database; ledger: D
     while (found.length <= unfilterableMax && performance.now() < until) {
       const { rows } = await pool.query<{ id: string }>(statements.candidates, [after, pageRows])
       const ids = rows.map(({ id }) => id)
-      if (ids.length > 0) found.push(...(await fails(statements, ids, unfilterableMax + 1)))
+      found.push(...(await fails(statements, ids, unfilterableMax + 1)))
       after = ids.length < pageRows ? null : (ids.at(-1) ?? null)
       if (after === null) break
     }

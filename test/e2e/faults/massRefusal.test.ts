@@ -43,6 +43,9 @@ test('nginx’s 400 for a certificate: a pause and an alert, and all are complet
     /The service refuses record after record \(data\) in the same words.*resume --believe-refusals/,
   )
   expect(context.printed()).not.toContain('All is well')
+  expect(context.printed()).toMatch(
+    /paused +unauthorized .* record after record of data was answered so.*nothing at all is sent, whatever its resource/,
+  )
   const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
 

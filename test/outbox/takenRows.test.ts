@@ -1,0 +1,31 @@
+import { expect, test } from 'vitest'
+import { setup } from './setup.ts'
+
+/** The comparison with the ledger goes on past a row that raises an error when it is looked into. */
+
+const ddl = `create table source (id bigint primary key, n int, state text default 'new',
+  ratio int generated always as (10 / n) virtual)`
+const table = `table: source
+id: id
+type: { constant: data }
+payload: { columns: { ratio: ratio } }
+state: { status: state, new: new, queued: taken, completed: done }
+`
+const said = `insert into source (id, n, state) values (1, 1, 'taken'), (2, 0, 'taken'), (3, 5, 'taken'), (4, 0, 'done')`
+
+test('a payload that raises: the row is found by its id, and those around it too (the comparison failed every hour)', async () => {
+  const { pool, outbox } = await setup({ ddl, yaml: table })
+  await pool.query(said)
+  const slice = await outbox.readTaken(null)
+  expect(slice?.unknown.map(({ outboxId, stamp }) => [outboxId, stamp.split(' ')[0]])).toEqual([
+    ['1', 'content'],
+    ['2', 'unreadable'],
+    ['3', 'content'],
+  ])
+})
+
+test('a filter that raises: nobody knows whether the row is ours, and those around it are found', async () => {
+  const { pool, outbox } = await setup({ ddl, yaml: `${table}filter: ratio > 3\n` })
+  await pool.query(said)
+  expect((await outbox.readTaken(null))?.unknown.map(({ outboxId }) => outboxId)).toEqual(['1'])
+})
