@@ -144,8 +144,9 @@ export async function unleash(
       for (const { marker, outcome, amount } of rows) done.written.set(marker, { marker, outcome, amount })
       await insertRecords(environment.outbox, rows).catch(() => {})
     }),
+    // Under so many faults pauses grow to a minute, and nothing would be on the wire to be killed.
     plague('operator', 2_000, async () => {
-      await resolveHeads(environment, done, { resume: false })
+      await resolveHeads(environment, done, { resume: true })
     }),
   ])
   await faults.clear()
