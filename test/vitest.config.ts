@@ -2,8 +2,8 @@ import { defineConfig } from 'vitest/config'
 import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
-/** What measures, or kills and waits for leases to run out, has the machine to itself, after all the others. */
-const alone = ['bench/**/*.test.ts', 'crash/campaign.test.ts']
+/** What measures has the machine to itself, after all the others. */
+const alone = ['bench/**/*.test.ts']
 
 export default defineConfig({
   test: {

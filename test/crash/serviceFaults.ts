@@ -78,7 +78,7 @@ export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempote
   return {
     async stir() {
       await call('DELETE', 'faults')
-      const isCalm = round++ % 10 < calmRounds
+      const isCalm = round++ % 10 >= 10 - calmRounds
       const faults = (isCalm ? [] : [1, 2, 3]).map(() => ({
         ...random.pick(random.chance(pausingShare) ? pausing : choice),
         times: random.whole(1, 3),
