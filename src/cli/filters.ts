@@ -12,12 +12,22 @@ export interface FilterOptions {
   key?: string
   since?: string
   until?: string
+  transaction?: string
+  containing?: string
+  mayHaveArrived?: boolean
+  cause?: string
   limit?: string
 }
 
 /** What the filters say, or every mistake in them. */
 export type FiltersRead =
-  | { kind: 'value'; filter: SubmissionFilter; limit: number | null }
+  | {
+      kind: 'value'
+      filter: SubmissionFilter
+      /** Only those with this text in them, as a search finds them (narrowByText.ts). */
+      containing: string | null
+      limit: number | null
+    }
   | { kind: 'invalid'; problems: string[] }
 
 export interface FilterCircumstances {
@@ -37,6 +47,10 @@ export function describeFilters(command: Command, defaultStates: readonly State[
     .option('--key <key>', "the record's key")
     .option('--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago')
     .option('--until <when>', 'in their state since before then')
+    .option('--transaction <id>', "the service's id of the transaction or order")
+    .option('--containing <text>', 'those with this text in payload, body or key: a customer, an order number')
+    .option('--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same')
+    .option('--cause <cause>', 'one line of outboxd list --by-cause, by its name')
     .option('--limit <number>', limitHelp)
 }
 
@@ -60,20 +74,39 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
     key: options.key ?? null,
     sinceMs: moment('since'),
     untilMs: moment('until'),
-    mayHaveArrived: null,
+    mayHaveArrived: options.mayHaveArrived ? true : null,
+    transactionId: options.transaction?.trim() ?? null,
+    cause: options.cause?.trim().toLowerCase() ?? null,
+    among: null,
   }
+  const containing = options.containing ?? null
+  if (filter.transactionId === '') problems.push('--transaction needs an id')
+  if (containing !== null && containing.trim() === '') problems.push('--containing needs a text')
+  if (filter.cause !== null && !/^[0-9a-f]{8}$/.test(filter.cause))
+    problems.push(`--cause ${options.cause}: give the eight digits that outboxd list --by-cause shows`)
   const limit = readLimit(options.limit, problems)
   const { sinceMs, untilMs } = filter
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
-  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, limit }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
 
 /** Whether any filter was given; --limit alone is none. */
-export function hasFilters({ limit: _, ...filters }: FilterOptions): boolean {
-  return [filters.state, filters.code, filters.type, filters.key, filters.since, filters.until].some(
-    (value) => value !== undefined,
-  )
+export function hasFilters(options: FilterOptions): boolean {
+  return filterNames.some((name) => options[name] !== undefined)
 }
+
+const filterNames = [
+  'state',
+  'code',
+  'type',
+  'key',
+  'since',
+  'until',
+  'transaction',
+  'containing',
+  'mayHaveArrived',
+  'cause',
+] as const satisfies readonly (keyof FilterOptions)[]
 
 const limitMost = 1_000_000
 

@@ -8,15 +8,56 @@ export type Found =
   | { kind: 'missing'; problems: string[] }
   | { kind: 'invalid'; problems: string[] }
 
-export const referenceHelp = "the submission's id, its first 6 or more hex digits, or outbox:N for the outbox row N"
+export const referenceHelp =
+  "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
-/** Reads how a person names a submission; null where it is no name. */
-export function readReference(text: string): SubmissionReference | null {
-  if (text.startsWith('outbox:') && text.length > 'outbox:'.length)
-    return { kind: 'outbox', outboxId: text.slice('outbox:'.length) }
-  const digits = text.replaceAll('-', '').toLowerCase()
-  if (!/^[0-9a-f]{6,32}$/.test(digits)) return null
-  return { kind: 'range', from: digits.padEnd(32, '0'), to: digits.padEnd(32, 'f') }
+type ReferenceByPrefix = (name: string) => SubmissionReference
+
+const byPrefix: Record<string, ReferenceByPrefix> = {
+  outbox: (outboxId) => ({ kind: 'outbox', outboxId }),
+  transaction: (transactionId) => ({ kind: 'transaction', transactionId }),
+  key: (key) => ({ kind: 'key', key }),
+}
+
+/**
+ * What a person may mean by a name, the likeliest first: the first that fits a submission is it. Pure.
+ *
+ * Without a prefix and in hex digits it is an id, by its beginning or its end (those of one time begin alike), or an
+ * idempotency key; whatever else has no other meaning, a transaction's id.
+ */
+export function readReferences(name: string): SubmissionReference[] {
+  const [, prefix = '', rest = ''] = /^([a-z]+):(.*)$/s.exec(name) ?? []
+  const reference = Object.hasOwn(byPrefix, prefix) ? byPrefix[prefix] : undefined
+  if (reference !== undefined) return rest === '' ? [] : [reference(rest)]
+  return name.trim() === '' ? [] : [...readHexDigits(name), { kind: 'transaction', transactionId: name }]
+}
+
+function readHexDigits(name: string): SubmissionReference[] {
+  const digits = name.replaceAll('-', '').toLowerCase()
+  if (!/^[0-9a-f]{6,32}$/.test(digits)) return []
+  const range = { kind: 'range', from: digits.padEnd(32, '0'), to: digits.padEnd(32, 'f') } as const
+  return digits.length === 32
+    ? [range, { kind: 'idempotency-key', idempotencyKey: digits }]
+    : [range, { kind: 'ending', digits }]
+}
+
+/** The submissions that a name fits, up to `limit`, and what it was taken for. */
+export interface NamedSubmissions {
+  by: SubmissionReference['kind']
+  submissions: ListedSubmission[]
+}
+
+/** Finds what a name fits. @returns null where it fits nothing */
+export async function findNamed(
+  store: Pick<OperatorStore, 'find'>,
+  name: string,
+  limit: number,
+): Promise<NamedSubmissions | null> {
+  for (const reference of readReferences(name)) {
+    const submissions = await store.find(reference, limit)
+    if (submissions.length > 0) return { by: reference.kind, submissions }
+  }
+  return null
 }
 
 /** Finds each submission by the name given for it; all of them, or none and what is wrong. */
@@ -25,18 +66,30 @@ export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonl
   const missing: string[] = []
   const wrong: string[] = []
   for (const name of names) {
-    const reference = readReference(name)
-    if (reference === null) {
-      wrong.push(`${name} names no submission: give ${referenceHelp}`)
-      continue
-    }
-    const [first, second] = await store.find(reference, 2)
-    if (first === undefined) missing.push(`there is no submission ${name}`)
-    else if (second !== undefined)
-      wrong.push(`${name} fits ${first.id} and ${second.id}, and perhaps more: give more digits`)
-    else found.set(first.id, first)
+    const named = await findNamed(store, name, 2)
+    const [first, second] = named?.submissions ?? []
+    if (first !== undefined && second === undefined) found.set(first.id, first)
+    else if (named !== null && first !== undefined && second !== undefined)
+      wrong.push(severalMessage(name, named.by, [first, second]))
+    else if (isName(name)) missing.push(`there is no submission ${name}`)
+    else wrong.push(`${name} names no submission: give ${referenceHelp}`)
   }
   if (wrong.length > 0) return { kind: 'invalid', problems: [...wrong, ...missing] }
   if (missing.length > 0) return { kind: 'missing', problems: missing }
   return { kind: 'found', submissions: [...found.values()] }
+}
+
+/** Whether it has the form of a name; a text of any form may be a transaction's id, but whoever sees it found nowhere may have meant anything. */
+function isName(name: string): boolean {
+  const [likeliest] = readReferences(name)
+  return likeliest !== undefined && (likeliest.kind !== 'transaction' || name.startsWith('transaction:'))
+}
+
+function severalMessage(
+  name: string,
+  by: SubmissionReference['kind'],
+  [first, second]: [ListedSubmission, ListedSubmission],
+): string {
+  const more = by === 'range' || by === 'ending' ? 'give more digits' : `outboxd show ${name} lists them`
+  return `${name} fits ${first.id} and ${second.id}, and perhaps more: ${more}`
 }

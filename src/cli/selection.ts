@@ -6,6 +6,7 @@ import { confirm } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { exit, usageError } from './exitCodes.ts'
 import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
+import { narrowByText } from './narrowByText.ts'
 import { findAll } from './references.ts'
 import { noteOn, submissionTable } from './submissionTable.ts'
 import { pluralize, renderTable, truncate } from './table.ts'
@@ -70,7 +71,9 @@ export async function selectForChange(
   { ids, options }: { ids: readonly string[]; options: BulkOptions },
 ): Promise<Selected> {
   const named =
-    ids.length > 0 ? await selectNamed(context, store, change, ids) : await selectMatching(store, change, options)
+    ids.length > 0
+      ? await selectNamed(context, store, change, ids)
+      : await selectMatching(context, store, change, options)
   if (named.kind === 'over') return named
   const { submissions, skipped } = named
   if (submissions.length === 0 && skipped.length === 0) {
@@ -113,14 +116,20 @@ async function selectNamed(
   }
 }
 
-async function selectMatching(store: OperatorStore, change: BulkChange, options: BulkOptions): Promise<Selected> {
+async function selectMatching(
+  context: CommandContext,
+  store: OperatorStore,
+  change: BulkChange,
+  options: BulkOptions,
+): Promise<Selected> {
   const read = readSelection(change, options)
   if (read.kind === 'invalid') return { kind: 'over', exitCode: exit.usage }
+  const filter = await narrowByText(context, store, read)
   const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
   const { whySpared } = change
-  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(read.filter, limit), skipped: [] }
-  const submissions = await store.select({ ...read.filter, mayHaveArrived: false }, limit)
-  const spared = await store.select({ ...read.filter, mayHaveArrived: true }, mostAtOnce)
+  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(filter, limit), skipped: [] }
+  const submissions = filter.mayHaveArrived ? [] : await store.select({ ...filter, mayHaveArrived: false }, limit)
+  const spared = await store.select({ ...filter, mayHaveArrived: true }, mostAtOnce)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
 }

@@ -1,22 +1,35 @@
 import type { Command } from 'commander'
+import { causeJson, causesTable } from '../cli/causes.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
-import { describeFilters, type FilterOptions, readFilters } from '../cli/filters.ts'
+import { describeFilters, type FilterOptions, type FiltersRead, hasFilters, readFilters } from '../cli/filters.ts'
+import { narrowByText } from '../cli/narrowByText.ts'
 import { printJson } from '../cli/printJson.ts'
+import { submissionCsv } from '../cli/submissionCsv.ts'
+import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
 import { escapeControl, pluralize, truncate } from '../cli/table.ts'
-import { isoTime, showTime } from '../cli/time.ts'
+import { showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { states, waitingForPerson } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ListOptions extends FilterOptions {
+  newest?: boolean
+  byCause?: boolean
+  csv?: boolean
   json?: boolean
 }
 
 const limitDefault = 50
+
+/** A file is not to end where a screen does. */
+const csvLimitDefault = 100_000
+
+/** Each is read, to take the values from its reason. */
+const causesOfMax = 200_000
 
 export function describeList(command: Command): Command {
   return describeFilters(
@@ -24,16 +37,25 @@ export function describeList(command: Command): Command {
     waitingForPerson,
     `at most so many (default: ${limitDefault})`,
   )
+    .option('--newest', 'newest in their state first')
+    .option('--by-cause', 'one line for all with the same code and reason, and the command that takes care of them')
+    .option('--csv', `as CSV, with a column to fill in for outboxd resolve --file; ${csvLimitDefault} at most`)
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
       `
 Times without an offset are this machine's; printed times are UTC. What a record holds is not shown: see outboxd show.
+With --transaction or --containing, and without --state, those of every state. --containing reads what records hold, the
+newest first, 100,000 of them or for 10 seconds at most, and says where it stopped. --by-cause leaves values out of reasons.
 
 Examples:
   outboxd list                              what waits for a person
   outboxd list --state failed --code E003   what the service's outage left behind
   outboxd list --state queued,sending       what is on its way
+  outboxd list --containing "Miller & Co"   what there is of a customer
+  outboxd list --transaction 7f0c9f2e       what the service calls so
+  outboxd list --by-cause                   what stands in the way, most frequent first
+  outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
     )
 }
@@ -41,27 +63,80 @@ Examples:
 /** Prints the matching submissions. @returns 3 where there are none */
 export async function list(context: CommandContext, options: ListOptions): Promise<number> {
   const read = readFilters(options, {
-    defaultStates: waitingForPerson,
+    defaultStates: isLookup(options) ? states : waitingForPerson,
     allowedStates: states,
     whyNotAllowed: () => '',
     nowMs: systemClock.nowMs(),
   })
-  if (read.kind === 'invalid') return usageError(context, read.problems)
-  const limit = read.limit ?? limitDefault
+  const problems = read.kind === 'invalid' ? read.problems : []
+  if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
+  if (options.csv && options.json) problems.push('give --csv or --json, not both')
+  if (problems.length > 0 || read.kind === 'invalid') return usageError(context, problems)
+  if (options.byCause) return listCauses(context, options, read)
+  const limit = read.limit ?? (options.csv ? csvLimitDefault : limitDefault)
   return withOperatorStore(context, async (store) => {
-    const found = await store.select(read.filter, limit + 1)
+    const filter = await narrowByText(context, store, read)
+    const found = await store.select(filter, limit + 1, options.newest ? 'newest' : 'longest')
     const submissions = found.slice(0, limit)
-    if (options.json) printJson(context, submissions.map(jsonOf))
+    if (options.json) printJson(context, submissions.map(submissionJson))
+    else if (options.csv) context.stdout.write(submissionCsv(submissions))
     else if (found.length > 0) context.stdout.write(submissionTable(submissions))
     await sayWhatIsSkipped(context, store)
-    if (found.length > limit) context.stderr.write(`There are more: --limit ${limit * 10} shows up to that many.\n`)
+    if (found.length > limit) context.stderr.write(await totalMessage(store, filter, limit))
     if (found.length === 0) {
-      const what = options.state === undefined ? 'No submission waits for a person' : 'There is no such submission'
-      context.stderr.write(`${what}${options.state === undefined && !hasOthers(options) ? '.' : ' that matches.'}\n`)
+      context.stderr.write(noneMessage(options))
       return exit.nothing
     }
     return exit.done
   })
+}
+
+async function listCauses(
+  context: CommandContext,
+  options: ListOptions,
+  read: Extract<FiltersRead, { kind: 'value' }>,
+): Promise<number> {
+  const limit = read.limit ?? limitDefault
+  return withOperatorStore(context, async (store) => {
+    const filter = await narrowByText(context, store, read)
+    const { causes, lookedAt, isCut } = await store.readCauses(filter, causesOfMax)
+    const shown = causes.slice(0, limit)
+    if (options.json)
+      printJson(
+        context,
+        shown.map((cause) => causeJson(cause, read)),
+      )
+    else if (shown.length > 0) context.stdout.write(causesTable(shown, read))
+    if (isCut) context.stderr.write(`Only the newest ${lookedAt} were looked at: narrow it with --since.\n`)
+    if (causes.length > limit) context.stderr.write(`${limit} of ${causes.length} causes; --limit shows more.\n`)
+    if (causes.length === 0) {
+      context.stderr.write(noneMessage(options))
+      return exit.nothing
+    }
+    context.stderr.write(
+      'Mend the cause before you replay: the mapping, the row (--refresh), or what the service lacks. outboxd discard takes the same filters.\n',
+    )
+    return exit.done
+  })
+}
+
+/** Whoever looks for a certain record does not know its state. */
+const isLookup = ({ transaction, containing }: ListOptions) => transaction !== undefined || containing !== undefined
+
+const countedMax = 100_000
+
+async function totalMessage(store: OperatorStore, filter: SubmissionFilter, shown: number): Promise<string> {
+  const total = await store.count(filter, countedMax + 1)
+  return `${shown} of ${total > countedMax ? `more than ${countedMax}` : total}; --limit shows more.\n`
+}
+
+function noneMessage(options: ListOptions): string {
+  const what =
+    options.state === undefined && !isLookup(options)
+      ? 'No submission waits for a person'
+      : 'There is no such submission'
+  const { state: _, ...others } = options
+  return `${what}${options.state === undefined && !hasFilters(others) ? '.' : ' that matches.'}\n`
 }
 
 const problemsShown = 20
@@ -76,11 +151,4 @@ async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): 
   }
   const more = skipped.length - problemsShown
   if (more > 0) context.stderr.write(`And ${pluralize(more, 'row')} more at least: outboxd status --json names them.\n`)
-}
-
-const hasOthers = ({ code, type, key, since, until }: ListOptions) =>
-  [code, type, key, since, until].some((value) => value !== undefined)
-
-function jsonOf({ id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs }: ListedSubmission) {
-  return { id, outboxId, type, key, state, code, since: isoTime(sinceMs), mayHaveArrived, error }
 }

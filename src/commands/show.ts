@@ -3,7 +3,9 @@ import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { type Explanation, explainSubmission } from '../cli/explainSubmission.ts'
 import { printJson } from '../cli/printJson.ts'
-import { findAll, readReference, referenceHelp } from '../cli/references.ts'
+import { findAll, findNamed, type NamedSubmissions, readReferences, referenceHelp } from '../cli/references.ts'
+import { submissionJson } from '../cli/submissionJson.ts'
+import { submissionTable } from '../cli/submissionTable.ts'
 import { escapeControl } from '../cli/table.ts'
 import { isoTime, showMoment, showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
@@ -22,11 +24,15 @@ export function describeShow(command: Command): Command {
     .addHelpText(
       'after',
       `
-Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder.
+Prints the record's data, digit for digit as it is stored: mind who looks over your shoulder. A text that is no id, no
+idempotency key and has no prefix is taken for a transaction's id. Where several records fit, it lists them.
 
 Examples:
   outboxd show outbox:4711
   outboxd show 0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d
+  outboxd show 3a4b5c6d                         by its last digits
+  outboxd show transaction:7f0c9f2e             what the service calls it
+  outboxd show key:C4711                        lists the records of a key, newest first
   outboxd show outbox:4711 --json | jq -r .body`,
     )
 }
@@ -34,6 +40,8 @@ Examples:
 /** Prints all that is known of a submission. @returns 3 where there is none of that name */
 export async function show(context: CommandContext, name: string, options: ShowOptions): Promise<number> {
   return withOperatorStore(context, async (store) => {
+    const several = await findSeveral(store, name)
+    if (several !== null) return printSeveral(context, name, several, options)
     const found = await findAll(store, [name])
     if (found.kind === 'invalid') return usageError(context, found.problems)
     const id = found.kind === 'found' ? found.submissions[0]?.id : undefined
@@ -50,9 +58,33 @@ export async function show(context: CommandContext, name: string, options: ShowO
   })
 }
 
+const severalMax = 50
+
+/** What a name fits beside the first, where it is none that more digits would tell apart. */
+async function findSeveral(store: OperatorStore, name: string): Promise<NamedSubmissions | null> {
+  const named = await findNamed(store, name, severalMax + 1)
+  if (named === null || named.by === 'range' || named.by === 'ending') return null
+  return named.submissions.length > 1 ? named : null
+}
+
+function printSeveral(
+  context: CommandContext,
+  name: string,
+  { by, submissions }: NamedSubmissions,
+  { json }: ShowOptions,
+): number {
+  const shown = submissions.slice(0, severalMax)
+  if (json) printJson(context, shown.map(submissionJson))
+  else context.stdout.write(submissionTable(shown))
+  const more = submissions.length > severalMax ? `, the newest ${severalMax} of them are listed` : ''
+  const all = by === 'key' && more !== '' ? '; outboxd list --key shows all' : ''
+  context.stderr.write(`Several records fit ${escapeControl(name)}${more}: outboxd show ID shows one${all}.\n`)
+  return exit.done
+}
+
 /** A row that has not been captured yet is not missing: it waits in the outbox. */
 async function explainMissing(store: OperatorStore, name: string): Promise<string> {
-  const reference = readReference(name)
+  const [reference] = readReferences(name)
   if (reference?.kind !== 'outbox') return `there is no submission ${name}`
   const { outboxId } = reference
   const record = await store.outbox.readRecord(outboxId).catch(() => null)

@@ -7,6 +7,7 @@ import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
@@ -17,8 +18,11 @@ import {
   writeReplays,
 } from '../ledger/operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
+import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import {
+  countSubmissions,
   type ListedSubmission,
+  type ListOrder,
   type SubmissionFilter,
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
@@ -69,7 +73,13 @@ export interface OperatorStore extends AsyncDisposable {
     | 'liesBefore'
     | 'readHistory'
   >
-  select(filter: SubmissionFilter, limit: number): Promise<ListedSubmission[]>
+  select(filter: SubmissionFilter, limit: number, order?: ListOrder): Promise<ListedSubmission[]>
+  /** How many match, counted up to `most`. */
+  count(filter: SubmissionFilter, most: number): Promise<number>
+  /** Those of the matching ones whose payload, body or key has the text in it. */
+  searchText(filter: SubmissionFilter, text: string, bounds: SearchBounds): Promise<TextSearch>
+  /** What the matching ones stand there for, of `rowsMax` at most. */
+  readCauses(filter: SubmissionFilter, rowsMax: number): Promise<{ causes: Cause[]; lookedAt: number; isCut: boolean }>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
@@ -186,7 +196,10 @@ export async function openOperatorStore(
       findNow: () => onOutbox((erp) => erp.findNow()),
       tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),
     },
-    select: (filter, limit) => selectSubmissions(pool, filter, limit),
+    select: (filter, limit, order) => selectSubmissions(pool, filter, limit, order),
+    count: (filter, most) => countSubmissions(pool, filter, most),
+    searchText: (filter, text, bounds) => searchText(pool, filter, text, bounds),
+    readCauses: (filter, rowsMax) => readCauses(pool, filter, rowsMax),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readReplayable: (seen) => readReplayable(pool, seen),

@@ -51,3 +51,20 @@ test('--limit alone is no filter', () => {
   expect(hasFilters({ limit: '5' })).toBe(false)
   expect(hasFilters({ key: 'k' })).toBe(true)
 })
+
+test('what finds a certain record is a filter, and must say something', () => {
+  expect(hasFilters({ transaction: 'tx' })).toBe(true)
+  expect(hasFilters({ containing: 'x' })).toBe(true)
+  expect(hasFilters({ mayHaveArrived: true })).toBe(true)
+  expect(read({ transaction: ' tx ', containing: 'a b', cause: '0A1b2c3d' })).toMatchObject({
+    filter: { transactionId: 'tx', cause: '0a1b2c3d' },
+    containing: 'a b',
+  })
+  expect(read({ transaction: '', containing: ' ', cause: 'E001' })).toMatchObject({
+    problems: [
+      '--transaction needs an id',
+      '--containing needs a text',
+      expect.stringContaining('outboxd list --by-cause shows'),
+    ],
+  })
+})

@@ -51,6 +51,19 @@ test('in bulk it needs --yes where there is no terminal', async () => {
   expect(await fixture.ledger.countStates()).toEqual({ discarded: 1, uncertain: 1 })
 })
 
+test('the filters that find a record choose for it too', async () => {
+  await fixture.end(failedE003, { payload: '{"customer":"C-1"}' })
+  const found = await fixture.end(failedE003, { payload: '{"customer":"C-2"}' })
+  const arrived = await fixture.end({ ...failedE003, mayHaveArrived: true, transactionId: 'tx-3' })
+  const would = async (options: DiscardOptions) =>
+    JSON.parse((await run([], { reason, dryRun: true, json: true, ...options })).printed).discarded
+  expect(await would({ containing: 'c-2' })).toEqual([found])
+  expect(await would({ mayHaveArrived: true })).toEqual([arrived])
+  expect(await would({ transaction: 'tx-3' })).toEqual([arrived])
+  const several = await run(['key:k'], { reason })
+  expect(several.code).toBe(3)
+})
+
 test('--dry-run shows and changes nothing', async () => {
   await fixture.end(failedE003)
   const { code, printed } = await run([], { reason, state: 'failed', dryRun: true })

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { type ListOptions, list } from '../../src/commands/list.ts'
-import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
+import type { GivenChange } from '../support/change.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
 beforeAll(async () => {
@@ -63,17 +64,47 @@ test('the time is that of the state: a record that failed long ago is not found 
   expect((await run({ since: '6h', until: '4h' })).code).toBe(0)
 })
 
-test('it says when there are more than it shows', async () => {
+test('it says of how many it shows the first', async () => {
   for (let i = 0; i < 3; i++) await fixture.end(failedE003)
   const { printed, messages } = await run({ limit: '2', json: true })
   expect(JSON.parse(printed)).toHaveLength(2)
-  expect(messages).toContain('There are more')
+  expect(messages).toBe('2 of 3; --limit shows more.\n')
   expect((await run({ limit: '3' })).messages).toBe('')
+})
+
+test('--newest turns the order', async () => {
+  await fixture.end(failedE003, { outboxId: '1' })
+  await fixture.end(failedE003, { outboxId: '2' })
+  await fixture.end(failedE003, { outboxId: '3' })
+  const ids = async (options: ListOptions) =>
+    JSON.parse((await run({ ...options, json: true })).printed).map(({ outboxId }: { outboxId: string }) => outboxId)
+  expect(await ids({})).toEqual(['1', '2', '3'])
+  expect(await ids({ newest: true, limit: '2' })).toEqual(['3', '2'])
+})
+
+test('--transaction and --containing find a record whatever its state, and narrow the other filters', async () => {
+  await fixture.end(
+    { state: 'completed', transactionId: 'tx-1' },
+    { outboxId: '1', payload: payloadOf({ field2: '"Müller"' }) },
+  )
+  await fixture.end(failedE003, { outboxId: '2', payload: '{"name":"M\\u00fcller"}', key: 'C-42' })
+  const ids = async (options: ListOptions) =>
+    JSON.parse((await run({ ...options, json: true })).printed).map(({ outboxId }: { outboxId: string }) => outboxId)
+  expect(await ids({ transaction: 'tx-1' })).toEqual(['1'])
+  expect(await ids({ transaction: 'tx-1', state: 'failed' })).toEqual([])
+  expect(await ids({ containing: 'müller' })).toEqual(['1', '2'])
+  expect(await ids({ containing: 'müller', state: 'failed' })).toEqual(['2'])
+  expect(await ids({ containing: 'c-42' })).toEqual(['2'])
+  expect(await run({ containing: '100%' })).toMatchObject({
+    code: 3,
+    messages: 'There is no such submission that matches.\n',
+  })
 })
 
 test('JSON has the whole id, ISO times and nulls', async () => {
   const id = await fixture.end(uncertain, { outboxId: '7' })
   const { printed } = await run({ json: true })
+  const time = expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/)
   expect(JSON.parse(printed)).toEqual([
     {
       id,
@@ -82,9 +113,17 @@ test('JSON has the whole id, ISO times and nulls', async () => {
       key: null,
       state: 'uncertain',
       code: null,
-      since: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+      since: time,
       mayHaveArrived: false,
       error: 'no answer; it may have arrived',
+      transactionId: null,
+      idempotencyKey: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      attempts: 1,
+      recorded: time,
+      captured: time,
+      sent: time,
+      accepted: null,
+      ended: time,
     },
   ])
 })
@@ -99,4 +138,89 @@ test('a wrong filter is explained and leaves with 2, before any database is aske
   const context = fixture.context(null, { DATABASE_URL: 'postgres://nowhere.invalid/x' })
   expect(await list(context, { state: 'faild' })).toBe(2)
   expect(context.messages()).toContain('did you mean "failed"?')
+})
+
+describe('--by-cause', () => {
+  const E001 = (customer: string): GivenChange => ({
+    state: 'rejected',
+    errorCode: 'E001',
+    error: `the service answered 400 E001: customer ${customer} is unknown`,
+  })
+  const causes = async (options: ListOptions = {}) =>
+    JSON.parse((await run({ ...options, byCause: true, json: true })).printed) as {
+      cause: string
+      count: number
+      reason: string
+      command: string
+    }[]
+
+  test('one line for all that differ in their values alone, the most frequent first', async () => {
+    await fixture.end(failedE003)
+    for (const customer of ['C1', 'K-4711', '12']) await fixture.end(E001(customer), { outboxId: customer })
+    const { code, printed, messages } = await run({ byCause: true })
+    expect(code).toBe(0)
+    const [, first, second, ...others] = printed.trimEnd().split('\n')
+    expect(first).toMatch(
+      /^3 +E001 +rejected +\d{4}-.*Z +data +the service answered 400 E001: customer … is unknown +outboxd replay --state rejected --cause [0-9a-f]{8}$/,
+    )
+    expect(second).toMatch(/^1 +E003 +failed /)
+    expect(others).toEqual([])
+    expect(messages).toContain('Mend the cause before you replay')
+    expect(await causes()).toMatchObject([{ count: 3, firstOutboxId: 'C1', types: ['data'] }, { count: 1 }])
+  })
+
+  test('fields and codes are causes of their own', async () => {
+    const refused = async (error: string) => fixture.end({ state: 'rejected', error })
+    await refused('field1 (from a) is not one of red, blue: "bleu"')
+    await refused('field2 (from b) is not one of red, blue: "bleu"')
+    await refused('field2 (from b) is not one of red, blue: "gre')
+    await refused('v has 9 digits before the point, decimal(10,2) takes 8: "100000000"')
+    await refused('v has 10 digits before the point, decimal(10,2) takes 8: "1000000000"')
+    expect((await causes()).map(({ count, reason }) => [count, reason])).toEqual([
+      [2, 'field2 (from b) is not one of red, blue: "…"'],
+      [2, 'v has … digits before the point, decimal(…,…) takes …: "…"'],
+      [1, 'field1 (from a) is not one of red, blue: "…"'],
+    ])
+  })
+
+  test('its command matches exactly these, with the filters that were given', async () => {
+    const mine = [await fixture.end(E001('C1')), await fixture.end(E001('C2'))]
+    await fixture.end(E001('C3'), { type: 'order' })
+    await fixture.end({ ...E001('C4'), mayHaveArrived: true })
+    const [cause] = await causes({ type: 'data' })
+    expect(cause?.command).toBe(`outboxd replay --state rejected --cause ${cause?.cause} --type data`)
+    const found = await run({ state: 'rejected', cause: cause?.cause ?? '', type: 'data', json: true })
+    expect(JSON.parse(found.printed).map(({ id }: { id: string }) => id)).toEqual(mine)
+  })
+
+  test('what may have arrived is asked for before it is settled', async () => {
+    await fixture.end(uncertain)
+    await fixture.end({ ...E001('C4'), mayHaveArrived: true })
+    for (const { command } of await causes())
+      expect(command).toMatch(
+        /^outboxd list --state \w+ --cause \w+ --csv > ask.csv, then outboxd resolve --file ask.csv$/,
+      )
+  })
+
+  test('where there is none it says so and leaves with 3', async () => {
+    expect(await run({ byCause: true })).toEqual({
+      code: 3,
+      printed: '',
+      messages: 'No submission waits for a person.\n',
+    })
+    expect((await run({ byCause: true, csv: true })).code).toBe(2)
+  })
+})
+
+test('--csv is for a spreadsheet, calculates nothing and has a column for the answer', async () => {
+  const id = await fixture.end({ ...uncertain, error: 'no answer, "lost"' }, { outboxId: '=1+1', key: '@k' })
+  const { code, printed } = await run({ state: 'uncertain', csv: true })
+  expect(code).toBe(0)
+  const [head, row] = printed.trimEnd().split('\n')
+  expect(head).toBe(
+    'outbox_id,arrived_as,state,type,key,sent,idempotency_key,attempts,transaction_id,code,error,since,recorded,submission_id',
+  )
+  expect(row).toMatch(/^'=1\+1,,uncertain,data,'@k,\d{4}-.*Z,[0-9a-f-]{36},1,,,"no answer, ""lost"{3},/)
+  expect(row?.endsWith(id)).toBe(true)
+  expect((await run({ state: 'failed', csv: true })).code).toBe(3)
 })

@@ -342,3 +342,13 @@ test.each([
   expect(code).toBe(2)
   expect(messages).toContain(message)
 })
+
+test('--may-have-arrived alone spares all that it finds, and says so', async () => {
+  await fixture.end(failedE003)
+  const id = await fixture.end({ ...failedE003, mayHaveArrived: true })
+  const spared = await run([], { mayHaveArrived: true })
+  expect(spared.code).toBe(1)
+  expect(spared.messages).toContain(`(${id}) may have arrived: look at the service first`)
+  const both = await run([], { mayHaveArrived: true, evenIfArrived: true, json: true, dryRun: true })
+  expect(JSON.parse(both.printed).replayed).toEqual([id])
+})

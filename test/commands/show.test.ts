@@ -45,12 +45,38 @@ test('an ambiguous beginning leaves with 2 and names both', async () => {
   expect((await run(two)).code).toBe(0)
 })
 
+test('also by the last digits of its id, its transaction, its idempotency key and its key', async () => {
+  const id = await fixture.end(
+    { state: 'completed', transactionId: 'tx:1' },
+    {
+      id: 'abcdef12-0000-4000-8000-0000f0000001',
+      idempotencyKey: '11111111-2222-4333-8444-555555555555',
+      key: 'k 1',
+      outboxId: '8',
+    },
+  )
+  await fixture.end(failedE003, { id: 'abcdef12-0000-4000-8000-0000e0000001', key: 'k 2', outboxId: '9' })
+  const names = ['f0000001', '8000-0000f0000001', 'tx:1', 'transaction:tx:1', '11111111-2222-4333-8444-555555555555']
+  for (const name of [...names, 'key:k 1']) expect(JSON.parse((await run(name, true)).printed).id, name).toBe(id)
+  expect((await run('000001')).code).toBe(2)
+})
+
+test('where several have a key they are listed, newest first', async () => {
+  await fixture.end(failedE003, { key: 'k', outboxId: '1' })
+  await fixture.end({ state: 'completed' }, { key: 'k', outboxId: '2' })
+  const { code, printed, messages } = await run('key:k')
+  expect(code).toBe(0)
+  expect(printed).toMatch(/^ID .*\n\S+ +2 .*completed.*\n\S+ +1 .*failed.*\n$/)
+  expect(messages).toBe('Several records fit key:k: outboxd show ID shows one.\n')
+  expect(JSON.parse((await run('key:k', true)).printed)).toMatchObject([{ outboxId: '2' }, { outboxId: '1' }])
+})
+
 test.each(['abcde', 'outbox:', 'xyzxyz', ''])('%j names no submission: 2', async (name) => {
   expect((await run(name)).code).toBe(2)
 })
 
 test('what is not there leaves with 3', async () => {
-  expect((await run('abcdef')).code).toBe(3)
+  for (const name of ['abcdef', 'transaction:tx', 'key:k']) expect((await run(name)).code, name).toBe(3)
   const { code, messages } = await run('outbox:999')
   expect(code).toBe(3)
   expect(messages).toContain('no row 999 in the outbox')

@@ -17,6 +17,9 @@ const uncertainOnes = {
   sinceMs: null,
   untilMs: null,
   mayHaveArrived: null,
+  transactionId: null,
+  cause: null,
+  among: null,
 } as const
 const roundMost = 100_000
 const resolvedMost = 2

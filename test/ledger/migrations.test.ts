@@ -109,3 +109,25 @@ test('0013: rows in every state come through; what ended by an id that a person 
   expect(await named('id_by_person')).toEqual(['completedByPerson', 'failedByPerson'])
   expect((await pool.query(counted)).rows).toEqual(counts)
 })
+
+test('0014: rows in every state come through, and are found by what a person looks them up by', async () => {
+  const { pool, migrate } = await before('0014_lookups.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  const ids = [
+    await add('queued', { due_at: now, key: 'a key' }),
+    await add('sending', { claim_id: some, instance_id: some }),
+    await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' }),
+  ]
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded'])
+    ids.push(await add(state, { ended_at: now, key: 'k'.repeat(500) }))
+  await migrate()
+  for (const id of ids) {
+    const found = await pool.query(
+      'select id from outboxd.submission where idempotency_key = $1 and right(id::text, 6) = right($1::uuid::text, 6)',
+      [id],
+    )
+    expect(found.rows).toEqual([{ id }])
+  }
+})

@@ -1,7 +1,8 @@
 import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
+import { causeColumn } from './cause.ts'
 
-/** A submission as lists show it: nothing of its payload. */
+/** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */
 export interface ListedSubmission {
   id: string
   outboxId: string
@@ -12,7 +13,16 @@ export interface ListedSubmission {
   error: string | null
   /** It failed or was rejected, and yet the service may have it. */
   mayHaveArrived: boolean
-  /** Since when it is in this state, epoch milliseconds. */
+  transactionId: string | null
+  idempotencyKey: string
+  /** How many requests with it may have left. */
+  attempts: number
+  recordedMs: number
+  capturedMs: number
+  sentMs: number | null
+  acceptedMs: number | null
+  endedMs: number | null
+  /** Since when it is in this state. */
   sinceMs: number
   /** Fences what an operator decides about it: it goes up with every step. */
   revision: number
@@ -31,12 +41,24 @@ export interface SubmissionFilter {
   untilMs: number | null
   /** Whether the service may have them although they failed or were rejected. */
   mayHaveArrived: boolean | null
+  transactionId: string | null
+  /** As `readCauses` names it. */
+  cause: string | null
+  /** The ids of those that a search has found. */
+  among: readonly string[] | null
 }
+
+/** Which end of a list comes first: that which has been in its state longest, or that which has just come there. */
+export type ListOrder = 'longest' | 'newest'
+
+const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
 
 /** The columns of `ListedSubmission` but `sinceMs`, from a table that is called `s`. */
 export const listedColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
-  s.may_have_arrived as "mayHaveArrived", s.revision`
+  s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
+  s.attempt as attempts, ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs",
+  ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs", ${ms('s.ended_at')} as "endedMs", s.revision`
 
 /** Since when an unfinished submission is in its state: its log says so, or its capture began it. */
 export const unfinishedSince = `coalesce((
@@ -44,42 +66,83 @@ export const unfinishedSince = `coalesce((
   where e.submission_id = s.id and e.to_state = s.state and e.from_state is distinct from e.to_state
 ), s.captured_at)`
 
-/** The matching submissions, longest in their state first. */
+/** The matching submissions, longest in their state first, or newest. */
 export async function selectSubmissions(
   db: Database,
   filter: SubmissionFilter,
   limit: number,
+  order: ListOrder = 'longest',
 ): Promise<ListedSubmission[]> {
-  const { rows } = await db.query<ListedSubmission & { seq?: number }>(selectSql, [
+  const { rows } = await db.query<ListedSubmission & { seq?: number }>(selectSql[order], [
+    ...filterValues(filter),
+    limit,
+  ])
+  return rows.map(({ seq: _, ...row }) => row)
+}
+
+/** The ids of the matching submissions, newest in their state first. */
+export async function selectIds(db: Database, filter: SubmissionFilter, limit: number): Promise<string[]> {
+  const { rows } = await db.query<{ id: string }>(selectIdsSql, [...filterValues(filter), limit])
+  return rows.map(({ id }) => id)
+}
+
+/** How many match, counted up to `most`. */
+export async function countSubmissions(db: Database, filter: SubmissionFilter, most: number): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(countSql, [...filterValues(filter), most])
+  return rows[0]?.n ?? 0
+}
+
+/** The values of `matchingSql`, $1 to $10; $11 is the most rows. */
+export function filterValues(filter: SubmissionFilter): unknown[] {
+  return [
     filter.states,
     filter.code,
     filter.type,
     filter.key,
     isoTime(filter.sinceMs),
     isoTime(filter.untilMs),
-    limit,
     filter.mayHaveArrived,
-  ])
-  return rows.map(({ seq: _, ...row }) => row)
+    filter.transactionId,
+    filter.cause,
+    filter.among,
+  ]
 }
 
-const isoTime = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
+const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
+
+/** By its hash too, since the index of keys holds that. */
+export const hasKey = (value: string) =>
+  `(s.key = ${value} and hashtextextended(s.key, 0) = hashtextextended(${value}, 0))`
 
 const matches = `s.state = any($1::text[]) and ($2::text is null or lower(s.error_code) = lower($2))
-  and ($3::text is null or s.type = $3) and ($4::text is null or s.key = $4)
-  and ($8::boolean is null or s.may_have_arrived = $8)`
+  and ($3::text is null or s.type = $3) and ($4::text is null or ${hasKey('$4')})
+  and ($7::boolean is null or s.may_have_arrived = $7)
+  and ($8::text is null or s.transaction_id = $8)
+  and ($10::uuid[] is null or s.id = any($10))
+  and ($9::text is null or ${causeColumn} = $9)`
 const within = (time: string) =>
   `($5::timestamptz is null or ${time} >= $5) and ($6::timestamptz is null or ${time} < $6)`
 
-// Two halves, as the finished ones, which may be millions, have an index on the time at which they ended.
-const selectSql = `
+/**
+ * Columns of the submissions that a filter matches, and since when they are in their state.
+ *
+ * Two halves, as the finished ones, which may be millions, have an index on the time at which they ended.
+ */
+export function matchingSql(columns: string, order: ListOrder): string {
+  const way = order === 'newest' ? 'desc' : 'asc'
+  return `
   select * from (
-    (select ${listedColumns}, extract(epoch from s.ended_at)::float8 * 1000 as "sinceMs", s.seq
+    (select ${columns}, ${ms('s.ended_at')} as "sinceMs", s.seq
      from outboxd.submission s where s.ended_at is not null and ${matches} and ${within('s.ended_at')}
-     order by s.ended_at, s.seq limit $7)
+     order by s.ended_at ${way}, s.seq ${way} limit $11)
     union all
-    (select ${listedColumns}, extract(epoch from since.at)::float8 * 1000, s.seq
+    (select ${columns}, ${ms('since.at')}, s.seq
      from outboxd.submission s cross join lateral (select ${unfinishedSince} as at) since
      where s.state in ('queued', 'sending', 'accepted') and ${matches} and ${within('since.at')}
-     order by since.at, s.seq limit $7)
-  ) both_halves order by "sinceMs", seq limit $7`
+     order by since.at ${way}, s.seq ${way} limit $11)
+  ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
+}
+
+const selectSql = { longest: matchingSql(listedColumns, 'longest'), newest: matchingSql(listedColumns, 'newest') }
+const selectIdsSql = matchingSql('s.id', 'newest')
+const countSql = `select count(*)::int as n from (${matchingSql('s.id', 'longest')}) matching`

@@ -1,0 +1,19 @@
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { isoTime } from './time.ts'
+
+/** A listed submission as `--json` has it: times as ISO 8601, under their names without the unit. */
+export function submissionJson(submission: ListedSubmission) {
+  const { id, outboxId, type, key, state, code, error, mayHaveArrived, sinceMs } = submission
+  const { transactionId, idempotencyKey, attempts } = submission
+  return {
+    ...{ id, outboxId, type, key, state, code, since: isoTime(sinceMs), mayHaveArrived, error },
+    ...{ transactionId, idempotencyKey, attempts },
+    recorded: isoTime(submission.recordedMs),
+    captured: isoTime(submission.capturedMs),
+    sent: orNull(submission.sentMs),
+    accepted: orNull(submission.acceptedMs),
+    ended: orNull(submission.endedMs),
+  }
+}
+
+const orNull = (ms: number | null) => (ms === null ? null : isoTime(ms))

@@ -1,0 +1,111 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { findSql } from '../../../src/ledger/operator/findSubmissions.ts'
+import { patternsOf, searchText } from '../../../src/ledger/operator/searchText.ts'
+import {
+  countSubmissions,
+  filterValues,
+  listedColumns,
+  matchingSql,
+  type SubmissionFilter,
+} from '../../../src/ledger/operator/selectSubmissions.ts'
+import { states } from '../../../src/model.ts'
+import { type Ledger, openLedger } from '../../support/ledger.ts'
+
+/** Enough for the planner to shun reading them all, as it does at a million. */
+const many = 20_000
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+  await ledger.pool.query(
+    `insert into outboxd.submission (id, outbox_id, type, key, resource, payload, body, recorded_at, state, idempotency_key,
+       transaction_id, ended_at)
+     select gen_random_uuid(), n::text, 'data', 'k' || n, 'data', '{"customer":"C' || n || '"}', '{}', now(), 'completed',
+       gen_random_uuid(), 'tx-' || n, now() - n * interval '1 s'
+     from generate_series(1, $1) n`,
+    [many],
+  )
+  await ledger.pool.query('analyze outboxd.submission')
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+const any: SubmissionFilter = {
+  states,
+  code: null,
+  type: null,
+  key: null,
+  sinceMs: null,
+  untilMs: null,
+  mayHaveArrived: null,
+  transactionId: null,
+  cause: null,
+  among: null,
+}
+
+async function planOf(sql: string, values: unknown[]): Promise<string> {
+  const { rows } = await ledger.pool.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
+  return rows.map((row) => row['QUERY PLAN']).join('\n')
+}
+
+const uuid = '0199e3a1-7c2f-7000-8000-1d2f3a4b5c6d'
+
+describe('however many there are, an index finds them by', () => {
+  test.each([
+    ['the outbox row', findSql.outbox, ['4711'], 'submission_outbox_row'],
+    ['the id or its beginning', findSql.range, [uuid, uuid], 'submission_pkey'],
+    ['the last digits of the id', findSql.ending, ['3a4b5c6d'], 'submission_last_digits'],
+    ['the idempotency key', findSql['idempotency-key'], [uuid], 'submission_idempotency_key'],
+    ['the transaction', findSql.transaction, ['tx-4711'], 'submission_transaction'],
+    ['the key', findSql.key, ['k4711'], 'submission_key'],
+  ])('%s', async (_, sql, values, index) => {
+    const plan = await planOf(sql, [2, ...values])
+    expect(plan).toContain(index)
+    expect(plan).not.toContain('Seq Scan on submission')
+  })
+
+  test.each([
+    ['--transaction', { ...any, transactionId: 'tx-4711' }, 'submission_transaction'],
+    ['--key', { ...any, key: 'k4711' }, 'submission_key'],
+  ])('%s', async (_, filter, index) => {
+    const plan = await planOf(matchingSql(listedColumns, 'longest'), [...filterValues(filter), 51])
+    expect(plan).toContain(index)
+    expect(plan).not.toContain('Seq Scan on submission')
+  })
+})
+
+test('they are counted up to a bound', async () => {
+  expect(await countSubmissions(ledger.pool, any, 100)).toBe(100)
+  expect(await countSubmissions(ledger.pool, any, many + 1)).toBe(many)
+})
+
+describe('a search', () => {
+  const search = (text: string, bounds = {}) =>
+    searchText(ledger.pool, any, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
+
+  test('finds a text in payloads, whatever the case', async () => {
+    const { ids, lookedAt, isCut } = await search('customer":"c4711"')
+    expect(ids).toHaveLength(1)
+    expect([lookedAt, isCut]).toEqual([many, false])
+  })
+
+  test('ends where its rows do, the newest of them looked at, and says so', async () => {
+    expect(await search('"C600"', { rowsMax: 600 })).toMatchObject({
+      ids: [expect.any(String)],
+      lookedAt: 600,
+      isCut: true,
+    })
+    expect(await search('"C601"', { rowsMax: 600 })).toMatchObject({ ids: [], lookedAt: 600, isCut: true })
+  })
+
+  test('ends where its time does, and says so', async () => {
+    expect(await search('"C1"', { timeMaxMs: 0 })).toEqual({ ids: [], lookedAt: 0, isCut: true })
+  })
+})
+
+test.each([
+  ['100%_\\', ['%100\\%\\_\\\\%', '%100\\%\\_\\\\\\\\%']],
+  ['say "hi"', ['%say "hi"%', '%say \\\\"hi\\\\"%']],
+  ['Müller', ['%Müller%', '%M\\\\u00fcller%']],
+])('%s is looked for as it stands and as JSON writes it', (text, patterns) => {
+  expect(patternsOf(text)).toEqual(patterns)
+})
