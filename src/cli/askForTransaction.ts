@@ -21,29 +21,58 @@ export interface Testimony {
 
 /** Asks the service once for a transaction, with slots of the budget. */
 export async function askForTransaction(
-  { signal, stderr }: Pick<CommandContext, 'signal' | 'stderr'>,
+  context: Pick<CommandContext, 'signal' | 'stderr'>,
   config: Config,
   transaction: TransactionRef,
 ): Promise<Testimony> {
-  const asked = await withBorrowedClient<Testimony>(config, {
-    signal,
-    askAnyway: false,
-    requestsMax: 2,
-    onWait: () => void stderr.write('Waiting for a free slot of the budget, to ask the service …\n'),
-    async ask(client, mayLeave) {
-      const token = await client.requestToken(mayLeave)
-      if (token === null) return tooLate
-      if (token.token === null) return { kind: 'silent', message: decideToken(token.answer).detail }
-      const answer = await client.send(questionFor(transaction), token.token.accessToken, mayLeave)
-      return answer === null ? tooLate : readTestimony(answer, transaction)
-    },
-  })
-  if (asked.kind === 'asked') return asked.result
-  const message = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`
-  return { kind: 'silent', message }
+  const onWait = () => void context.stderr.write('Waiting for a free slot of the budget, to ask the service …\n')
+  const [testimony] = await askForTransactions(config, [transaction], { signal: context.signal, onWait })
+  return testimony === undefined || testimony.kind === 'unasked' ? noSlot : testimony
 }
 
-const tooLate: Testimony = { kind: 'silent', message: 'the slot’s time had run out before the request could leave' }
+/** What the service says, or that its turn has not come: no slot was free, or the slot's time was up. */
+export type AskedTestimony = Testimony | { kind: 'unasked' }
+
+/**
+ * Asks the service once for each of a few transactions, one after the other, with slots of the budget and one token.
+ *
+ * @returns what it says of each, in their order
+ */
+export async function askForTransactions(
+  config: Config,
+  transactions: readonly TransactionRef[],
+  { signal, onWait }: { signal: AbortSignal; onWait(): void },
+): Promise<AskedTestimony[]> {
+  const asked = await withBorrowedClient<AskedTestimony[]>(config, {
+    signal,
+    askAnyway: false,
+    requestsMax: 1 + transactions.length,
+    onWait,
+    async ask(client, mayLeave, requests) {
+      const token = await client.requestToken(mayLeave)
+      if (token === null) return transactions.map(() => unasked)
+      const { answer } = token
+      if (token.token === null)
+        return transactions.map(() => ({ kind: 'silent', message: decideToken(answer).detail }) as const)
+      const { accessToken } = token.token
+      const said: AskedTestimony[] = []
+      for (const transaction of transactions) {
+        const isPaid = said.length < Math.max(requests - 1, 1)
+        const told = isPaid ? await client.send(questionFor(transaction), accessToken, mayLeave) : null
+        said.push(told === null ? unasked : readTestimony(told, transaction))
+      }
+      return said
+    },
+  })
+  return asked.kind === 'asked' ? asked.result : transactions.map(() => unasked)
+}
+
+const unasked = { kind: 'unasked' } as const
+
+const noSlot: Testimony = {
+  kind: 'silent',
+  message: `no slot of the budget was free for ${showDuration(slotsWithinMs)}: outboxd status says when there is one`,
+}
 
 const questionFor = ({ resource, transactionId }: TransactionRef): ServiceRequest => ({
   endpoint: resources[resource].ask,

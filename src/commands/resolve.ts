@@ -4,6 +4,8 @@ import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { findAll, referenceHelp } from '../cli/references.ts'
+import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
+import { whyNotSettled } from '../cli/whyNotSettled.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readConfig } from '../config.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -11,8 +13,12 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder } from '../ledger/transactionIds.ts'
 import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { resolveFile } from './resolveFile.ts'
 
 export interface ResolveOptions {
+  file?: string
+  dryRun?: boolean
+  json?: boolean
   arrived?: string
   notArrived?: boolean
   unchecked?: boolean
@@ -24,13 +30,16 @@ export interface ResolveOptions {
 export function describeResolve(command: Command): Command {
   return command
     .description('settle an uncertain record: say whether it arrived at the service')
-    .argument('<id>', referenceHelp)
+    .argument('[id]', referenceHelp)
+    .option('--file <file.csv>', 'settle many: a line each, with the outbox id and the transaction id or not-arrived')
     .option('--arrived <transaction-id>', 'it arrived, as this transaction (or order): we follow it to its end')
     .option('--not-arrived', 'it never arrived: we send it again under the same idempotency key')
     .option('--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again')
-    .option('--unchecked', 'with --arrived: do not ask the service first')
-    .option('--new-key', 'with --not-arrived: under a new idempotency key')
+    .option('--unchecked', 'with --arrived or --file: do not ask the service first')
+    .option('--new-key', 'with --not-arrived or --file: under a new idempotency key')
+    .option('--dry-run', 'with --file: show what would be settled; change nothing, and do not ask the service')
     .option('--yes', 'do not ask whether it is meant')
+    .option('--json', 'with --file: what was settled and what was not, as JSON')
     .addHelpText(
       'after',
       `
@@ -44,16 +53,39 @@ them), and corrects the id of an accepted one that the service never gave a usab
 An id that a person gave can be corrected whatever has become of the record by it, completed and failed too: with
 --arrived OTHER, or --take-back where the other is not known or belongs to a record whose id is wrong as well.
 
+--file takes what outboxd list --state uncertain --csv has made and somebody has filled in (column arrived_as), or two columns
+without a header: the outbox id or the submission's id; the transaction's id or not-arrived. Lines without an answer are left
+alone. Nothing is written while a line is wrong. Each line is checked as above; a line whose id the service does not know is
+left alone. The same file may be given again: what is settled already stays as it is.
+
 Examples:
+  outboxd list --state uncertain --csv > ask.csv    then, when it is filled in:
+  outboxd resolve --file ask.csv --dry-run
   outboxd resolve outbox:4711 --arrived 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f
   outboxd resolve outbox:4711 --not-arrived`,
     )
 }
 
-/** Settles one submission. @returns 1 where that is not possible, 3 where there is none, 4 where it was not confirmed */
-export async function resolve(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
+/**
+ * Settles one submission, or those of a file. @returns 1 where that is not possible, 3 where there is none, 4 where it was
+ * not confirmed
+ */
+export async function resolve(
+  context: CommandContext,
+  name: string | undefined,
+  options: ResolveOptions,
+): Promise<number> {
+  if (options.file === undefined) return resolveOne(context, name ?? '', options)
+  const alone = name === undefined && options.arrived === undefined && !options.notArrived && !options.takeBack
+  if (!alone) return usageError(context, ['--file goes without an id, --arrived, --not-arrived and --take-back'])
+  return resolveFile(context, options.file, options)
+}
+
+async function resolveOne(context: CommandContext, name: string, options: ResolveOptions): Promise<number> {
   const transactionId = options.arrived?.trim()
-  const problems = resolveProblems(transactionId, options)
+  const problems = name === '' ? ['give the id of a submission, or --file'] : []
+  if (options.dryRun || options.json) problems.push('--dry-run and --json belong to --file')
+  problems.push(...resolveProblems(transactionId, options))
   if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
     const found = await findAll(store, [name])
@@ -84,23 +116,6 @@ interface Settling {
   options: ResolveOptions
 }
 
-/** As long as an id of the service may be (service/wire.ts). */
-const transactionIdMaxChars = 255
-
-/** What a script or a spreadsheet writes where it has no id. */
-const noIds: ReadonlySet<string> = new Set([
-  'null',
-  'undefined',
-  'none',
-  'nil',
-  'nan',
-  'n/a',
-  'na',
-  'unknown',
-  'true',
-  'false',
-])
-
 function resolveProblems(transactionId: string | undefined, options: ResolveOptions): string[] {
   const { notArrived, unchecked, newKey, takeBack } = options
   if ([transactionId !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
@@ -108,29 +123,11 @@ function resolveProblems(transactionId: string | undefined, options: ResolveOpti
   if (takeBack) return unchecked || newKey ? ['--take-back goes alone'] : []
   if (notArrived) return unchecked ? ['--unchecked belongs to --arrived'] : []
   const problems = newKey ? ['--new-key belongs to --not-arrived'] : []
-  return transactionId
-    ? [...problems, ...idProblems(transactionId)]
-    : [...problems, '--arrived needs the transaction id that the service gave']
-}
-
-function idProblems(id: string): string[] {
-  if (id.startsWith('--')) return [`--arrived needs the transaction id that the service gave; ${id} is an option`]
-  if (id.length > transactionIdMaxChars || /[\s\p{Cc}]/u.test(id) || !id.isWellFormed())
-    return [`--arrived takes one transaction id, without blanks, of at most ${transactionIdMaxChars} characters`]
-  if (noIds.has(id.toLowerCase()) || !/[\p{L}\p{N}]/u.test(id))
-    return [`--arrived ${id}: that is no transaction id; give the one that the service gave`]
-  return []
-}
-
-/** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
-function whyNotSettled({ state, mayHaveArrived, answered, idByPerson }: SubmissionDetail): string | null {
-  if (idByPerson && (state === 'completed' || state === 'failed')) return null
-  if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
-  if (state === 'accepted')
-    return idByPerson || !answered
-      ? null
-      : ', not uncertain: the service gave its id and works on it. outboxd discard gives it up'
-  return ', not uncertain: there is nothing to settle'
+  if (!transactionId) return [...problems, '--arrived needs the transaction id that the service gave']
+  if (transactionId.startsWith('--'))
+    return [...problems, `--arrived needs the transaction id that the service gave; ${transactionId} is an option`]
+  const problem = transactionIdProblem(transactionId)
+  return problem === null ? problems : [...problems, `--arrived: ${problem}`]
 }
 
 const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>

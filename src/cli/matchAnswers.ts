@@ -1,0 +1,107 @@
+import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { TransactionRef } from '../ledger/transactionIds.ts'
+import { resourceNames } from '../resources.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { AnsweredLine } from './readAnswersFile.ts'
+import { whyNotSettled } from './whyNotSettled.ts'
+
+/** A line of a file and the submission that it settles. */
+export interface SettlingLine {
+  line: number
+  submission: ListedSubmission
+  /** Null: it did not arrive. */
+  transaction: TransactionRef | null
+  /** A person has said otherwise before. */
+  isCorrection: boolean
+}
+
+/** A line whose submission stays as it is. */
+export interface SkippedLine {
+  line: number
+  submission: ListedSubmission
+  reason: string
+}
+
+/** What a file settles, or every line that contradicts the ledger or another line. */
+export type Matched =
+  | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
+  | { kind: 'invalid'; problems: string[] }
+
+/** Finds what each line speaks of, and holds it against the ledger and the other lines. Writes nothing. */
+export async function matchAnswers(store: OperatorStore, lines: readonly AnsweredLine[]): Promise<Matched> {
+  const settling: SettlingLine[] = []
+  const skipped: SkippedLine[] = []
+  const problems: string[] = []
+  const lineOf = new Map<string, number>()
+  /** @returns whether it is the first line that says this */
+  const isFirst = (line: number, what: string, name: string) => {
+    const before = lineOf.get(what)
+    if (before === undefined) lineOf.set(what, line)
+    else problems.push(`line ${line}: ${name} is on line ${before} already`)
+    return before === undefined
+  }
+  for (const answered of lines) {
+    const { line, arrivedAs } = answered
+    const submission = await findSubmission(store, answered)
+    const detail = typeof submission === 'string' ? null : await store.readSubmissionDetail(submission.id)
+    if (typeof submission === 'string' || detail === null) {
+      problems.push(`line ${line}: ${submission}`)
+      continue
+    }
+    if (!isFirst(line, submission.id, `outbox:${submission.outboxId}`)) continue
+    const transaction = arrivedAs === null ? null : transactionOf(detail, arrivedAs)
+    if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
+      continue
+    const taken = transaction === null ? null : await whoseElse(store, transaction, submission)
+    const why = whySkipped(detail, answered)
+    if (taken !== null) problems.push(`line ${line}: ${taken}`)
+    else if (why !== null) skipped.push({ line, submission, reason: why })
+    else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
+  }
+  return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
+}
+
+/** @returns what is wrong where the line names no submission, or more than one */
+async function findSubmission(
+  store: Pick<OperatorStore, 'find'>,
+  { outboxId, submissionId }: AnsweredLine,
+): Promise<ListedSubmission | string> {
+  const [first, second] =
+    submissionId !== null
+      ? await store.find({ kind: 'range', from: submissionId, to: submissionId }, 2)
+      : await store.find({ kind: 'outbox', outboxId: outboxId ?? '' }, 2)
+  if (first === undefined) return `there is no submission ${submissionId ?? `outbox:${outboxId}`}`
+  if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
+  // Whoever sorts one column of a spreadsheet alone gives every record another's answer.
+  if (outboxId !== null && first.outboxId !== outboxId)
+    return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up?`
+  return first
+}
+
+const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
+  resource: resource ?? resourceNames[0],
+  transactionId,
+})
+
+async function whoseElse(
+  store: Pick<OperatorStore, 'readHolders'>,
+  transaction: TransactionRef,
+  { id }: ListedSubmission,
+): Promise<string | null> {
+  const other = (await store.readHolders(transaction)).find(({ submissionId }) => submissionId !== id)
+  return other === undefined
+    ? null
+    : `${transaction.transactionId} is the transaction of outbox:${other.outboxId}: outboxd show outbox:${other.outboxId}`
+}
+
+function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts }: AnsweredLine): string | null {
+  if (arrivedAs !== null && detail.transactionId === arrivedAs && isFollowed(detail))
+    return `is ${detail.state} as ${arrivedAs} already`
+  const why = whyNotSettled(detail)
+  if (why !== null) return `is ${detail.state}${why}`
+  // What was true of an earlier attempt says nothing of the one in doubt now.
+  return attempts === null || attempts === detail.attempt ? null : 'was sent again since the file was made: ask again'
+}
+
+const isFollowed = ({ state }: SubmissionDetail) => state === 'accepted' || state === 'completed'

@@ -1,0 +1,140 @@
+import { CsvError, parse } from 'csv-parse/sync'
+import { pluralize } from './table.ts'
+import { transactionIdProblem } from './transactionIdProblem.ts'
+
+/** What a line of a file says became of a record. */
+export interface AnsweredLine {
+  /** Counted from 1. */
+  line: number
+  /** At least one of the two is there. */
+  outboxId: string | null
+  submissionId: string | null
+  /** The transaction as which it arrived; null: it did not. */
+  arrivedAs: string | null
+  /** How often it had been sent when the file was made; null where the file does not say. */
+  attempts: number | null
+}
+
+/** What a file says, or every line that is wrong. */
+export type AnswersRead =
+  | { kind: 'value'; lines: AnsweredLine[] /** Lines without an answer. */; unanswered: number }
+  | { kind: 'invalid'; problems: string[] }
+
+const linesMax = 10_000
+
+/**
+ * Reads who arrived and who did not, as `submissionCsv` has made it and a person has filled it in, or two columns without a
+ * header. Separated by commas, semicolons or tabs, as spreadsheets write it. Pure.
+ */
+export function readAnswersFile(text: string): AnswersRead {
+  const rows = readRows(text)
+  if (typeof rows === 'string') return { kind: 'invalid', problems: [rows] }
+  const [first, ...others] = rows
+  if (first === undefined) return { kind: 'invalid', problems: ['the file is empty'] }
+  const columns = readHeader(first.cells)
+  if (typeof columns === 'string') return { kind: 'invalid', problems: [`line ${first.line}: ${columns}`] }
+  const records = columns === null ? rows : others
+  if (records.length > linesMax)
+    return { kind: 'invalid', problems: [`${records.length} lines are too many: ${linesMax} at once`] }
+  const read = records.map((row) => readLine(row, columns))
+  const problems = read.flatMap((each) => (typeof each === 'string' ? [each] : []))
+  if (problems.length > 0) return { kind: 'invalid', problems }
+  const lines = read.filter((each) => each !== null && typeof each !== 'string')
+  return { kind: 'value', lines, unanswered: read.length - lines.length }
+}
+
+interface Row {
+  line: number
+  cells: string[]
+}
+
+function readRows(text: string): Row[] | string {
+  try {
+    const rows = parse(text, {
+      bom: true,
+      delimiter: separatorOf(text),
+      info: true,
+      relax_column_count: true,
+      skip_empty_lines: true,
+      trim: true,
+    }) as unknown as { info: { lines: number }; record: string[] }[]
+    return rows
+      .map(({ info, record }) => ({ line: info.lines, cells: record.map(withoutMark) }))
+      .filter(({ cells }) => cells.some((cell) => cell !== ''))
+  } catch (error) {
+    if (error instanceof CsvError) return `that is no CSV file: ${error.message}`
+    throw error
+  }
+}
+
+/** The one that the first line has, outside of quotes. */
+function separatorOf(text: string): string {
+  const [head = ''] = text.split('\n', 1)
+  return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
+}
+
+/** Without the apostrophe that keeps a spreadsheet from calculating. */
+const withoutMark = (cell: string) => (/^'[=+\-@\t\r＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
+
+/** Where in a row stands what; -1 where it does not. */
+interface Columns {
+  outboxId: number
+  submissionId: number
+  answer: number
+  attempts: number
+}
+
+const names = {
+  outboxId: ['outbox_id', 'outbox', 'outbox_row'],
+  submissionId: ['submission_id', 'submission', 'id'],
+  answer: ['arrived_as', 'transaction_id', 'transaction', 'order_id'],
+  attempts: ['attempts'],
+}
+
+/** @returns null where the row is no header; what is wrong where it is one that does not do */
+function readHeader(cells: readonly string[]): Columns | null | string {
+  const heads = cells.map((cell) => cell.toLowerCase().replace(/[ -]/g, '_'))
+  const at = (known: readonly string[]) => heads.indexOf(known.find((name) => heads.includes(name)) ?? '(none of them)')
+  const columns: Columns = {
+    outboxId: at(names.outboxId),
+    submissionId: at(names.submissionId),
+    answer: at(names.answer),
+    attempts: at(names.attempts),
+  }
+  const isHeader = Math.max(columns.outboxId, columns.submissionId) >= 0
+  if (isHeader) return columns.answer >= 0 ? columns : 'the header has no column arrived_as or transaction_id'
+  return columns.answer >= 0 ? 'the header has no column outbox_id or submission_id' : null
+}
+
+/** @returns null where nothing is answered, what is wrong where something is */
+function readLine({ line, cells }: Row, columns: Columns | null): AnsweredLine | null | string {
+  const wrong = (problem: string) => `line ${line}: ${problem}`
+  if (columns === null && cells.length !== 2)
+    return wrong(`${pluralize(cells.length, 'column')}; without a header there are two, an id and an answer`)
+  const cell = (at: number) => cells[at] || null
+  const answer = columns === null ? cell(1) : cell(columns.answer)
+  if (answer === null) return null
+  const ids =
+    columns === null
+      ? readId(cell(0) ?? '')
+      : { outboxId: outboxIdIn(cell(columns.outboxId)), submissionId: cell(columns.submissionId) }
+  if (!ids.outboxId && !ids.submissionId) return wrong('it names no record')
+  if (ids.submissionId && !isUuid(ids.submissionId)) return wrong(`${ids.submissionId} is no submission's id`)
+  const attemptsText = columns === null ? null : cell(columns.attempts)
+  if (attemptsText !== null && !/^\d{1,9}$/.test(attemptsText)) return wrong(`attempts ${attemptsText} is no number`)
+  const attempts = attemptsText === null ? null : Number(attemptsText)
+  if (/^not[ _-]?arrived$/i.test(answer)) return { line, ...ids, arrivedAs: null, attempts }
+  const problem = transactionIdProblem(answer)
+  return problem === null
+    ? { line, ...ids, arrivedAs: answer, attempts }
+    : wrong(`${problem}; or not-arrived, or nothing where nobody knows`)
+}
+
+/** What looks like a submission's id is taken for one; an outbox with ids like that is named by outbox:ID. */
+function readId(text: string): Pick<AnsweredLine, 'outboxId' | 'submissionId'> {
+  return isUuid(text) ? { outboxId: null, submissionId: text } : { outboxId: outboxIdIn(text), submissionId: null }
+}
+
+const outboxIdIn = (text: string | null) => text?.replace(/^outbox:/, '') || null
+
+const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)

@@ -1,0 +1,242 @@
+import { readFile, stat } from 'node:fs/promises'
+import { type AskedTestimony, askForTransactions } from '../cli/askForTransaction.ts'
+import { confirm } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../cli/matchAnswers.ts'
+import { printJson } from '../cli/printJson.ts'
+import { readAnswersFile } from '../cli/readAnswersFile.ts'
+import { escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import { readConfig } from '../config.ts'
+import type { TransactionRef } from '../ledger/transactionIds.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+
+export interface ResolveFileOptions {
+  unchecked?: boolean
+  newKey?: boolean
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+/**
+ * Settles what a file says became of uncertain records.
+ *
+ * @returns 1 where some were left alone, 2 where a line is wrong, 3 where nothing is to be settled, 4 where it was not confirmed
+ */
+export async function resolveFile(context: CommandContext, path: string, options: ResolveFileOptions): Promise<number> {
+  const text = await readText(path)
+  if (typeof text !== 'string') return usageError(context, [text.problem])
+  const read = readAnswersFile(text)
+  if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
+  return withOperatorStore(context, async (store) => {
+    const matched = await matchAnswers(store, read.lines)
+    if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
+    const { unanswered } = read
+    if (options.dryRun && !options.json) context.stdout.write(preview(matched, unanswered, options))
+    else if (!options.json || !options.yes) context.stderr.write(preview(matched, unanswered, options))
+    const { settling } = matched
+    const asks = settling.length > 0 && !options.dryRun && !options.yes
+    if (asks && !(await isMeant(context, settling.length))) return exit.unconfirmed
+    const run = { context, store, options, done: [], skipped: [...matched.skipped], progress: createProgress(context) }
+    if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
+    await settle(run, settling)
+    return conclude(run, matched, unanswered)
+  })
+}
+
+const bytesMax = 10_000_000
+
+async function readText(path: string): Promise<string | { problem: string }> {
+  try {
+    const { size } = await stat(path)
+    if (size > bytesMax) return { problem: `--file ${path}: at most ${bytesMax} bytes, it has ${size}` }
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    return { problem: `--file ${path}: ${(error as Error).message}` }
+  }
+}
+
+const problemsShown = 50
+
+function wrongLines(context: CommandContext, path: string, problems: readonly string[]): number {
+  const shown = problems.slice(0, problemsShown).map((problem) => escapeControl(`${path}, ${truncate(problem, 400)}`))
+  const more = problems.length - shown.length
+  const end = `nothing was changed; correct the file and give it again${more > 0 ? ` (and ${more} problems more)` : ''}`
+  return usageError(context, [...shown, end])
+}
+
+const rowsShown = 5
+
+function preview(
+  { settling, skipped }: Extract<Matched, { kind: 'value' }>,
+  unanswered: number,
+  { unchecked, newKey }: ResolveFileOptions,
+): string {
+  const arrived = settling.filter(({ transaction }) => transaction !== null).length
+  const corrections = settling.filter(({ isCorrection }) => isCorrection).length
+  const more = settling.length - rowsShown
+  const asked = unchecked ? 'the service is not asked for them' : 'the service is asked for each first'
+  const key = newKey ? 'a new idempotency key' : 'the idempotency key of before'
+  return [
+    `This would settle ${pluralize(settling.length, 'record')}:\n`,
+    arrived > 0 ? `  ${arrived} arrived; ${asked}\n` : '',
+    settling.length > arrived ? `  ${settling.length - arrived} did not arrive and are sent again, under ${key}\n` : '',
+    corrections > 0 ? `  ${corrections} of them a person has said otherwise of before\n` : '',
+    settling.length > 0 ? `\n${linesTable(settling.slice(0, rowsShown))}` : '',
+    more > 0 ? `... and ${more} more\n` : '',
+    unanswered > 0 ? `${pluralize(unanswered, 'line')} without an answer: left alone\n` : '',
+    skippedLines(skipped),
+  ].join('')
+}
+
+const linesTable = (settling: readonly SettlingLine[]) =>
+  renderTable(
+    ['LINE', 'OUTBOX', 'STATE', 'ANSWER'],
+    settling.map(({ line, submission: { outboxId, state }, transaction }) => [
+      String(line),
+      truncate(outboxId, 36),
+      state,
+      transaction === null ? 'not arrived' : `arrived as ${transaction.transactionId}`,
+    ]),
+  )
+
+const skippedShown = 20
+
+function skippedLines(skipped: readonly SkippedLine[]): string {
+  const lines = skipped
+    .slice(0, skippedShown)
+    .map(({ line, submission, reason }) => `line ${line}: outbox:${submission.outboxId} ${reason}`)
+  const more = skipped.length - lines.length
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
+    .map((line) => `${escapeControl(truncate(line, 400))}\n`)
+    .join('')
+}
+
+async function isMeant(context: CommandContext, count: number): Promise<boolean> {
+  const answer = await confirm(context, `Settle ${pluralize(count, 'record')}?`)
+  if (answer === 'no-terminal')
+    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer === 'yes'
+}
+
+interface Run {
+  context: CommandContext
+  store: OperatorStore
+  options: ResolveFileOptions
+  done: SettlingLine[]
+  skipped: SkippedLine[]
+  progress: (done: number, of: number) => void
+}
+
+async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void> {
+  const { context, store, options, progress } = run
+  for (const each of settling.filter(({ transaction }) => transaction === null)) {
+    if (context.signal.aborted) return
+    const settled = await store.resolveNotArrived(each.submission, options.newKey ?? false)
+    note(run, each, settled === null ? changed : null)
+    progress(run.done.length, settling.length)
+  }
+  await settleArrived(run, settling.filter(isArrived), settling.length)
+}
+
+type ArrivedLine = SettlingLine & { transaction: TransactionRef }
+
+const isArrived = (each: SettlingLine): each is ArrivedLine => each.transaction !== null
+
+/** So few that a slot's time is enough to ask for all of them with one token. */
+const askedAtOnce = 5
+
+/** So often in a row no slot may be free, each after ten seconds of waiting: the daemon spends the budget, too. */
+const unaskedMax = 30
+const silentMax = 2
+
+/** Asks for a few at a time and writes what is known of them, for as long as the service answers. */
+async function settleArrived(run: Run, lines: readonly ArrivedLine[], total: number): Promise<void> {
+  const { context, options, progress } = run
+  let waiting = [...lines]
+  let unasked = 0
+  let silent = 0
+  while (waiting.length > 0 && !context.signal.aborted && unasked < unaskedMax && silent < silentMax) {
+    const batch = waiting.slice(0, askedAtOnce)
+    const said = options.unchecked ? batch.map(() => believed) : await ask(run, batch)
+    unasked = said.every(({ kind }) => kind === 'unasked') ? unasked + 1 : 0
+    silent = said.every(({ kind }) => kind === 'silent') ? silent + 1 : 0
+    const left: ArrivedLine[] = []
+    for (const [i, each] of batch.entries()) {
+      const testimony = said[i] ?? { kind: 'unasked' }
+      if (testimony.kind === 'unasked') left.push(each)
+      else if (testimony.kind === 'known') note(run, each, await follow(run, each))
+      else note(run, each, testimony.message)
+    }
+    waiting = [...left, ...waiting.slice(batch.length)]
+    progress(run.done.length, total)
+  }
+  if (context.signal.aborted) return
+  const why = silent >= silentMax ? 'the service does not answer' : 'no slot of the budget became free to ask for it'
+  for (const each of waiting) note(run, each, `was not tried: ${why}`)
+}
+
+const believed: AskedTestimony = { kind: 'known', message: '' }
+
+const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
+  askForTransactions(
+    readConfig(context.env),
+    batch.map(({ transaction }) => transaction),
+    { signal: context.signal, onWait: () => {} },
+  )
+
+/** @returns why it was left alone; null where it is followed from here on */
+async function follow({ store }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
+  const settled = await store.resolveArrived(submission, transaction)
+  if (settled.kind === 'changed') return changed
+  return settled.kind === 'taken' ? `was left alone: the id is the transaction of outbox:${settled.by.outboxId}` : null
+}
+
+const changed = 'changed meanwhile and was left alone'
+
+function note({ done, skipped }: Run, each: SettlingLine, reason: string | null): void {
+  if (reason === null) done.push(each)
+  else skipped.push({ line: each.line, submission: each.submission, reason })
+}
+
+const sayAgainMs = 2_000
+
+/** Says every two seconds how far it is. */
+function createProgress({ stderr }: CommandContext): Run['progress'] {
+  let sinceMs = systemClock.stopwatch()
+  return (done, of) => {
+    if (sinceMs() < sayAgainMs) return
+    stderr.write(`Settled ${done} of ${of} …\n`)
+    sinceMs = systemClock.stopwatch()
+  }
+}
+
+function conclude(
+  { context, options, done, skipped }: Run,
+  matched: Extract<Matched, { kind: 'value' }>,
+  unanswered: number,
+): number {
+  const { dryRun, json } = options
+  const skippedLater = skipped.slice(matched.skipped.length)
+  if (json)
+    printJson(context, {
+      dryRun: dryRun ?? false,
+      settled: done.map(({ line, submission: { id, outboxId }, transaction }) => ({
+        ...{ line, id, outboxId },
+        arrivedAs: transaction?.transactionId ?? null,
+      })),
+      leftAlone: skipped.map(({ line, submission: { id, outboxId }, reason }) => ({ line, id, outboxId, reason })),
+      unanswered,
+    })
+  else context.stderr.write(skippedLines(skippedLater))
+  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
+  context.stderr.write(`${dryRun ? 'Would settle' : 'Settled'} ${pluralize(done.length, 'record')}${left}.\n`)
+  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the file again.\n')
+  if (matched.settling.length === 0 && skipped.length === 0) return exit.nothing
+  if (dryRun && done.length > 0) return exit.done
+  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+}

@@ -1,0 +1,193 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { list } from '../../src/commands/list.ts'
+import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
+import { json, startServer } from '../service/support.ts'
+import { claim } from '../support/ledger.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
+
+/** A service that knows transactions whose ids begin with `tx-`, and how often it was asked for what. */
+async function service() {
+  const { received, url } = await startServer(({ url: path }, response) => {
+    if (path.endsWith('/oauth/token')) return json(response, 200, { access_token: 'abc', expires_in: 3600 })
+    const transactionId = path.split('/').at(-1) ?? ''
+    return transactionId.startsWith('tx-')
+      ? json(response, 200, { transactionId, status: 'pending' })
+      : json(response, 404, { message: 'no such transaction' })
+  })
+  const env = {
+    SERVICE_BASE_URL: url,
+    SERVICE_AUTH_URL: url,
+    SERVICE_CLIENT_ID: 'client',
+    SERVICE_CLIENT_SECRET: 'secret',
+  }
+  return { asked: (method: string) => received.filter((each) => each.method === method).length, env }
+}
+
+function fileOf(text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'outboxd-answers-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'ask.csv'), text)
+  return join(folder, 'ask.csv')
+}
+
+async function run(
+  text: string,
+  options: ResolveOptions = {},
+  { env = {}, input = null }: { env?: Record<string, string>; input?: string | null } = {},
+) {
+  const context = fixture.context(input, env)
+  const code = await resolve(context, undefined, { file: fileOf(text), ...options })
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+
+const states = async () => {
+  const { rows } = await fixture.ledger.pool.query<{ outbox_id: string; state: string; transaction_id: string | null }>(
+    'select outbox_id, state, transaction_id from outboxd.submission order by outbox_id',
+  )
+  return rows.map(({ outbox_id, state, transaction_id }) => [outbox_id, state, transaction_id].join(' ').trim())
+}
+
+test('what list --csv made and a person filled in is settled, after a preview and a yes', async () => {
+  const { env, asked } = await service()
+  for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
+  const listed = fixture.context()
+  await list(listed, { state: 'uncertain', csv: true })
+  const filled = listed.printed().replace(/^1,,/m, '1,tx-1,').replace(/^2,,/m, '2,not-arrived,')
+
+  const dry = await run(filled, { dryRun: true }, { env })
+  expect(dry.code).toBe(0)
+  expect(dry.printed).toMatch(/^This would settle 2 records:\n {2}1 arrived; the service is asked for each first\n/)
+  expect(dry.printed).toContain('1 line without an answer: left alone')
+  expect((await run(filled, {}, { env })).code).toBe(4)
+  expect((await run(filled, {}, { env, input: 'n\n' })).code).toBe(4)
+  expect(await states()).toEqual(['1 uncertain', '2 uncertain', '3 uncertain'])
+  expect(asked('GET')).toBe(0)
+
+  const { code, messages } = await run(filled, {}, { env, input: 'y\n' })
+  expect(messages).toMatch(
+    /LINE +OUTBOX +STATE +ANSWER\n2 +1 +uncertain +arrived as tx-1\n3 +2 +uncertain +not arrived/,
+  )
+  expect(messages).toContain('Settled 2 records.')
+  expect(code).toBe(0)
+  expect(await states()).toEqual(['1 accepted tx-1', '2 queued', '3 uncertain'])
+  expect(await fixture.ledger.liveJobs()).toHaveLength(1)
+})
+
+test('the service is asked once for each, a few with one token, and what it does not know is left alone', async () => {
+  const { env, asked } = await service()
+  for (let i = 1; i <= 7; i++) await fixture.end(uncertain, { outboxId: String(i) })
+  const { code, printed } = await run(
+    `1,tx-1\n2,nope\n${[3, 4, 5, 6, 7].map((n) => `${n},tx-${n}\n`).join('')}`,
+    { yes: true, json: true },
+    { env },
+  )
+  expect(code).toBe(1)
+  expect([asked('GET'), asked('POST')]).toEqual([7, 2])
+  const said = JSON.parse(printed)
+  expect(said.settled).toHaveLength(6)
+  expect(said).toMatchObject({
+    dryRun: false,
+    leftAlone: [{ line: 2, outboxId: '2', reason: expect.stringContaining('does not know transaction nope') }],
+    unanswered: 0,
+  })
+  const { rows } = await fixture.ledger.pool.query(
+    'select count(*)::int as n from outboxd.slot where free_at > clock_timestamp()',
+  )
+  expect(rows).toEqual([{ n: 9 }])
+})
+
+test('a service that does not answer is not asked for all of them; --unchecked asks it for none', async () => {
+  const { env } = await service()
+  const away = { ...env, SERVICE_BASE_URL: 'http://127.0.0.1:1', SERVICE_AUTH_URL: 'http://127.0.0.1:1' }
+  const text = Array.from({ length: 12 }, (_, i) => `${i},tx-${i}\n`).join('')
+  for (let i = 0; i < 12; i++) await fixture.end(uncertain, { outboxId: String(i) })
+  const { code, messages } = await run(text, { yes: true }, { env: away })
+  expect(code).toBe(1)
+  expect(messages).toContain('line 12: outbox:11 was not tried: the service does not answer')
+  expect(await fixture.ledger.countStates()).toEqual({ uncertain: 12 })
+  expect((await run(text, { yes: true, unchecked: true })).code).toBe(0)
+  expect(await fixture.ledger.countStates()).toEqual({ accepted: 12 })
+})
+
+describe('nothing is written while a line is wrong:', () => {
+  async function wrong(text: string) {
+    const before = await states()
+    const { code, messages } = await run(text, { yes: true, unchecked: true })
+    expect(code).toBe(2)
+    expect(messages).toContain('nothing was changed; correct the file and give it again')
+    expect(await states()).toEqual(before)
+    return messages
+  }
+  beforeEach(async () => {
+    await fixture.end({ state: 'completed', transactionId: 'tx-77' }, { outboxId: '77' })
+    await fixture.end(uncertain, { outboxId: '1' })
+    await fixture.end(uncertain, { outboxId: '2' })
+  })
+
+  test.each([
+    ['a record that is not there', '1,tx-1\n99,tx-2\n', 'ask.csv, line 2: there is no submission outbox:99'],
+    ['one that is named twice', '1,tx-1\n1,not-arrived\n', 'line 2: outbox:1 is on line 1 already'],
+    ['an id that is given twice', '1,tx-1\n2,tx-1\n', 'line 2: tx-1 is on line 1 already'],
+    ['an id that is another record’s', '1,tx-77\n', 'line 1: tx-77 is the transaction of outbox:77'],
+    ['an answer that is none', '1,tx-1\n2,yes it did\n', 'line 2: a transaction'],
+  ])('%s', async (_, text, message) => {
+    expect(await wrong(text)).toContain(message)
+  })
+
+  test('columns that were sorted apart', async () => {
+    const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
+    const messages = await wrong(`outbox_id,arrived_as,submission_id\n2,tx-1,${rows[0].id}\n`)
+    expect(messages).toContain('is outbox:1 and not outbox:2: have columns been mixed up?')
+  })
+})
+
+test('what is not to be settled is left alone, and the same file can be given again', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  await fixture.end(failedE003, { outboxId: '2' })
+  const first = await run('1,tx-1\n2,tx-2\n', { yes: true, unchecked: true })
+  expect(first.code).toBe(1)
+  expect(first.messages).toContain('line 2: outbox:2 is failed, not uncertain: there is nothing to settle')
+  const again = await run('1,tx-1\n2,tx-2\n', { yes: true, unchecked: true })
+  expect(again.messages).toContain('line 1: outbox:1 is accepted as tx-1 already')
+  expect(await states()).toEqual(['1 accepted tx-1', '2 failed'])
+})
+
+test('an answer from before the record was sent again is not believed', async () => {
+  const id = await fixture.end(uncertain, { outboxId: '1' })
+  const listed = fixture.context()
+  await list(listed, { state: 'uncertain', csv: true })
+  const filled = listed.printed().replace(/^1,,/m, '1,not-arrived,')
+  expect((await run(filled, { yes: true })).code).toBe(0)
+  await claim(fixture.ledger.dispatch(), { submissions: 1 })
+  await fixture.ledger.pool.query(
+    `update outboxd.submission set state = 'uncertain', claim_id = null, instance_id = null, ended_at = now() where id = $1`,
+    [id],
+  )
+  const { code, messages } = await run(filled, { yes: true })
+  expect(code).toBe(1)
+  expect(messages).toContain('line 2: outbox:1 was sent again since the file was made: ask again')
+})
+
+test('a file without answers settles nothing: 3', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  expect((await run('1,\n', { yes: true })).code).toBe(3)
+})
+
+test('what makes no sense leaves with 2', async () => {
+  expect((await run('1,tx\n', { notArrived: true })).code).toBe(2)
+  const context = fixture.context()
+  expect(await resolve(context, undefined, { notArrived: true })).toBe(2)
+  expect(await resolve(context, 'outbox:1', { notArrived: true, dryRun: true })).toBe(2)
+  expect(await resolve(context, undefined, { file: '/nowhere/ask.csv' })).toBe(2)
+  expect(context.messages()).toContain('--file /nowhere/ask.csv: ENOENT')
+})
