@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { explain } from '../cli/explainError.ts'
+import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
@@ -53,7 +54,7 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const configuration = readOr(() => readConfig(context.env))
   const config = configuration.kind === 'config' ? configuration.config : null
   const storeConfig = config ?? readStoreOr(context.env)
-  found(checkConfiguration(configuration))
+  found(checkConfiguration(configuration, findMistypedVariables(context.env)))
   if (storeConfig !== null) {
     found(await orProblem('ledger', () => checkLedger(storeConfig)))
     found(await orProblem('outbox', () => checkOutbox(storeConfig)))
@@ -92,10 +93,12 @@ function readStoreOr(env: CommandContext['env']): StoreConfig | null {
   return read.kind === 'config' ? read.config : null
 }
 
-function checkConfiguration(configuration: Configuration<Config>): Finding {
-  return configuration.kind === 'config'
-    ? { what: 'configuration', isOk: true, message: 'every variable is well formed' }
-    : { what: 'configuration', isOk: false, message: configuration.problems.join('\n') }
+/** @param mistyped what looks like a slip: a remark, since other programs have variables too */
+function checkConfiguration(configuration: Configuration<Config>, mistyped: readonly string[]): Finding {
+  const isOk = configuration.kind === 'config'
+  const problems = isOk ? ['every variable is well formed'] : configuration.problems
+  const notes = mistyped.map((sentence) => `note: ${sentence}`)
+  return { what: 'configuration', isOk, message: [...problems, ...notes].join('\n') }
 }
 
 function checkMappings({ mappingsDir }: StoreConfig): Finding {

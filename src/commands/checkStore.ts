@@ -5,8 +5,10 @@ import { wakeMessage } from '../cli/wakeMessage.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import type { StoreConfig } from '../config.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
+import { splitTableName } from '../outbox/outboxTableName.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
@@ -45,7 +47,7 @@ const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'upda
  */
 export async function checkOutbox(config: StoreConfig): Promise<Finding> {
   const described = loadOutboxFile(config.mappingsDir)
-  const { version, limits, cause, table } = await inspectDatabase({
+  const { version, limits, cause, table, nearest } = await inspectDatabase({
     variable: 'DATABASE_URL',
     url: config.databaseUrl,
     look: async (db) => ({
@@ -53,11 +55,12 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding> {
       limits: await readMissingLimits(db),
       cause: await readReadOnly(db),
       table: described === null ? await inspectOutboxTable(db, config.outboxTable) : null,
+      nearest: described === null ? await findNearestTable(db, splitTableName(config.outboxTable)) : null,
     }),
   })
   const problems = [
     ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
-    ...(table === null ? [] : tableProblems(config.outboxTable, table)),
+    ...(table === null ? [] : tableProblems(config.outboxTable, table, nearest)),
     ...(limits.length > 0 ? [limitMessage(limits)] : []),
   ]
   if (problems.length > 0) return { what: 'outbox', isOk: false, message: problems.join('\n') }
@@ -70,11 +73,11 @@ function limitMessage(statements: readonly string[]): string {
   return `a pooler in between keeps our limits of time from the server, so that a statement could wait for ever; give them to the role: ${statements.join('; ')}`
 }
 
-function tableProblems(name: string, { exists, columns }: OutboxTableState): string[] {
-  if (!exists)
-    return [
-      `there is no table ${name}: outboxd migrate --outbox creates it, or OUTBOX_TABLE names another, or mappings/outbox.yaml describes yours`,
-    ]
+function tableProblems(name: string, { exists, columns }: OutboxTableState, nearest: string | null): string[] {
+  if (!exists) {
+    const ways = `outboxd migrate --outbox creates it, or OUTBOX_TABLE names another, or mappings/outbox.yaml describes yours (outboxd describe TABLE writes it)`
+    return [`there is no table ${name}: ${ways}${nearest === null ? '' : `; did you mean "${nearest}"?`}`]
+  }
   const byName = new Map(columns.map((column) => [column.name, column]))
   const missing = [...new Set([...readColumns, ...writtenColumns])].filter((column) => !byName.has(column))
   const unreadable = readColumns.filter((column) => byName.get(column)?.readable === false)

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
@@ -26,6 +27,7 @@ Any number of instances may run on the same databases.`,
 
 /** Runs until the context's signal is aborted. @throws ConfigInvalid, FilesInvalid, AddressUnusable, Error when a database is unusable */
 export async function run(context: CommandContext): Promise<number> {
+  for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
   let mappings = loadMappings(config.mappingsDir)
   const log = createLog(config.logLevel)

@@ -1,5 +1,6 @@
 import type { OutboxRecord } from '../model.ts'
 import type { Resource } from '../resources.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Mappings } from './loadMappings.ts'
 import type { FieldError, MappedField, Mapping } from './mapping.ts'
 import { mapRecord } from './mapRecord.ts'
@@ -35,8 +36,11 @@ export function mapOutboxRecord(
 ): MappedRecord {
   const mapping = mappings.get(record.type)
   if (mapping === undefined) {
-    const known = [...mappings.keys()].sort().join(', ')
-    return refused(null, `no mapping file for the type "${record.type}" (there are: ${known})`)
+    const known = [...mappings.keys()].sort()
+    return refused(
+      null,
+      `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMean(record.type, known)}`,
+    )
   }
   if (record.payload === null) return refused(mapping, record.unreadable ?? 'the payload is missing')
   try {

@@ -1,8 +1,10 @@
 import type pg from 'pg'
 import type { Database } from '../postgres/database.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
 import { findIdProblems } from './findIdProblems.ts'
+import { findNearestTable } from './findNearestTable.ts'
 import { findPolicyProblems } from './findPolicyProblems.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
@@ -54,11 +56,13 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
   )
   const described = table.file ?? 'OUTBOX_TABLE'
   if (rows.length === 0) {
-    const hint =
-      table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : ''
-    throw new OutboxTableUnusable(
-      `${described}: there is no table ${qualified} in the outbox's database, or this user must not see it${hint && `; ${hint}`}`,
-    )
+    const nearest = await findNearestTable(db, table)
+    const hints = [
+      nearest === null ? null : `did you mean "${nearest}"?`,
+      table.file === null ? 'create it with "outboxd migrate --outbox", or describe yours in outbox.yaml' : null,
+    ].filter((hint) => hint !== null)
+    const missing = `there is no table ${qualified} in the outbox's database, or this user must not see it`
+    throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
   const problems = findProblems(table, columns)
@@ -77,7 +81,10 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
 function findProblems(table: OutboxTable, columns: ReadonlyMap<string, Column>): string[] {
   const missing = namedColumns(table)
     .filter(([, name]) => !columns.has(name))
-    .map(([where, name]) => `has no column "${name}" (${where}); it has ${[...columns.keys()].join(', ')}`)
+    .map(
+      ([where, name]) =>
+        `has no column "${name}" (${where}); it has ${[...columns.keys()].join(', ')}${didYouMean(name, columns.keys())}`,
+    )
   if (missing.length > 0) return missing
   const problems: string[] = []
   const { payload, createdAt } = table

@@ -1,10 +1,18 @@
 const charactersMax = 64
 
-/** The candidate that `word` is most likely a slip of: at most a third of its letters differ, or one of two. */
-export function nearestWord(word: string, candidates: Iterable<string>): string | null {
+/**
+ * The candidate that `word` is most likely a slip of.
+ *
+ * @param stepsMax letters that may differ: a third of them, or one of two
+ */
+export function nearestWord(
+  word: string,
+  candidates: Iterable<string>,
+  stepsMax: number = word.length === 2 ? 1 : Math.floor(word.length / 3),
+): string | null {
   if (word.length > charactersMax) return null
   let nearest: string | null = null
-  let least = (word.length === 2 ? 1 : Math.floor(word.length / 3)) + 1
+  let least = stepsMax + 1
   for (const candidate of candidates) {
     if (Math.abs(candidate.length - word.length) >= least) continue
     const steps = editDistance(word.toLowerCase(), candidate.toLowerCase())

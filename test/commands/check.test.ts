@@ -109,6 +109,20 @@ test('a configuration with mistakes leaves with 2; what can be looked at is', as
   expect(printed).not.toContain('token')
 })
 
+test('a variable whose name is a slip of one of ours is told, and is no problem: other programs have variables too', async () => {
+  const { code, printed } = await run({ RATE_LIMIT_REQEUSTS: '50' })
+  expect(code).toBe(0)
+  expect(printed).toMatch(
+    /ok {6} configuration: .*\n {11}note: the variable RATE_LIMIT_REQEUSTS is set, and outboxd does not read it; did you mean RATE_LIMIT_REQUESTS\?/,
+  )
+})
+
+test('an OUTBOX_TABLE that is a slip is answered with the table that may be meant', async () => {
+  const { code, printed } = await run({ OUTBOX_TABLE: 'outbx' })
+  expect(code).toBe(1)
+  expect(printed).toMatch(/PROBLEM {2}outbox: there is no table outbx: .*; did you mean "outbox"\?/)
+})
+
 test('a database that was not migrated, and one that has no outbox table, say what to run', async () => {
   await using empty = await createDatabase('template0')
   const { code, printed } = await run({ DATABASE_URL: empty.url })

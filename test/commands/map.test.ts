@@ -129,6 +129,12 @@ describe('the outbox', () => {
     const { code, printed } = await run({ outbox: id })
     expect(code).toBe(1)
     expect(printed).toContain('no mapping file for the type "invoice" (there are: data, order)')
+    expect(printed).not.toContain('did you mean')
+  })
+
+  test('a type that is a slip of one that has a mapping is answered with that', async () => {
+    const { printed } = await run({ outbox: await fixture.row('{}', 'Oredr') })
+    expect(printed).toContain('no mapping file for the type "Oredr" (there are: data, order); did you mean "order"?')
   })
 
   test('all that wait are summed up by their errors', async () => {

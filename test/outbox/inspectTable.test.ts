@@ -107,3 +107,28 @@ test('a user who may create nothing is refused by the words for time', async () 
   await expect(open('not_before <= now()').hasNew()).rejects.toThrow('(now)')
   expect(await open("status = 'known'").hasNew()).toBe(false)
 })
+
+test.each([
+  ['table: sorce', 'there is no table "sorce"', 'did you mean "source"?'],
+  ['table: Source', 'there is no table "Source"', 'did you mean "source"?'],
+  ['table: elswhere', 'there is no table "elswhere"', 'did you mean "erp.elsewhere"?'],
+  ['schema: public\ntable: elsewhere', 'there is no table "public"."elsewhere"', 'did you mean "erp.elsewhere"?'],
+  ['schema: ero\ntable: elsewhere', 'there is no table "ero"."elsewhere"', 'did you mean "erp.elsewhere"?'],
+])('a table that is not there, %j, is answered with the one that may be meant', async (name, missing, hint) => {
+  const ddl = `${table(`${taken}${unique}`)}; create schema erp; create table erp.elsewhere (id bigint)`
+  const message = await refusal(ddl, yaml('').replace('table: source', name))
+  expect(message).toContain(missing)
+  expect(message).toContain(hint)
+})
+
+test('where no table is near, none is named', async () => {
+  expect(await refusal(table(unique), yaml('').replace('table: source', 'table: nothing_like_it'))).not.toContain(
+    'mean',
+  )
+})
+
+test('a column that is not there is answered with the one that may be meant', async () => {
+  expect(await refusal(table(`${taken}${unique}`), yaml('key: statsu'))).toMatch(
+    /has no column "statsu" \(key\); it has doc_no, .*; did you mean "status"\?/,
+  )
+})
