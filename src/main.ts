@@ -85,6 +85,10 @@ const commands: Record<string, (command: Command) => Promise<Command>> = {
     const { describeRecover, recover } = await import('./commands/recover.ts')
     return describeRecover(command).action((options) => finish(recover(context, options)))
   },
+  async describe(command) {
+    const { describeDescribe, describe } = await import('./commands/describe.ts')
+    return describeDescribe(command).action((table, options) => finish(describe(context, table, options)))
+  },
   async map(command) {
     const { describeMap, map } = await import('./commands/map.ts')
     return describeMap(command).action((file, options) => finish(map(context, file, options)))

@@ -1,10 +1,11 @@
-import { createPool, type Database, withDatabase } from '../postgres/database.ts'
+import type pg from 'pg'
+import { createPool, withDatabase } from '../postgres/database.ts'
 
 /** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
 export interface Inspection<T> {
   variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
   url: string
-  look(db: Database): Promise<T>
+  look: (db: pg.Pool) => Promise<T>
 }
 
 /** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached */

@@ -1,0 +1,110 @@
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { pluralize } from '../cli/table.ts'
+import { readStoreConfig } from '../config.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
+import { readTableName, type TableName } from '../outbox/propose/readTableName.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
+import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { findPlaces } from '../yaml/yamlLines.ts'
+
+export interface DescribeOptions {
+  write?: boolean
+  json?: boolean
+}
+
+export function describeDescribe(command: Command): Command {
+  return command
+    .description('look at a table and propose the outbox.yaml and the mapping files by which outboxd reads it')
+    .argument('<table>', 'name, or schema.name, as the catalog has it')
+    .option('--write', 'write the files into MAPPINGS_DIR, where none of them is there yet')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
+nothing. What nobody but you can know is marked FILL IN: the files cannot be loaded before. What would keep the daemon from reading
+the table is a warning on stderr.
+
+Examples:
+  outboxd describe sales_order             look first
+  outboxd describe sales_order --write     then fill in, and outboxd check`,
+    )
+}
+
+/** Proposes the files for a table. @returns 3 where there is no such table, 1 where a file is there that it would write */
+export async function describe(context: CommandContext, table: string, options: DescribeOptions): Promise<number> {
+  const { databaseUrl: url, mappingsDir } = readStoreConfig(context.env)
+  const name = readTableName(table)
+  if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
+  const mapped = mappedTypes(mappingsDir)
+  const described = await inspectDatabase({
+    variable: 'DATABASE_URL',
+    url,
+    look: (pool) => describeTable(pool, name, mapped),
+  })
+  if (described.kind === 'missing') return missing(context, name, described.nearest, options)
+
+  const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))
+  const present = options.write ? files.filter(({ file }) => existsSync(file)) : []
+  const written = options.write && present.length === 0 ? writeFiles(mappingsDir, files) : []
+  const places = files.flatMap(({ file, text }) => findPlaces(text).map((place) => ({ file, ...place })))
+  if (options.json)
+    printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
+  else if (!options.write) context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
+  for (const warning of described.warnings) context.stderr.write(`warning: ${warning}\n`)
+  for (const { file, line, what } of places) context.stderr.write(`to fill in: ${file}:${line} ${what}\n`)
+  if (present.length > 0) {
+    context.stderr.write(
+      `outboxd: nothing is written: ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'is' : 'are'} there already. Move away what is there, or look without --write and write by hand\n`,
+    )
+    return exit.failed
+  }
+  context.stderr.write(`${nextStep(written, places.length)}\n`)
+  return exit.done
+}
+
+/** Types that have a mapping file: they need none. A folder that is not there yet, or broken, has none. */
+function mappedTypes(mappingsDir: string): string[] {
+  try {
+    return [...loadMappings(mappingsDir).keys()]
+  } catch (error) {
+    if (error instanceof FilesInvalid) return []
+    throw error
+  }
+}
+
+function missing(
+  context: CommandContext,
+  { schema, table }: TableName,
+  nearest: string | null,
+  { json }: DescribeOptions,
+): number {
+  const name = schema === null ? table : `${schema}.${table}`
+  if (json) printJson(context, { table: null, nearest })
+  const hint = nearest === null ? '' : `; did you mean "${nearest}"?`
+  context.stderr.write(
+    `outboxd: there is no table ${name} in the outbox's database, or this user must not see it${hint}\n`,
+  )
+  return exit.nothing
+}
+
+/** @returns the paths written */
+function writeFiles(dir: string, files: readonly DescribedFileAt[]): string[] {
+  mkdirSync(dir, { recursive: true })
+  for (const { file, text } of files) writeFileSync(file, text, { flag: 'wx' })
+  return files.map(({ file }) => file)
+}
+
+type DescribedFileAt = Pick<DescribedFile, 'text'> & { file: string }
+
+function nextStep(written: readonly string[], places: number): string {
+  const fill = places === 0 ? '' : `fill in ${pluralize(places, 'place')} (FILL IN), then `
+  if (written.length === 0) return `Nothing is written. Next: outboxd describe … --write, ${fill}outboxd check.`
+  return `Written: ${written.join(', ')}. Next: ${fill}outboxd check, and outboxd map --all-new.`
+}

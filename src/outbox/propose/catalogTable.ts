@@ -1,0 +1,123 @@
+import { type Database, quoteIdentifier } from '../../postgres/database.ts'
+
+/** A column as the catalog has it. */
+export interface CatalogColumn {
+  readonly name: string
+  /** The type below all domains, without its length: character varying, numeric, or the name of an enum. */
+  readonly type: string
+  /** With its length, as in character varying(20). */
+  readonly exactType: string
+  readonly notNull: boolean
+  readonly isGenerated: boolean
+  /** The default as SQL, as in 'new'::text. */
+  readonly default: string | null
+  /** What an enum or a CHECK lets stand in it; null where that is anything. */
+  readonly allowed: readonly string[] | null
+  /** A valid unique index of all rows on exactly it. */
+  readonly isUnique: boolean
+  /** From a sequence of its own, which counts up, without a cache. */
+  readonly isDrawn: boolean
+  readonly isReadable: boolean
+  readonly isWritable: boolean
+}
+
+export interface CatalogTable {
+  readonly schema: string
+  readonly name: string
+  /** pg_class.relkind: r an ordinary table, p a partitioned one, v a view, m a materialized one, f a foreign table. */
+  readonly kind: string
+  readonly hasHeirs: boolean
+  /** A view may be one that nobody can write to. */
+  readonly isUpdatable: boolean
+  readonly primaryKey: readonly string[]
+  readonly columns: readonly CatalogColumn[]
+  /** Us, quoted. */
+  readonly role: string
+}
+
+/** Quoted, with its schema. */
+export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | 'name'>): string {
+  return [schema, name].map(quoteIdentifier).join('.')
+}
+
+/** Looks a table up in the catalog. @param qualified quoted, with its schema where one is meant @returns null where there is none */
+export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
+  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualified])
+  const [table] = rows
+  if (table === undefined) return null
+  const { rows: columns } = await db.query<CatalogColumn & { labels: string[] | null; checks: string[] | null }>(
+    columnsSql,
+    [qualifiedTable(table)],
+  )
+  return {
+    ...table,
+    columns: columns.map(({ labels, checks, ...column }) => ({ ...column, allowed: labels ?? valuesOfChecks(checks) })),
+  }
+}
+
+const tableSql = `
+  select n.nspname as schema, c.relname as name, c.relkind as kind, quote_ident(current_user) as role,
+    exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as "hasHeirs",
+    pg_relation_is_updatable(c.oid, false) & 4 = 4 as "isUpdatable",
+    coalesce((select json_agg(a.attname order by k.place)
+      from pg_index i cross join unnest(i.indkey) with ordinality k (number, place)
+        join pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
+      where i.indrelid = c.oid and i.indisprimary), '[]') as "primaryKey"
+  from pg_class c join pg_namespace n on n.oid = c.relnamespace
+  where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
+
+const columnsSql = `
+  select a.attname as name, format_type(base.type, null) as type, format_type(a.atttypid, a.atttypmod) as "exactType",
+    a.attnotnull as "notNull", a.attgenerated <> '' as "isGenerated", pg_get_expr(d.adbin, d.adrelid) as default,
+    has_column_privilege(a.attrelid, a.attnum, 'select') as "isReadable",
+    has_column_privilege(a.attrelid, a.attnum, 'update') as "isWritable",
+    (select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = base.type) as labels,
+    (select json_agg(pg_get_constraintdef(k.oid)) from pg_constraint k
+      where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks,
+    exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and i.indisvalid and i.indpred is null
+      and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique",
+    exists (select from pg_sequence s where s.seqincrement > 0 and s.seqcache = 1
+      and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass) as "isDrawn"
+  from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
+    cross join lateral (
+      with recursive below as (
+        select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
+        union all select oid, typbasetype from below join pg_type on oid = base
+      ) select type from below where base = 0
+    ) base
+  where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`
+
+/** The list of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
+function valuesOfChecks(checks: readonly string[] | null): string[] | null {
+  const list = checks?.find((check) => /= ANY \(+ARRAY\[/.test(check))
+  if (list === undefined) return null
+  return [...list.matchAll(/'((?:[^']|'')*)'/g)].map(([, value = '']) => value.replaceAll("''", "'"))
+}
+
+/** More values than this are no list of words. */
+const wordsMax = 12
+const rowsLookedAt = 10_000
+
+/** The few values that some thousand rows have in a column, null where there are many. */
+export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
+  const name = quoteIdentifier(column)
+  const { rows } = await db.query<{ word: string }>(
+    `select distinct word from (select ${name}::text as word from ${qualifiedTable(table)} limit $1) some
+     where word is not null and length(word) <= 100 order by word limit $2`,
+    [rowsLookedAt, wordsMax + 1],
+  )
+  return rows.length > wordsMax ? null : rows.map(({ word }) => word)
+}
+
+const payloadsLookedAt = 20
+
+/** Some payloads as text, to see which keys they have: none is printed. */
+export async function readSomePayloads(db: Database, table: CatalogTable, column: string): Promise<string[]> {
+  const name = quoteIdentifier(column)
+  const { rows } = await db.query<{ payload: string }>(
+    `select ${name}::text as payload from ${qualifiedTable(table)}
+     where ${name} is not null and octet_length(${name}::text) < 100000 limit $1`,
+    [payloadsLookedAt],
+  )
+  return rows.map(({ payload }) => payload)
+}

@@ -1,0 +1,188 @@
+import type { CatalogColumn } from './catalogTable.ts'
+
+/** What columns are called by those who made the outboxes that we know: the likeliest first, without case, blanks and underscores. */
+export const names = {
+  payload: [
+    'payload',
+    'body',
+    'messagebody',
+    'eventdata',
+    'messagedata',
+    'data',
+    'message',
+    'content',
+    'event',
+    'document',
+    'json',
+  ],
+  type: [
+    'messagetype',
+    'eventtype',
+    'aggregatetype',
+    'recordtype',
+    'documenttype',
+    'objecttype',
+    'entitytype',
+    'type',
+    'destination',
+    'topic',
+    'kind',
+  ],
+  key: [
+    ...[
+      'key',
+      'orderingkey',
+      'partitionkey',
+      'messagekey',
+      'segment',
+      'aggregateid',
+      'messagepartition',
+      'conversationid',
+    ],
+    ...[
+      'customerno',
+      'customernumber',
+      'customerid',
+      'customercode',
+      'customer',
+      'kundennummer',
+      'kundennr',
+      'accountno',
+      'accountid',
+    ],
+  ],
+  createdAt: [
+    ...[
+      'createdat',
+      'created',
+      'createdon',
+      'creationtime',
+      'createdtime',
+      'creationdate',
+      'datecreated',
+      'insertedat',
+    ],
+    ...['recordedat', 'occurredat', 'occurredon', 'senttime', 'enqueuetime', 'timestamp', 'erstelltam'],
+  ],
+  transactionId: [
+    'transactionid',
+    'servicetransactionid',
+    'externaltransactionid',
+    'synctransactionid',
+    'externalid',
+    'remoteid',
+  ],
+  updatedAt: ['updatedat', 'modifiedat', 'changedat'],
+} as const
+
+/** Text in these is a document only under one of the first names; json is one under each. */
+export const textPayloads: readonly string[] = names.payload.slice(0, 5)
+
+/** A name to compare: SentTime, sent_time and "sent time" are one. */
+export const plain = (name: string): string => name.toLowerCase().replace(/[^\p{L}\p{N}]/gu, '')
+
+/** The first column of the likeliest name that will do. */
+export function findNamed(
+  columns: readonly CatalogColumn[],
+  wanted: readonly string[],
+  willDo: (column: CatalogColumn) => boolean,
+): CatalogColumn | null {
+  for (const name of wanted) {
+    const found = columns.find((column) => plain(column.name) === name && willDo(column))
+    if (found !== undefined) return found
+  }
+  return null
+}
+
+/** In a table of business, `delivered` and `sent` are about goods and letters; these are about data. */
+const transfer = 'synced|synchronized|synchronised|sync|exported|transferred|transmitted|uploaded|replicated|pushed'
+const handling = `${transfer}|processed|published|sent|delivered|dispatched|forwarded|relayed|consumed|handled|done|completed|finished|submitted`
+
+/** Whether a name says that the row was dealt with, as `synced_at` does, or `is_published`. */
+export function saysDone(name: string, isOutbox: boolean, as: 'time' | 'flag'): boolean {
+  const words = isOutbox ? handling : transfer
+  const form =
+    as === 'time' ? `(?:${words})(?:at|on|time|date|ts|utc)` : `(?:is|has|was|been|already)*(?:${words})(?:flag)?`
+  return new RegExp(`${as === 'time' ? '' : '^'}${form}$`).test(plain(name))
+}
+
+/** `status` of an outbox; of a table of business, only one that is about data, as `sync_status` is. */
+export function isStatus(name: string, isOutbox: boolean): boolean {
+  const about = 'sync|export|transfer|outbox|interface|upload|replication'
+  const own = isOutbox
+    ? `(?:${about}|message|event|processing|process|delivery|send|publish|dispatch|record)?`
+    : `(?:${about})`
+  return new RegExp(`^${own}(?:status|state)$`).test(plain(name))
+}
+
+export const isAnyStatus = (name: string): boolean => /(status|state)$/.test(plain(name))
+
+/** Where our word on a failure may go; in a table of business only where it is about data. */
+export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {
+  const about = 'sync|export|transfer|outbox|interface|upload'
+  const own = isOutbox ? `(?:${about}|last|send|processing|delivery|service)?` : `(?:${about})(?:last)?`
+  const form = what === 'code' ? '(?:error|failure)code' : '(?:error|failure)(?:message|text|reason|detail|details)?'
+  return new RegExp(`^${own}${form}$`).test(plain(name))
+}
+
+/** A time that says that the row was given up. */
+export const isGivenUp = (name: string): boolean =>
+  /^(abandoned|failed|errored|rejected|dead|deadlettered|givenup|dismissed)(at|on|time)$/.test(plain(name))
+
+/** Words that outboxes have for what becomes of a row, compared as `plain` does. */
+export const stateWords = {
+  new: [
+    'new',
+    'pending',
+    'ready',
+    'open',
+    'waiting',
+    'unsent',
+    'unprocessed',
+    'created',
+    'todo',
+    'initial',
+    'notsent',
+    'neu',
+    'offen',
+  ],
+  queued: [
+    'queued',
+    'taken',
+    'claimed',
+    'processing',
+    'inprogress',
+    'inprocess',
+    'sending',
+    'busy',
+    'running',
+    'inflight',
+    'started',
+  ],
+  completed: [
+    'completed',
+    'complete',
+    'done',
+    'sent',
+    'processed',
+    'published',
+    'delivered',
+    'success',
+    'succeeded',
+    'synced',
+    'finished',
+    'ok',
+  ],
+  failed: ['failed', 'failure', 'error', 'errored', 'dead'],
+  rejected: ['rejected', 'invalid', 'refused'],
+  uncertain: ['uncertain', 'unclear', 'unknown'],
+} as const
+
+/** The first of `values` that has one of the words. */
+export function findWord(values: readonly string[], words: readonly string[]): string | null {
+  for (const word of words) {
+    const found = values.find((value) => plain(value) === word)
+    if (found !== undefined) return found
+  }
+  return null
+}

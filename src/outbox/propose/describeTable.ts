@@ -1,0 +1,128 @@
+import type pg from 'pg'
+import { proposeMapping } from '../../mapping/proposeMapping.ts'
+import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
+import { quoteIdentifier } from '../../postgres/database.ts'
+import { writeYamlLines } from '../../yaml/yamlLines.ts'
+import { findNearestTable } from '../findNearestTable.ts'
+import { findPolicyProblems } from '../findPolicyProblems.ts'
+import { findRemarks } from '../findRemarks.ts'
+import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
+import { type OutboxTable, standardTable } from '../outboxTable.ts'
+import { readOutboxFile } from '../readOutboxFile.ts'
+import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, readWords } from './catalogTable.ts'
+import { findWordColumns, type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
+import type { TableName } from './readTableName.ts'
+
+/** A file of the mappings' folder. */
+export interface DescribedFile {
+  readonly name: string
+  readonly text: string
+}
+
+export type Described =
+  | { readonly kind: 'missing'; readonly nearest: string | null }
+  | {
+      readonly kind: 'described'
+      /** With its schema, as the catalog has it. */
+      readonly table: string
+      readonly files: readonly DescribedFile[]
+      readonly warnings: readonly string[]
+    }
+
+/** Types that get a mapping file each; more of them is rather no list of types. */
+const typesMax = 5
+
+/** Looks at a table, and proposes the files by which it is read. @param mapped types that have a mapping file already */
+export async function describeTable(pool: pg.Pool, name: TableName, mapped: readonly string[]): Promise<Described> {
+  const qualified = [...(name.schema === null ? [] : [name.schema]), name.table].map(quoteIdentifier).join('.')
+  const table = await readCatalogTable(pool, qualified)
+  if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
+  const words = await readAllWords(pool, table)
+  const proposal = proposeOutbox(table, (column) => words.get(column) ?? null)
+  const text = writeYamlLines([
+    { text: '# yaml-language-server: $schema=./outbox.schema.json' },
+    {
+      text: '',
+      comment: `Proposed by outboxd describe for ${table.schema}.${table.name}. docs/outbox.md says what each line means.`,
+    },
+    ...proposal.lines,
+  ])
+  const types = typesOf(table, proposal, words)
+  const fields = await readFields(pool, table, proposal)
+  const mappings = (types ?? [null])
+    .filter((type) => type === null || !mapped.includes(type))
+    .map((type) => ({ name: fileName(type ?? table.name), ...proposeMapping(type, fields) }))
+  return {
+    kind: 'described',
+    table: `${table.schema}.${table.name}`,
+    files: [
+      { name: 'outbox.yaml', text },
+      ...mappings.map(({ name, lines }) => ({ name, text: writeYamlLines(lines) })),
+    ],
+    warnings: [
+      ...proposal.warnings,
+      ...new Set(mappings.flatMap(({ warnings }) => warnings)),
+      ...(await findWarnings(pool, table, text)),
+    ],
+  }
+}
+
+async function readAllWords(pool: pg.Pool, table: CatalogTable): Promise<Map<string, readonly string[]>> {
+  const words = new Map<string, readonly string[]>()
+  for (const column of findWordColumns(table)) {
+    const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
+    const found = isReadable ? await readWords(pool, table, column) : null
+    if (found !== null) words.set(column, found)
+  }
+  return words
+}
+
+/** Null where no row says. */
+function typesOf(
+  { columns }: CatalogTable,
+  { type }: OutboxProposal,
+  words: ReadonlyMap<string, readonly string[]>,
+): readonly string[] | null {
+  if ('constant' in type) return [type.constant]
+  const allowed = columns.find(({ name }) => name === type.column)?.allowed
+  const types = allowed ?? words.get(type.column) ?? []
+  return types.length === 0 || types.length > typesMax ? null : types
+}
+
+/** Null where there is no payload to look at. */
+async function readFields(
+  pool: pg.Pool,
+  table: CatalogTable,
+  { payload }: OutboxProposal,
+): Promise<SourceField[] | null> {
+  if ('columns' in payload)
+    return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
+  const { name, type, isReadable } = payload.column
+  if (type === 'bytea' || !isReadable) return null
+  const fields = fieldsOfPayloads(await readSomePayloads(pool, table, name))
+  return fields.length === 0 ? null : fields
+}
+
+/** What `check` would say of the file as it is; of one that is still to be filled in, what holds for the table whatever it says. */
+async function findWarnings(pool: pg.Pool, table: CatalogTable, text: string): Promise<string[]> {
+  const { table: described } = readOutboxFile('outbox.yaml', text)
+  if (described === null)
+    return findPolicyProblems(pool, qualifiedTable(table), writesAnything(table)).then(named(table))
+  try {
+    return await findRemarks(pool, described, await inspectTable(pool, described))
+  } catch (error) {
+    if (error instanceof OutboxTableUnusable) return error.message.split('\n')
+    throw error
+  }
+}
+
+const named = (table: CatalogTable) => (problems: string[]) =>
+  problems.map((problem) => `the table ${qualifiedTable(table)} ${problem}`)
+
+/** A description that writes to its rows, for policies alone. */
+const writesAnything = (table: CatalogTable): OutboxTable => standardTable(table.name, [], '')
+
+const fileName = (type: string) => {
+  const plain = type.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[.-]+/, '') || 'record'
+  return `${plain === 'outbox' ? 'outbox-record' : plain}.yaml`
+}

@@ -1,0 +1,234 @@
+import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type DescribeOptions, describe } from '../../src/commands/describe.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { exampleDdl } from '../e2e/exampleDdl.ts'
+import { testContext } from '../support/context.ts'
+import { createDatabase } from '../support/database.ts'
+import { mappingFiles } from './fixture.ts'
+
+/** A database with these tables. */
+async function erp(ddl: string) {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  await database.pool.query(ddl)
+  return { pool: database.pool, url: database.url, run: runOn(database.url) }
+}
+
+const runOn =
+  (url: string) =>
+  async (table: string, options: DescribeOptions = {}, mappingsDir = emptyFolder()) => {
+    const context = testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
+    const code = await describe(context, table, options)
+    return { code, mappingsDir, printed: context.printed(), messages: context.messages() }
+  }
+
+const emptyFolder = () => mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
+
+const { salesOrder } = exampleDdl
+
+test('a business table: all but which orders are to be sent is chosen, and the file does not load before that is said', async () => {
+  const { pool, run } = await erp(salesOrder)
+  await pool.query(`insert into sales_order (customer_no, status, net_amount, ordered_at)
+    select 'C1', case when n % 2 = 0 then 'draft' else 'released' end, 1, now() from generate_series(1, 9) n`)
+  const { code, printed, messages, mappingsDir } = await run('sales_order')
+  expect(code).toBe(0)
+  expect(readdirSync(mappingsDir)).toEqual([])
+  expect(printed).toContain(`# --- ${join(mappingsDir, 'outbox.yaml')} ---`)
+  expect(printed).toMatch(/^id: id +# bigint, the primary key$/m)
+  expect(printed).toMatch(/^type: { constant: sales_order }/m)
+  expect(printed).toMatch(/^key: customer_no /m)
+  expect(printed).toMatch(/^created_at: created_at /m)
+  expect(printed).toMatch(/^ {4}net_amount: net_amount +# numeric\(12,2\)$/m)
+  expect(printed).toMatch(/^ {2}timestamp: synced_at /m)
+  expect(printed).toMatch(/^ {2}sync_error: error /m)
+  expect(printed).not.toMatch(/^ {4}(synced_at|sync_error):/m) // what we write is none of the payload
+  expect(printed).toMatch(/^filter: +# FILL IN: a condition such as status = 'released'.* It has 'draft', 'released'$/m)
+  expect(printed).toMatch(/^ {2}total_amount: { from: net_amount, type: "decimal\(10,2\)", required: true }/m)
+  expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ a condition such as status/m)
+
+  await run('sales_order', { write: true }, mappingsDir)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"filter" must be text/)
+  expect([...loadMappings(mappingsDir).keys()]).toEqual(['sales_order'])
+})
+
+test('what is there is not overwritten, and said; nothing else is written then', async () => {
+  const { run } = await erp(salesOrder)
+  const dir = mappingFiles({ 'sales_order.yaml': 'mine: true\n' })
+  const { code, messages } = await run('sales_order', { write: true }, dir)
+  expect(code).toBe(1)
+  expect(messages).toContain(`nothing is written: ${join(dir, 'sales_order.yaml')} is there already`)
+  expect(readdirSync(dir)).toEqual(['sales_order.yaml'])
+  expect(readFileSync(join(dir, 'sales_order.yaml'), 'utf8')).toBe('mine: true\n')
+})
+
+test('a folder that is not there yet is made', async () => {
+  const { run } = await erp(salesOrder)
+  const dir = join(emptyFolder(), 'etc', 'mappings')
+  expect((await run('sales_order', { write: true }, dir)).code).toBe(0)
+  expect(readdirSync(dir).sort()).toEqual(['outbox.yaml', 'sales_order.yaml'])
+})
+
+test('as JSON: the files, the places to fill in, the warnings', async () => {
+  const { run } = await erp(salesOrder)
+  const { printed } = await run('sales_order', { json: true })
+  const json = JSON.parse(printed)
+  expect(Object.keys(json)).toEqual(['table', 'files', 'fillIn', 'warnings', 'written'])
+  expect(json).toMatchObject({ table: 'public.sales_order', warnings: [], written: [] })
+  expect(json.files).toHaveLength(2)
+  expect(json.fillIn[0]).toMatchObject({ file: json.files[0].file, line: expect.any(Number) })
+})
+
+test('a table that is not there is answered with the one that may be meant, and 3; what is no name with 2', async () => {
+  const { run } = await erp(`${salesOrder}; create schema erp; create table erp.invoice (id int)`)
+  for (const [name, meant] of [
+    ['sales_ordr', 'sales_order'],
+    ['SALES_ORDER', 'sales_order'],
+    ['invoice', 'erp.invoice'],
+  ] as const) {
+    const { code, messages } = await run(name)
+    expect({ code, messages }).toEqual({ code: 3, messages: expect.stringContaining(`did you mean "${meant}"?`) })
+  }
+  expect(JSON.parse((await run('sales_ordr', { json: true })).printed)).toEqual({ table: null, nearest: 'sales_order' })
+  expect((await run('a.b.c')).code).toBe(2)
+})
+
+test('names with upper case, blanks and quotes are written so that they are read back', async () => {
+  const { run } = await erp(`create table "Sales Order" (
+    "Order No" text primary key, "Customer No" text not null, "Total" numeric(14,4) not null, "Ordered At" timestamp not null,
+    "Yes" text, "a ""b""" text, "Synced At" timestamptz)`)
+  const { code, mappingsDir, messages, printed } = await run('public."Sales Order"', { write: true })
+  expect({ code, printed }).toEqual({ code: 0, printed: '' })
+  expect(loadOutboxFile(mappingsDir)).toMatchObject({
+    table: 'Sales Order',
+    id: 'Order No',
+    key: 'Customer No',
+    state: { kind: 'timestamp', column: 'Synced At' },
+    payload: {
+      columns: new Map([
+        ['Order_No', 'Order No'],
+        ['Customer_No', 'Customer No'],
+        ['Total', 'Total'],
+        ['Ordered_At', 'Ordered At'],
+        ['Yes', 'Yes'],
+        ['a_b_', 'a "b"'],
+      ]),
+    },
+  })
+  expect(messages).toMatch(/to fill in: .*Sales_Order\.yaml:\d+ timezone: where these times are at home/)
+  expect(() => loadMappings(mappingsDir)).toThrow(/time ?zone/)
+})
+
+test.each([
+  ['no primary key', 'create table t (a int, payload jsonb)', /has no unique column, .* add column outbox_id bigint/],
+  [
+    'a composite key',
+    'create table t (a int, b int, payload jsonb, primary key (a, b))',
+    /the primary key of "t" is of 2 columns \(a, b\), and an id is one/,
+  ],
+  ['a unique column that may be NULL', 'create table t (a int unique, payload jsonb)', /alter "a" set not null/],
+  [
+    'a view',
+    'create table below (id int primary key, payload jsonb); create view t as select * from below',
+    /"t" is a view/,
+  ],
+  [
+    'partitions by another column',
+    `create table t (id bigint, day date, payload jsonb, primary key (id, day)) partition by range (day)`,
+    /is partitioned by another column: no index can say/,
+  ],
+  [
+    'tables that inherit from it',
+    'create table t (id int primary key, payload jsonb); create table heir () inherits (t)',
+    /is a table that others inherit from/,
+  ],
+])('%s: the id is left to fill in, and why is a warning', async (_, ddl, warning) => {
+  const { run } = await erp(ddl)
+  const { code, messages, mappingsDir } = await run('t', { write: true })
+  expect(code).toBe(0)
+  expect(messages).toMatch(warning)
+  expect(messages).toMatch(/to fill in: .*outbox\.yaml/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"id(_unique)?" must be/)
+})
+
+test('what check would say is a warning: row-level security, rights, and columns that cannot take our text', async () => {
+  const { pool, run } =
+    await erp(`create table t (id bigint generated always as identity primary key, type text, payload jsonb,
+      status varchar(4) default 'new', transaction_id uuid, error text not null default '');
+    alter table t enable row level security;
+    create role reader_of_t login password 'secret'; grant select on t to reader_of_t`)
+  const { messages } = await run('t')
+  expect(messages).toMatch(/"status" is character varying\(4\), which cannot take queued, completed/)
+  expect(messages).toMatch(/"transaction_id" could take transaction_id, but it is uuid, and we write text/)
+  expect(messages).toMatch(/"error" could take error, but it must not be NULL/)
+  const asReader = new URL(url)
+  asReader.username = 'reader_of_t'
+  asReader.password = 'secret'
+  const reader = await runOn(asReader.href)('t')
+  expect(reader.messages).toMatch(/we may not write status: grant update \(status\) on "public"\."t" to reader_of_t/)
+  expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t see rows: create policy/)
+  await pool.query('drop owned by reader_of_t; drop role reader_of_t')
+})
+
+test('nothing says whether a row was sent: all would be, and the warning says how to leave the history alone', async () => {
+  const { run } = await erp(
+    'create table t (id bigint generated always as identity primary key, type text, payload jsonb)',
+  )
+  const { messages, printed } = await run('t')
+  expect(printed).toMatch(/^state: none/m)
+  expect(printed).toMatch(/^sequence: id/m)
+  expect(messages).toMatch(/every row that is there would be sent.*outboxd adopt --start now/)
+})
+
+test.each([
+  [`status text not null default 'pending'`, { new: ['pending'], queued: 'queued', completed: 'completed' }],
+  [
+    `state text not null check (state in ('OPEN', 'BUSY', 'SENT', 'ERROR'))`,
+    { new: ['OPEN'], queued: 'BUSY', completed: 'SENT', failed: 'ERROR', rejected: 'ERROR' },
+  ],
+  [`status mood`, { new: ['pending'], queued: 'in_progress', completed: 'done', failed: 'failed', rejected: 'failed' }],
+])('a status column, %s, is read by its own words', async (column, { new: waiting, ...words }) => {
+  const { run } = await erp(`create type mood as enum ('pending', 'in_progress', 'done', 'failed');
+    create table t (id bigint primary key, type text, payload jsonb, ${column})`)
+  const { mappingsDir } = await run('t', { write: true })
+  const file = loadOutboxFile(mappingsDir)
+  expect(file?.state).toMatchObject({ kind: 'value', waiting })
+  expect(file?.state?.kind === 'value' && Object.fromEntries(file.state.values)).toMatchObject(words)
+})
+
+test.each([
+  ['sent boolean not null default false', ['false'], 'true'],
+  ['is_processed boolean', ['false', null], 'true'],
+  ['published smallint default 0', ['0', null], '1'],
+])('a flag, %s, is set as the row is taken', async (column, waiting, done) => {
+  const { run } = await erp(`create table t (id bigint primary key, type text, payload jsonb, ${column})`)
+  const { mappingsDir } = await run('t', { write: true })
+  expect(loadOutboxFile(mappingsDir)?.state).toMatchObject({
+    waiting,
+    values: new Map([
+      ['queued', done],
+      ['rejected', done],
+    ]),
+  })
+})
+
+test('a type that has a mapping file needs none, each other type that rows have gets one', async () => {
+  const { pool, url, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
+  await pool.query(`insert into t values (1, 'data', '{}'), (2, 'Order/EU', '{"customerId": "x", "items": []}')`)
+  const dir = mappingFiles({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') })
+  const { code } = await run('t', { write: true }, dir)
+  expect(code).toBe(0)
+  expect(readdirSync(dir).sort()).toEqual(['Order-EU.yaml', 'data.yaml', 'outbox.yaml'])
+  expect(loadMappings(dir).get('Order/EU')?.endpoint).toBe('orders')
+})
+
+test('no value of a payload is printed, only names', async () => {
+  const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
+  await pool.query(`insert into t values (1, 'data', '{"customerId": "Jane Doe", "amount": 4711}')`)
+  const { printed, messages } = await run('t')
+  expect(printed).toContain('from: customerId')
+  expect(printed + messages).not.toMatch(/Jane|4711/)
+})
