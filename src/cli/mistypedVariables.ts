@@ -31,7 +31,7 @@ function meantBy(name: string): string | null {
   return nearestWord(name, candidates, steps) ?? known.find((each) => isLeftOut(name, each)) ?? null
 }
 
-const shortBelow = 12
+const shortBelow = 11
 const firstPart = (name: string) => name.slice(0, name.indexOf('_') + 1)
 
 /** REQUEST_TIMEOUT or REQUEST_TIMEOUT_MS for REQUEST_TIMEOUT_SECONDS, SERVICE_URL for SERVICE_BASE_URL. */

@@ -1,3 +1,4 @@
+import { type Resource, resourceNames, resources } from '../resources.ts'
 import { quoteYaml, type YamlLine } from '../yaml/yamlLines.ts'
 import type { SourceField } from './sourceFields.ts'
 
@@ -112,7 +113,7 @@ function proposeData(type: string | null, known: readonly SourceField[] | null):
   return {
     warnings: found.flatMap(({ field }) => (field === null ? [] : typeWarnings(field))),
     lines: [
-      ...head(type, 'data', known === null),
+      ...head(type, endpointFor('transaction'), known === null),
       ...found.map(({ target, field }) => fieldLine(target, field)),
       field1Line(field1),
       { text: 'body:', comment: 'the request; ${name} puts a mapped value, with its type' },
@@ -137,7 +138,7 @@ function proposeOrder(type: string | null, fields: readonly SourceField[], items
   return {
     warnings: [],
     lines: [
-      ...head(type, 'orders', false),
+      ...head(type, endpointFor('order'), false),
       fieldLine(customer, field),
       {
         text: `  items: { from: ${quoteYaml(items.path)}, type: array, required: true }`,
@@ -151,7 +152,11 @@ function proposeOrder(type: string | null, fields: readonly SourceField[], items
   }
 }
 
-function head(type: string | null, endpoint: string, isUnseen: boolean): YamlLine[] {
+/** The resource that takes such things (docs/interface.md, section 1). */
+const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
+  resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
+
+function head(type: string | null, endpoint: Resource, isUnseen: boolean): YamlLine[] {
   const unseen =
     'No payload was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
   return [
@@ -159,7 +164,7 @@ function head(type: string | null, endpoint: string, isUnseen: boolean): YamlLin
     type === null
       ? { text: 'type:', fillIn: 'the value that such rows have in the type’s column: there was no row to look at' }
       : { text: `type: ${quoteYaml(type)}`, comment: 'outbox rows of this type' },
-    { text: `endpoint: ${endpoint}`, comment: 'data | orders' },
+    { text: `endpoint: ${endpoint}`, comment: resourceNames.join(' | ') },
     ...(isUnseen ? [{ text: '', comment: unseen }] : []),
     { text: 'fields:', comment: 'the service’s name: where it is in the payload, and what it is' },
   ]

@@ -155,7 +155,7 @@ test.each([
 })
 
 test('what check would say is a warning: row-level security, rights, and columns that cannot take our text', async () => {
-  const { pool, run } =
+  const { pool, url, run } =
     await erp(`create table t (id bigint generated always as identity primary key, type text, payload jsonb,
       status varchar(4) default 'new', transaction_id uuid, error text not null default '');
     alter table t enable row level security;
@@ -216,7 +216,7 @@ test.each([
 })
 
 test('a type that has a mapping file needs none, each other type that rows have gets one', async () => {
-  const { pool, url, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
+  const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   await pool.query(`insert into t values (1, 'data', '{}'), (2, 'Order/EU', '{"customerId": "x", "items": []}')`)
   const dir = mappingFiles({ 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') })
   const { code } = await run('t', { write: true }, dir)

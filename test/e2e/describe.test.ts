@@ -89,8 +89,8 @@ test('pg-transactional-outbox: rows are processed or given up', async () => {
   await pool.query(exampleDdl.pgTransactionalOutbox)
   for (const field2 of ['a', 'fail:E001'])
     await pool.query(
-      `insert into outbox (id, aggregate_type, aggregate_id, message_type, payload)
-       values (gen_random_uuid(), 'customer', 'C1', 'data_changed', '${payload(field2)}')`,
+      `insert into outbox (id, aggregate_type, aggregate_id, message_type, segment, payload)
+       values (gen_random_uuid(), 'customer', 'C1', 'data_changed', 'C1', '${payload(field2)}')`,
     )
   expect(field2s(await sentBy(installation, 'outbox', { completed: 1 }))).toEqual(['a', 'fail:E001'])
   await until(

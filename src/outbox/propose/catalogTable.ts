@@ -102,7 +102,7 @@ const rowsLookedAt = 10_000
 export async function readWords(db: Database, table: CatalogTable, column: string): Promise<string[] | null> {
   const name = quoteIdentifier(column)
   const { rows } = await db.query<{ word: string }>(
-    `select distinct word from (select ${name}::text as word from ${qualifiedTable(table)} limit $1) some
+    `select distinct word from (select ${name}::text as word from ${qualifiedTable(table)} limit $1) looked_at
      where word is not null and length(word) <= 100 order by word limit $2`,
     [rowsLookedAt, wordsMax + 1],
   )

@@ -47,7 +47,7 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf): OutboxProp
       type === null
         ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
-      keyLine(findNamed(columns, names.key, isKey)),
+      keyEntry(findNamed(columns, names.key, isKey)),
       ...createdAtLines(findNamed(columns, names.createdAt, isTime)),
       ...payloadLines(payload),
       ...filterLines(table, isOutbox, state, wordsOf),
@@ -154,7 +154,7 @@ function orderLines(
   return [{ text: `order: ${quoteYaml(time.name)}`, comment: `"${id.name}" need not grow with time` }]
 }
 
-function keyLine(key: CatalogColumn | null): YamlLine {
+function keyEntry(key: CatalogColumn | null): YamlLine {
   if (key === null)
     return {
       text: '',
