@@ -1,5 +1,7 @@
 import type { PauseReason, Problem, State } from '../model.ts'
 import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import { endMessage, sessionsMessage } from './lockMessage.ts'
 import { problemMessage } from './problemMessage.ts'
 import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
 import { pluralize } from './table.ts'
@@ -10,7 +12,14 @@ export interface SystemStatus {
   submissions: Record<State, number>
   /** Rows that wait in the outbox; null where it cannot be read. */
   outboxWaiting: number | null
+  /** It has been asked and has not answered yet. */
+  isOutboxAwaited: boolean
+  /** Whose locks keep it from answering; empty where none does. */
+  outboxLockedBy: readonly LockingSession[]
+  /** That have given a sign of life lately. */
   instances: number
+  /** A daemon is connected to say that it lives. Of importance where none has. */
+  silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
   /** Databases that cannot be written. */
   readOnly: readonly ReadOnlyDatabase[]
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
@@ -20,6 +29,9 @@ export interface SystemStatus {
   hidden: HiddenRows | null
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
+  /** Outcomes that the outbox's rows have yet to be told. */
+  reportsDue: number
+  oldestReportDueMs: number | null
   nowMs: number
 }
 
@@ -31,6 +43,9 @@ export interface Diagnosis {
 
 /** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
 const lateMs = 3_600_000
+
+/** An outcome is told within seconds, and a row that is locked for a moment a little later. */
+const untoldMs = 300_000
 
 /**
  * What is wrong, the most urgent first, each with the command that explains or helps; or one sentence that all is well.
@@ -45,6 +60,7 @@ export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
     ...problemMessage(status.problems),
     waitsForPerson(status),
     late(status),
+    untold(status),
   ]
     .filter((message) => message !== null)
     .map((message) => ({ isWell: false, message }))
@@ -52,17 +68,27 @@ export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
   return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...others]
 }
 
-function outboxAway({ outboxWaiting }: SystemStatus): string | null {
+function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemStatus): string | null {
+  if (isOutboxAwaited) return 'The outbox has not answered yet: what it says follows below.'
+  if (outboxLockedBy.length > 0)
+    return `The outbox’s table is locked by ${sessionsMessage(outboxLockedBy)}, so no row of it is taken and no outcome told until that lets go${endMessage(outboxLockedBy, 'the ERP’s')}.`
   return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
 }
 
 const sentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
 
 /** A daemon cannot give a sign of life where the ledger cannot be written. */
-function noDaemon({ instances, readOnly }: SystemStatus): string | null {
-  return instances === 0 && !readOnly.some(({ of }) => of === 'ledger')
-    ? 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
-    : null
+function noDaemon({ instances, silentDaemon, readOnly, nowMs }: SystemStatus): string | null {
+  if (instances > 0 || readOnly.some(({ of }) => of === 'ledger')) return null
+  if (silentDaemon === null)
+    return 'No daemon is running, so nothing is sent: start it (outboxd run), or look at its log.'
+  const { lastHeardMs, heldUpBy } = silentDaemon
+  const since = lastHeardMs === null ? 'yet' : `for ${showDuration(nowMs - lastHeardMs)}`
+  const why =
+    heldUpBy.length > 0
+      ? `in the ledger’s database it waits for ${sessionsMessage(heldUpBy)}${endMessage(heldUpBy, 'that')}`
+      : 'it cannot write to the ledger (a full disk, a right that is missing), or its process stands still; its log says which, and outboxd check what the databases say'
+  return `A daemon is connected and has given no sign of life ${since}, so nothing is sent: ${why}. Another daemon would be no better off.`
 }
 
 const explains: Record<PauseReason, string> = {
@@ -96,6 +122,11 @@ function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: SystemStatus): string
   if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
     return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state accepted shows it.`
   return null
+}
+
+function untold({ reportsDue, oldestReportDueMs, nowMs }: SystemStatus): string | null {
+  if (oldestReportDueMs === null || nowMs - oldestReportDueMs <= untoldMs) return null
+  return `${pluralize(reportsDue, 'outcome')} ${reportsDue === 1 ? 'is' : 'are'} not yet told to the outbox, the oldest for ${showDuration(nowMs - oldestReportDueMs)}: a daemon tells it as soon as it can write to the table; outboxd check tries one row.`
 }
 
 /** Where to begin was an operator's decision, so that nothing is wrong with rows before; and yet nobody will ever send them. */

@@ -2,13 +2,14 @@ import type { Command } from 'commander'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { hiddenMessage, startMessage } from '../cli/startMessage.ts'
 import { pluralize } from '../cli/table.ts'
 import { isoTime, parseMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { Adoption, UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
-import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
+import type { HiddenRows } from '../outbox/beforeStart.ts'
 
 export interface AdoptOptions {
   same?: boolean
@@ -111,19 +112,4 @@ function preview(
       : null,
   ]
   return lines.flatMap((line) => (line === null ? [] : [`${line}\n`])).join('')
-}
-
-/** What is said of rows that say that they wait, and that nobody takes; null where there is none. */
-export function hiddenMessage(hidden: HiddenRows | null): string | null {
-  if (hidden === null || hidden.rows === 0) return null
-  const { rows, oldest } = hidden
-  const since = oldest === null ? '' : `, the oldest recorded ${oldest}`
-  const more = rows >= hiddenMax ? ' or more' : ''
-  return `${pluralize(rows, 'row')}${more} before it ${rows === 1 ? 'says that it waits' : 'say that they wait'}${since}: never sent, unless outboxd adopt --start names an earlier position.`
-}
-
-export function startMessage(start: StartPosition | null): string | null {
-  if (start?.id != null) return `The daemon ignores rows with an id below ${start.id}.`
-  if (start?.at != null) return `The daemon ignores rows recorded before ${start.at}.`
-  return null
 }

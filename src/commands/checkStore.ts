@@ -1,5 +1,6 @@
 import { historyMessage } from '../cli/historyMessage.ts'
 import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
+import { hiddenMessage, startMessage } from '../cli/startMessage.ts'
 import { pluralize } from '../cli/table.ts'
 import { wakeMessage } from '../cli/wakeMessage.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
@@ -14,7 +15,6 @@ import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { hiddenMessage, startMessage } from './adopt.ts'
 import type { Finding } from './check.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */

@@ -14,6 +14,9 @@ export interface HeartbeatStore {
   close(): Promise<void>
 }
 
+/** What a daemon's sessions are called that say that it lives. */
+export const heartbeatName = 'outboxd heartbeat'
+
 /** How long a beat may take: the time between two leaves room for one that is lost (src/daemon/heartbeat.ts). */
 const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 
@@ -27,7 +30,7 @@ export function openHeartbeatStore(
   onIdleError: (error: Error) => void,
 ): HeartbeatStore {
   const settings = { synchronous_commit: 'off' }
-  const pool = createPool({ url, name: 'outboxd heartbeat', connections: 2, onIdleError, settings, limits })
+  const pool = createPool({ url, name: heartbeatName, connections: 2, onIdleError, settings, limits })
   return {
     async beat() {
       await writeHeartbeat(pool, instance)

@@ -14,11 +14,26 @@ export interface LedgerSnapshot {
   problems: Partial<Record<ProblemKind, number>>
   rateCapacity: number
   rateAvailable: number
+  /** Outcomes that the outbox's rows have yet to be told. */
+  reportsDue: number
+  /** When the oldest of those came about, as far as it is among the first of them; null where none is due. */
+  oldestReportDueMs: number | null
 }
+
+/** Each costs a look at its events: among so many captured first the oldest is found. */
+const reportsLookedAt = 1_000
 
 export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
   const { rows } = await db.query<Omit<LedgerSnapshot, 'submissions'> & { counts: Partial<Record<State, number>> }>(
-    `select
+    // Two branches, as there is an index for each: those put off, and the others.
+    `with due as materialized (
+       (select id, seq from outboxd.submission
+        where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision)
+       union all
+       (select id, seq from outboxd.submission
+        where report_due and outbox = outboxd.current_outbox() and report_put_off = revision)
+     )
+     select
        (select coalesce(json_object_agg(state, n), '{}') from
           (select state, sum(delta) as n from outboxd.state_delta group by state) counted) as counts,
        (select extract(epoch from min(recorded_at))::float8 * 1000 from outboxd.submission
@@ -31,7 +46,13 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
        (select coalesce(json_object_agg(kind, n), '{}') from
           (select kind, count(*) as n from outboxd.problem group by kind) counted) as problems,
        (select coalesce(sum(permits), 0)::int from outboxd.slot) as "rateCapacity",
-       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable"`,
+       (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "rateAvailable",
+       (select count(*)::int from due) as "reportsDue",
+       (select extract(epoch from min(last.at))::float8 * 1000
+        from (select id from due order by seq limit $1) first, lateral (
+          select at from outboxd.submission_event where submission_id = first.id order by id desc limit 1
+        ) last) as "oldestReportDueMs"`,
+    [reportsLookedAt],
   )
   const { counts, ...rest } = rows[0] as (typeof rows)[0]
   const submissions = Object.fromEntries(states.map((state) => [state, Number(counts[state] ?? 0)])) as Record<

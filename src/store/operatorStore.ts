@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
+import { heartbeatName } from '../ledger/heartbeatStore.ts'
 import { lockKeys, lockSubmissions, releaseNext } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
@@ -37,8 +39,13 @@ import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
+import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
+
+const goodbyeMs = 1_000
+
+const outboxName = 'outboxd command outbox'
 
 /** More at once would only be held in memory; the rest is for the next run. */
 const gapRowsMax = 100_000
@@ -111,8 +118,12 @@ export interface OperatorStore extends AsyncDisposable {
   tellGap(gap: LedgerGap): Promise<void>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
-  /** Which databases cannot be written, and why. One that cannot be read at all says so elsewhere. */
-  readReadOnly(): Promise<{ of: 'ledger' | 'outbox'; cause: ReadOnlyCause }[]>
+  /** Why one of the databases cannot be written; null where it can. */
+  readReadOnly(of: 'ledger' | 'outbox'): Promise<ReadOnlyCause | null>
+  /** Whose locks a question to the outbox waits for that was asked here, or by another command. */
+  readOutboxLocks(): Promise<LockingSession[]>
+  /** Whose locks the daemons' signs of life wait for. */
+  readHeartbeatLocks(): Promise<LockingSession[]>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
 }
@@ -134,12 +145,20 @@ export async function openOperatorStore(
   const pool = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError })
   const outboxPool = createPool({
     url: databaseUrl,
-    name: 'outboxd command outbox',
+    name: outboxName,
     connections: 2,
     onIdleError,
+    // A person waits: a table that somebody has locked is said to be so, and not waited for.
+    settings: { lock_timeout: '2500' },
     everywhere: asText,
   })
-  const close = async () => void (await Promise.allSettled([pool.end(), outboxPool.end()]))
+  // Whom the others wait for is asked on a connection of its own.
+  const lockPool = createPool({ url: databaseUrl, name: 'outboxd command locks', connections: 1, onIdleError })
+  const close = async () => {
+    const ends = [pool.end(), outboxPool.end(), lockPool.end()]
+    // A question that was given up may still wait for its answer.
+    await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
+  }
   let outbox: Outbox | undefined
   const onOutbox = <T>(work: (outbox: Outbox) => Promise<T>) =>
     withDatabase('DATABASE_URL', databaseUrl, async () => {
@@ -260,13 +279,9 @@ export async function openOperatorStore(
     tellGap: (gap) => tellGap(pool, gap),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
-    async readReadOnly() {
-      const [ledger, outbox] = await Promise.all([readReadOnly(pool), readReadOnly(outboxPool).catch(() => null)])
-      return [
-        ...(ledger === null ? [] : [{ of: 'ledger' as const, cause: ledger }]),
-        ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
-      ]
-    },
+    readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
+    readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
+    readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
   }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { diagnose, type SystemStatus } from '../../src/cli/diagnose.ts'
-import { estimateBacklog } from '../../src/commands/status.ts'
+import { estimateBacklog } from '../../src/cli/estimateBacklog.ts'
 import { type Problem, type ProblemKind, problemKinds, type State } from '../../src/model.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
@@ -17,13 +17,18 @@ const none: Record<State, number> = {
 const calm: SystemStatus = {
   submissions: none,
   outboxWaiting: 0,
+  isOutboxAwaited: false,
+  outboxLockedBy: [],
   instances: 1,
+  silentDaemon: null,
   readOnly: [],
   pauses: [],
   problems: [],
   hidden: null,
   oldestUnsentMs: null,
   oldestAcceptedMs: null,
+  reportsDue: 0,
+  oldestReportDueMs: null,
   nowMs,
 }
 

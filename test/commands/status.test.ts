@@ -1,8 +1,11 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
+import { openHeartbeatStore } from '../../src/ledger/heartbeatStore.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { tellProblems } from '../../src/ledger/tellInstanceProblems.ts'
 import { readOnly } from '../support/readOnly.ts'
+import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -137,4 +140,119 @@ test('a ledger that cannot be written is said, and nobody is told to start the d
   expect(printed).toMatch(/instances +unknown: no instance can report/)
   const json = JSON.parse((await run(true)).printed)
   expect(json).toMatchObject({ well: false, readOnly: [{ of: 'ledger', cause: 'setting' }, { of: 'outbox' }] })
+})
+
+test('outcomes that the outbox has not been told are counted, with the oldest; after five minutes all is not well', async () => {
+  await alive()
+  expect((await run()).printed).toMatch(/to tell +none: the outbox knows every outcome\n/)
+  await fixture.end({ state: 'completed', polls: 1, doneMs: 10 })
+  const refused = await fixture.end({ state: 'completed', polls: 1, doneMs: 10 })
+  const { pool } = fixture.ledger
+  await pool.query('update outboxd.submission set report_due = true')
+  await pool.query('update outboxd.submission set report_put_off = revision where id = $1', [refused])
+  expect((await run()).printed).toMatch(
+    /^All is well[\s\S]*\nto tell +2 outcomes not yet told to the outbox, the oldest of /,
+  )
+  await backdateEvents(refused, '10 min')
+  const { printed } = await run()
+  expect(printed).toMatch(
+    /^2 outcomes are not yet told to the outbox, the oldest for 10 min: .*outboxd check tries one row\./,
+  )
+  const { reportsDue, well } = JSON.parse((await run(true)).printed)
+  expect({ well, number: reportsDue.number }).toEqual({ well: false, number: 2 })
+  expect(Date.now() - Date.parse(reportsDue.oldest)).toBeGreaterThan(599_000)
+})
+
+/** The log is append-only, so its trigger steps aside for a moment. */
+async function backdateEvents(submissionId: string, by: string): Promise<void> {
+  const { pool } = fixture.ledger
+  await pool.query('alter table outboxd.submission_event disable trigger append_only')
+  await pool.query(`update outboxd.submission_event set at = at - $2::interval where submission_id = $1`, [
+    submissionId,
+    by,
+  ])
+  await pool.query('alter table outboxd.submission_event enable trigger append_only')
+}
+
+test('the backlog says the time at which it is through, also from when a pause ends; behind one without an end it does not', async () => {
+  await fixture.end({ state: 'queued' })
+  const { pool } = fixture.ledger
+  await pool.query(`update outboxd.submission set due_at = now() + interval '20 min'`)
+  const throughInMs = async () => {
+    const { at, backlog } = JSON.parse((await run(true)).printed)
+    return backlog.throughAt === null ? null : Math.round((Date.parse(backlog.throughAt) - Date.parse(at)) / 60_000)
+  }
+  expect((await run()).printed).toMatch(
+    /backlog +through in about 20 min, at (\d{4}-\d\d-\d\d )?\d\d:\d\dZ: an estimate/,
+  )
+  expect(await throughInMs()).toBe(20)
+  await pool.query(
+    `insert into outboxd.pause (reason, until, detail) values ('unavailable', now() + interval '5 min', '')`,
+  )
+  expect(await throughInMs()).toBe(25)
+  await pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'maintenance')`)
+  expect(await throughInMs()).toBeNull()
+  expect((await run()).printed).toMatch(/backlog +through in about 20 min from when the pause ends: an estimate/)
+})
+
+test('a daemon that is connected and gives no sign of life is not to be started: who keeps it from writing is said', async () => {
+  const { pool, url } = fixture.ledger
+  const instance = { id: randomUUID(), version: '1', host: 'erp-1' }
+  const pulse = openHeartbeatStore(url, instance, () => {})
+  onTestFinished(() => pulse.close())
+  await pulse.beat()
+  await pool.query(`update outboxd.instance set beat_at = now() - interval '90 s'`)
+  const { printed } = await run()
+  expect(printed).toMatch(
+    /^A daemon is connected and has given no sign of life for 1 min 30 s, so nothing is sent: .*full disk/,
+  )
+  expect(printed).not.toContain('outboxd run')
+  expect(printed).toMatch(/instances +one connected and silent; the last was heard /)
+  expect(JSON.parse((await run(true)).printed)).toMatchObject({ well: false, daemonConnected: true, instances: [] })
+
+  const session = await pool.connect()
+  onTestFinished(() => session.release(true))
+  const { rows } = await session.query('select pg_backend_pid() as pid')
+  await session.query(`begin; lock table outboxd.instance in share mode`)
+  const beat = pulse.beat()
+  const held = await until(run, ({ printed }) => printed.includes('it waits for'))
+  expect(held.printed).toContain(`it waits for pid ${rows[0].pid} (`)
+  expect(held.printed).toContain('last statement: ')
+  expect(held.printed).toContain(`select pg_terminate_backend(${rows[0].pid})`)
+  await session.query('rollback')
+  await beat
+  expect((await run()).printed).toMatch(/^All is well/)
+})
+
+test('a daemon that cannot write for a full disk is not to be started', async () => {
+  const { pool, url } = fixture.ledger
+  const pulse = openHeartbeatStore(url, { id: randomUUID(), version: '1', host: 'erp-1' }, () => {})
+  onTestFinished(() => pulse.close())
+  await pool.query(`create function disk_full() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
+    create trigger disk_full before insert or update on outboxd.instance execute function disk_full()`)
+  onTestFinished(() => void pool.query('drop function disk_full cascade'))
+  await expect(pulse.beat()).rejects.toThrow('No space left')
+  const { printed } = await run()
+  expect(printed).toMatch(/^A daemon is connected and has given no sign of life yet, .*full disk/)
+  expect(printed).not.toContain('outboxd run')
+})
+
+test('a daemon whose loop fails is alive, and is not to be started', async () => {
+  const id = randomUUID()
+  await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
+  await tellProblems(fixture.ledger.pool, id, [{ kind: 'loop_failing', part: 'dispatch', detail: '53100' }])
+  const { printed } = await run()
+  expect(printed).toMatch(/^A part of the daemon fails again and again/)
+  expect(printed).not.toContain('outboxd run')
+})
+
+test.each([
+  [{ every: '2s' }, '--every goes with --watch'],
+  [{ watch: true, every: 'often' }, '--every often: a duration'],
+  [{ watch: true, every: '0s' }, '--every 0s: a duration'],
+])('%j is refused', async (options, message) => {
+  const context = fixture.context()
+  expect(await status(context, options)).toBe(2)
+  expect(context.messages()).toContain(message)
 })

@@ -11,6 +11,8 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   problems: {},
   rateCapacity: 100,
   rateAvailable: 40,
+  reportsDue: 0,
+  oldestReportDueMs: null,
 })
 
 test('the oldest unsent row is the older of what the ledger and the outbox have', () => {

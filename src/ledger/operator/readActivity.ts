@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { heartbeatName } from '../heartbeatStore.ts'
 import { isAlive } from '../instanceLife.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
@@ -8,6 +9,8 @@ export interface Activity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   /** When the last one did that is silent now; null where none is. */
   lastSilentMs: number | null
+  /** Whether a daemon is connected to say that it lives, whatever it could say; one behind a pooler may not be seen. */
+  daemonConnected: boolean
   /** When the next slot is free; null where one is free now, or none is taken. */
   nextSlotMs: number | null
   /** Polls that the records completed last took on average; null where none has completed. */
@@ -30,6 +33,8 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
         from outboxd.instance i where ${isAlive('i')}) as instances,
        (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
         where not ${isAlive('i')}) as "lastSilentMs",
+       exists (select from pg_stat_activity
+        where application_name = $2 and datname = current_database()) as "daemonConnected",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
         having min(free_at) > clock_timestamp()) as "nextSlotMs",
        (select avg(polls)::float8 from (select polls from outboxd.submission
@@ -44,7 +49,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
-    [lastCompleted],
+    [lastCompleted, heartbeatName],
   )
   return rows[0] as Activity
 }

@@ -1,0 +1,152 @@
+import { setTimeout } from 'node:timers/promises'
+import type { StoreConfig } from '../config.ts'
+import type { Activity } from '../ledger/operator/readActivity.ts'
+import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
+import type { StartPosition } from '../ledger/servedOutbox.ts'
+import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import type { Problem } from '../model.ts'
+import type { HiddenRows } from '../outbox/beforeStart.ts'
+import type { OutboxBacklog } from '../outbox/outbox.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { type Diagnosis, diagnose } from './diagnose.ts'
+import { type Backlog, estimateBacklog, throughAtMs } from './estimateBacklog.ts'
+import { explain } from './explainError.ts'
+import type { ReadOnlyDatabase } from './readOnlyMessage.ts'
+
+/** What the ledger's database says. */
+export interface LedgerHalf extends LedgerSnapshot, Activity {
+  standing: Problem[]
+  start: StartPosition
+  ledgerReadOnly: ReadOnlyCause | null
+  /** Whose locks a daemon waits for that is connected and gives no sign of life. */
+  heldUpBy: LockingSession[]
+}
+
+/** What came of asking the outbox's database. */
+export type OutboxHalf =
+  | { kind: 'read'; outbox: OutboxBacklog; hidden: HiddenRows | null; readOnly: ReadOnlyCause | null }
+  | { kind: 'unreadable'; problem: string }
+  | { kind: 'locked'; by: LockingSession[] }
+  /** It has not answered yet. */
+  | { kind: 'awaited' }
+
+/** How things stand. */
+export interface StatusReport extends LedgerHalf {
+  outbox: OutboxHalf
+  /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
+  oldestMs: number | null
+  backlog: Backlog | null
+  /** When the backlog is through; null where nobody can tell, or nothing waits. */
+  throughAtMs: number | null
+  readOnly: ReadOnlyDatabase[]
+  diagnoses: [Diagnosis, ...Diagnosis[]]
+}
+
+/** Each is a sentence or a line; with more, somebody has to look at the table. */
+const problemsMax = 200
+
+export async function readLedgerHalf(store: OperatorStore): Promise<LedgerHalf> {
+  const [snapshot, activity, standing, { start }, ledgerReadOnly] = await Promise.all([
+    store.readSnapshot(),
+    store.readActivity(),
+    store.readProblems(problemsMax),
+    store.readServedOutbox(),
+    store.readReadOnly('ledger'),
+  ])
+  const isSilent = activity.daemonConnected && activity.instances.length === 0
+  const heldUpBy = isSilent ? await store.readHeartbeatLocks() : []
+  return { ...snapshot, ...activity, standing, start, ledgerReadOnly, heldUpBy }
+}
+
+/** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
+export async function readOutboxHalf(store: OperatorStore): Promise<OutboxHalf> {
+  const watch = new AbortController()
+  try {
+    return await Promise.race([askOutbox(store), untilLocked(store, watch.signal)])
+  } finally {
+    watch.abort()
+  }
+}
+
+async function askOutbox(store: OperatorStore): Promise<OutboxHalf> {
+  try {
+    const [outbox, hidden, readOnly] = await Promise.all([
+      store.outbox.backlog(),
+      store.outbox.readHidden().catch(() => null),
+      store.readReadOnly('outbox').catch(() => null),
+    ])
+    return { kind: 'read', outbox, hidden, readOnly }
+  } catch (error) {
+    return { kind: 'unreadable', problem: explain(error).message }
+  }
+}
+
+const lookEveryMs = 300
+
+/** A lock that is seen twice is told; one that lets go at once is none of the operator's business. */
+async function untilLocked(store: OperatorStore, signal: AbortSignal): Promise<OutboxHalf> {
+  for (let wasLocked = false; ; ) {
+    await setTimeout(lookEveryMs, undefined, { signal })
+    const by = await store.readOutboxLocks().catch(() => [])
+    if (wasLocked && by.length > 0) return { kind: 'locked', by }
+    wasLocked = by.length > 0
+  }
+}
+
+/** What both halves come to. Pure. */
+export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreConfig): StatusReport {
+  const { nowMs, pauses, submissions } = ledger
+  const outbox = half.kind === 'read' ? half.outbox : null
+  const hidden = half.kind === 'read' ? half.hidden : null
+  const unsent = [ledger.oldestUnsentMs, outbox?.oldestMs ?? null].filter((ms) => ms !== null)
+  const oldestMs = unsent.length > 0 ? Math.min(...unsent) : null
+  const capacity = ledger.rateCapacity || config.rateLimit.requests
+  const backlog =
+    outbox === null
+      ? null
+      : estimateBacklog({
+          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.heldForPerson,
+          tracked: submissions.accepted,
+          pollsPerRecord: ledger.pollsPerRecord,
+          capacity,
+          windowMs: config.rateLimit.windowMs,
+          lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
+        })
+  const readOnly = readOnlyOf(ledger, half)
+  return {
+    ...ledger,
+    rateCapacity: capacity,
+    rateAvailable: ledger.rateCapacity > 0 ? ledger.rateAvailable : capacity,
+    outbox: half,
+    oldestMs,
+    backlog,
+    throughAtMs: backlog && throughAtMs(backlog, pauses, nowMs),
+    readOnly,
+    diagnoses: diagnose({
+      submissions,
+      outboxWaiting: outbox?.waiting ?? null,
+      isOutboxAwaited: half.kind === 'awaited',
+      outboxLockedBy: half.kind === 'locked' ? half.by : [],
+      instances: ledger.instances.length,
+      silentDaemon: ledger.daemonConnected ? { lastHeardMs: ledger.lastSilentMs, heldUpBy: ledger.heldUpBy } : null,
+      readOnly,
+      pauses,
+      problems: ledger.standing,
+      hidden,
+      oldestUnsentMs: oldestMs,
+      oldestAcceptedMs: ledger.oldestAcceptedMs,
+      reportsDue: ledger.reportsDue,
+      oldestReportDueMs: ledger.oldestReportDueMs,
+      nowMs,
+    }),
+  }
+}
+
+function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyDatabase[] {
+  const outbox = half.kind === 'read' ? half.readOnly : null
+  return [
+    ...(ledgerReadOnly === null ? [] : [{ of: 'ledger' as const, cause: ledgerReadOnly }]),
+    ...(outbox === null ? [] : [{ of: 'outbox' as const, cause: outbox }]),
+  ]
+}

@@ -1,0 +1,170 @@
+import type { State } from '../model.ts'
+import type { StatusReport } from './readStatus.ts'
+import { hiddenMessage, startMessage } from './startMessage.ts'
+import { escapeControl, pluralize, truncate } from './table.ts'
+import { showDuration, showMoment, showTime } from './time.ts'
+
+type Row = readonly [name: string, message: string]
+
+/** The report for people: what is wrong, or that all is well, and then the figures. */
+export function renderStatus(report: StatusReport): string {
+  return lines([...sentences(report), '', ...[...flowRows(report), ...ledgerRows(report)].map(line)])
+}
+
+/** What the ledger says, while the outbox has not answered. */
+export function renderLedgerHalf(report: StatusReport): string {
+  return lines([...sentences(report), '', ...[...atServiceRows(report), ...ledgerRows(report)].map(line)])
+}
+
+/** What was missing there, once the outbox has answered. @param said what was said already */
+export function renderOutboxHalf(report: StatusReport, said: StatusReport): string {
+  const before = new Set(said.diagnoses.map(({ message }) => message))
+  const news = report.diagnoses.flatMap(({ message }) => (before.has(message) ? [] : [message]))
+  return lines(['', ...news, ...outboxRows(report).map(line)])
+}
+
+/** The report in one line, for a log of looks. */
+export function renderStatusLine({
+  diagnoses: [first, ...others],
+  outbox,
+  submissions,
+  ...report
+}: StatusReport): string {
+  const more = others.length > 0 ? ` (and ${others.length} more)` : ''
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
+  const figures = [
+    `to send ${waiting}+${captured(submissions)}`,
+    `at the service ${submissions.accepted}`,
+    `for a person ${submissions.uncertain + submissions.failed + submissions.rejected}`,
+    `${report.rateAvailable} of ${report.rateCapacity} requests free`,
+  ].join(', ')
+  return lines([`${showTime(report.nowMs)} ${first.message} | ${figures}${more}`])
+}
+
+const lines = (all: readonly string[]): string => all.map((text) => `${escapeControl(text)}\n`).join('')
+const line = ([name, message]: Row): string => `${name.padEnd(15)} ${message}`
+
+function sentences({ diagnoses: [first, ...others] }: StatusReport): string[] {
+  return [first.message, ...others.map(({ message }) => `Also: ${message}`)]
+}
+
+function flowRows(report: StatusReport): Row[] {
+  const [toSend, ...rest] = outboxRows(report)
+  return [...(toSend ? [toSend] : []), ...atServiceRows(report), ...rest]
+}
+
+/** What cannot be told without the outbox. */
+function outboxRows(report: StatusReport): Row[] {
+  const { submissions, outbox, oldestMs, nowMs } = report
+  const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
+  return [
+    ['to send', `${waiting} in the outbox, ${captured(submissions)} captured`],
+    ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
+    ['backlog', `${backlogMessage(report)}${heldMessage(report.heldForPerson)}`],
+    ...startRows(report),
+  ]
+}
+
+function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
+  return [
+    ['at the service', `${submissions.accepted} being processed`],
+    ['for a person', forPerson(submissions)],
+    ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
+    ['to tell', reportsMessage(report)],
+  ]
+}
+
+function ledgerRows(report: StatusReport): Row[] {
+  const { rateAvailable, rateCapacity, nextSlotMs, nowMs } = report
+  return [
+    ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
+    ...pauseRows(report),
+    ...problemRows(report),
+    ...instanceRows(report),
+  ]
+}
+
+const captured = ({ queued, sending }: Record<State, number>): number => queued + sending
+
+function forPerson(submissions: Record<State, number>): string {
+  return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
+}
+
+function reportsMessage({
+  reportsDue,
+  oldestReportDueMs,
+  nowMs,
+}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'nowMs'>): string {
+  if (reportsDue === 0) return 'none: the outbox knows every outcome'
+  const oldest = oldestReportDueMs === null ? '' : `, the oldest of ${showMoment(oldestReportDueMs, nowMs)}`
+  return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
+}
+
+function nextSlot(nextSlotMs: number | null, nowMs: number): string {
+  return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
+}
+
+function backlogMessage({ backlog, throughAtMs, pauses, nowMs }: StatusReport): string {
+  if (backlog === null) return 'unknown'
+  if (backlog.records === 0) return 'none'
+  const polls = Math.round(backlog.pollsPerRecord * 10) / 10
+  const from = pauses.length > 0 ? ' from when the pause ends' : ''
+  const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
+  return `through in about ${showDuration(backlog.durationMs)}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
+}
+
+/** The time of day in UTC, `14:35Z`, with the date where that is another. */
+function showClock(ms: number, nowMs: number): string {
+  const [date, time = ''] = showTime(ms).split(' ')
+  const clock = `${time.slice(0, 5)}Z`
+  return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
+}
+
+function heldMessage(held: number): string {
+  return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
+}
+
+function startRows({ start, outbox }: StatusReport): Row[] {
+  const message = startMessage(start)
+  const hidden = outbox.kind === 'read' ? hiddenMessage(outbox.hidden) : null
+  return message === null ? [] : [['start', [message, hidden ?? []].flat().join(' ')]]
+}
+
+function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
+  if (pauses.length === 0) return [['paused', 'no']]
+  return pauses.map(({ reason, sinceMs, untilMs, detail }) => {
+    const until =
+      untilMs === null
+        ? 'until outboxd resume'
+        : untilMs <= nowMs
+          ? 'until a request has shown that it is over'
+          : `until ${showMoment(untilMs, nowMs)}`
+    return ['paused', `${reason} since ${showMoment(sinceMs, nowMs)}, ${until}: ${truncate(detail, 400)}`]
+  })
+}
+
+const problemsShown = 20
+
+function problemRows({ standing, nowMs }: StatusReport): Row[] {
+  const rows = standing.slice(0, problemsShown).map(({ kind, subject, detail, sinceMs, retryMs }): Row => {
+    const retry =
+      retryMs === null ? '' : `, tried again ${retryMs <= nowMs ? 'now' : `at ${showMoment(retryMs, nowMs)}`}`
+    return ['problem', `${kind} ${subject} since ${showMoment(sinceMs, nowMs)}${retry}: ${truncate(detail, 400)}`]
+  })
+  const more = standing.length - rows.length
+  return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
+}
+
+function instanceRows({ instances, readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): Row[] {
+  if (instances.length === 0 && readOnly.some(({ of }) => of === 'ledger'))
+    return [['instances', 'unknown: no instance can report while the ledger is read-only']]
+  if (instances.length === 0) {
+    const which = daemonConnected ? 'one connected and silent' : 'none alive'
+    const heard = lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`
+    return [['instances', `${which}${heard}`]]
+  }
+  return instances.map(({ id, host, version, startedMs }) => [
+    'instance',
+    `${id.slice(0, 8)} on ${host}, version ${version}, for ${showDuration(nowMs - startedMs)}`,
+  ])
+}

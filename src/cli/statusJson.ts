@@ -1,0 +1,64 @@
+import { states } from '../model.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import type { StatusReport } from './readStatus.ts'
+import { isoTime } from './time.ts'
+
+/** The report for programs; the keys are promises. */
+export function statusJson(report: StatusReport) {
+  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
+  const { outbox } = report
+  const [first] = report.diagnoses
+  return {
+    at: isoTime(report.nowMs),
+    well: first.isWell,
+    headlines: report.diagnoses.map(({ message }) => message),
+    submissions: Object.fromEntries(states.map((state) => [state, report.submissions[state]])),
+    outboxWaiting: outbox.kind === 'read' ? outbox.outbox.waiting : null,
+    outboxProblem: outbox.kind === 'unreadable' ? outbox.problem : null,
+    outboxLockedBy: outbox.kind === 'locked' ? outbox.by.map(lockingSession) : [],
+    oldestUnsent: time(report.oldestMs),
+    oldestAccepted: time(report.oldestAcceptedMs),
+    backlog: report.backlog && {
+      records: report.backlog.records,
+      estimatedSeconds: Math.round(report.backlog.durationMs / 1000),
+      pollsPerRecord: report.backlog.pollsPerRecord,
+      throughAt: time(report.throughAtMs),
+    },
+    heldForPerson: report.heldForPerson,
+    reportsDue: { number: report.reportsDue, oldest: time(report.oldestReportDueMs) },
+    budget: {
+      capacity: report.rateCapacity,
+      available: report.rateAvailable,
+      nextSlot: time(report.nextSlotMs),
+    },
+    pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
+      reason,
+      since: isoTime(sinceMs),
+      until: time(untilMs),
+      detail,
+    })),
+    start: report.start,
+    readOnly: report.readOnly,
+    problems: report.standing.map(({ kind, subject, detail, sinceMs, seenMs, times, retryMs }) => ({
+      kind,
+      subject,
+      detail,
+      since: isoTime(sinceMs),
+      seenAt: isoTime(seenMs),
+      times,
+      retryAt: time(retryMs),
+    })),
+    daemonConnected: report.daemonConnected,
+    instances: report.instances.map(({ id, host, version, startedMs, beatMs }) => ({
+      id,
+      host,
+      version,
+      startedAt: isoTime(startedMs),
+      beatAt: isoTime(beatMs),
+    })),
+  }
+}
+
+function lockingSession({ pid, application, state, statement, openForMs }: LockingSession) {
+  return { pid, application, state, statement, openSeconds: openForMs === null ? null : Math.round(openForMs / 1000) }
+}

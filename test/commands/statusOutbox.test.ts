@@ -1,0 +1,121 @@
+import { once } from 'node:events'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../src/commands/status.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { until } from '../support/until.ts'
+import { type Fixture, openFixture, payloadOf } from './fixture.ts'
+
+/** What `status` says while the outbox's database keeps it waiting. */
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await fixture.reset()
+  await writeHeartbeat(fixture.ledger.pool, { id: crypto.randomUUID(), version: '1', host: 'erp-1' })
+})
+
+/** Another session, named as an ERP's form, with a transaction that has run this last. @returns its pid */
+async function form(statement: string): Promise<number> {
+  const session = await fixture.ledger.pool.connect()
+  onTestFinished(() => session.release(true))
+  await session.query(`set application_name = 'order form'`)
+  const { rows } = await session.query<{ pid: number }>('select pg_backend_pid() as pid')
+  await session.query('begin')
+  await session.query(statement)
+  return rows[0]?.pid ?? 0
+}
+
+test('an outbox that a session has locked: within 3 s it is said whose lock that is, and its statement’s kind alone', async () => {
+  await fixture.row(payloadOf())
+  const pid = await form(`/* for 'customer 7' */ alter table outbox add column secret_1234 text`)
+  const context = fixture.context()
+  const begunMs = performance.now()
+  const ended = status(context, {})
+  const printed = await until(context.printed, (text) => text.includes('instance '))
+  expect(performance.now() - begunMs).toBeLessThan(3_000)
+  expect(printed).toMatch(
+    new RegExp(
+      `^The outbox’s table is locked by pid ${pid} \\(order form, idle in transaction for \\d+ s, last statement: alter table\\), so no row `,
+    ),
+  )
+  expect(printed).toContain(`end it with select pg_terminate_backend(${pid}) in the ERP’s database.\n`)
+  expect(printed).toMatch(/to send +unknown in the outbox, 0 captured\n/)
+  expect(printed).not.toContain('secret')
+  expect(printed).not.toContain('customer')
+  expect(await ended).toBe(1)
+
+  const json = fixture.context()
+  expect(await status(json, { json: true })).toBe(1)
+  expect(JSON.parse(json.printed())).toMatchObject({
+    well: false,
+    outboxWaiting: null,
+    backlog: null,
+    outboxLockedBy: [{ pid, application: 'order form', state: 'idle in transaction', statement: 'alter table' }],
+  })
+  expect(json.printed()).not.toContain('secret')
+})
+
+test('who waits for the lock in turn is passed over: the session at the root is named', async () => {
+  const pid = await form('select from outbox')
+  const migration = await fixture.ledger.pool.connect()
+  onTestFinished(() => migration.release(true))
+  const altering = migration.query('alter table outbox add column more text').catch(() => {})
+  const { pool } = fixture.ledger
+  await until(
+    () => pool.query(`select from pg_locks where not granted and relation = 'outbox'::regclass`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  const context = fixture.context()
+  expect(await status(context, {})).toBe(1)
+  expect(context.printed()).toContain(`locked by pid ${pid} (order form, idle in transaction`)
+  await pool.query('select pg_terminate_backend($1)', [pid])
+  await altering
+})
+
+test('a lock that lets go at once is none', async () => {
+  await fixture.row(payloadOf())
+  const session = await fixture.ledger.pool.connect()
+  onTestFinished(() => session.release(true))
+  await session.query('begin; lock table outbox')
+  const context = fixture.context()
+  const ended = status(context, {})
+  const { pool } = fixture.ledger
+  await until(
+    () => pool.query(`select from pg_locks where not granted and relation = 'outbox'::regclass`),
+    ({ rowCount }) => (rowCount ?? 0) > 0,
+  )
+  await session.query('rollback')
+  expect(await ended).toBe(0)
+  expect(context.printed()).toMatch(/^All is well: 1 record to send\./)
+})
+
+test('while the outbox’s database does not answer, what the ledger says is printed at once, and the rest follows', async () => {
+  const sockets: Socket[] = []
+  const mute = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1')
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy()
+    mute.close()
+  })
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo
+  const context = fixture.context(null, {
+    DATABASE_URL: `postgres://erp@127.0.0.1:${port}/erp`,
+    STATE_DATABASE_URL: fixture.ledger.url,
+  })
+  const ended = status(context, {})
+  const half = await until(context.printed, (text) => text.includes('instance '))
+  expect(half).toMatch(/^The outbox has not answered yet: what it says follows below\.\n/)
+  expect(half).toMatch(/at the service +0 being processed/)
+  expect(half).not.toContain('to send')
+  for (const socket of sockets) socket.destroy()
+  expect(await ended).toBe(1)
+  const rest = context.printed().slice(half.length)
+  expect(rest).toMatch(
+    /^\nThe outbox cannot be read: outboxd check says why\.\nto send +unknown in the outbox, 0 captured\n/,
+  )
+  expect(context.messages()).toContain(`DATABASE_URL at 127.0.0.1:${port}/erp`)
+})

@@ -1,0 +1,71 @@
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { status } from '../../src/commands/status.ts'
+import { startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+import { type Fixture, openFixture, payloadOf } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
+
+/** Escape made visible. */
+const shown = (text: string) => text.replaceAll('\x1b', 'ESC')
+const lines = (text: string) => text.split('\n').slice(0, -1)
+
+test('where there is no terminal each look is a line, and SIGINT ends it with 0', async () => {
+  await using program = startProgram({
+    args: ['status', '--watch', '--every', '1s'],
+    env: { DATABASE_URL: fixture.ledger.url },
+  })
+  await program.line((line) => line.includes('to send 0+0'))
+  await fixture.row(payloadOf())
+  const line = await program.line((text) => text.includes('to send 1+0'))
+  expect(line).toMatch(
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ No daemon is running, .* \| to send 1\+0, at the service 0, for a person 0, 100 of 100 requests free$/,
+  )
+  program.signal('SIGINT')
+  expect(await program.ended()).toMatchObject({ code: 0, signal: null, stderr: '' })
+})
+
+test('--json writes one document a line', async () => {
+  const context = fixture.context()
+  const ended = status(context, { watch: true, every: '1s', json: true })
+  const printed = await until(context.printed, (text) => lines(text).length >= 2)
+  context.abort()
+  expect(await ended).toBe(0)
+  const documents = lines(printed).map((line) => JSON.parse(line))
+  for (const document of documents) expect(document).toMatchObject({ well: false, outboxWaiting: 0 })
+  expect(Date.parse(documents[1].at)).toBeGreaterThan(Date.parse(documents[0].at))
+})
+
+test('a terminal is redrawn, and told when the ledger cannot be read; it goes on when it can', async () => {
+  const context = fixture.context()
+  Object.assign(context.stdout, { isTTY: true, columns: 200, rows: 60 })
+  const ended = status(context, { watch: true, every: '1s' })
+  const first = await until(context.printed, (text) => text.includes('instances'))
+  expect(shown(first)).toMatch(
+    /^ESC\[2JESC\[Houtboxd status at .*Z, every 1 s; Ctrl-C ends itESC\[K\nESC\[K\nNo daemon is running/,
+  )
+  const { pool } = fixture.ledger
+  await pool.query('alter table outboxd.pause rename to pause_away')
+  const restore = () => pool.query('alter table if exists outboxd.pause_away rename to pause')
+  onTestFinished(() => void restore())
+  const second = await until(
+    () => context.printed().slice(first.length),
+    (text) => text.includes('The ledger cannot be read'),
+  )
+  expect(shown(second)).toMatch(
+    /ESC\[Houtboxd status at .*\n[\s\S]*The ledger cannot be read, and is asked again: .*pause/,
+  )
+  await restore()
+  const before = context.printed().length
+  await until(
+    () => context.printed().slice(before),
+    (text) => text.includes('instances'),
+  )
+  context.abort()
+  expect(await ended).toBe(0)
+})

@@ -1,0 +1,27 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { statementKind } from '../../src/postgres/statementKind.ts'
+
+test.each([
+  ['LOCK TABLE outbox', 'lock table'],
+  ['lock outbox in exclusive mode', 'lock'],
+  ['  -- by the form\n/* order 7 */ Alter\n  Table outbox add c text', 'alter table'],
+  ['update customer set name = $1', 'update'],
+  ['selection', 'another statement'],
+  ["notify x, 'secret'", 'another statement'],
+  ['', null],
+  ['<insufficient privilege>', null],
+  [null, null],
+])('%j is %s', (query, kind) => {
+  expect(statementKind(query)).toBe(kind)
+})
+
+test('nothing of a statement is told but words of our own', () => {
+  fc.assert(
+    fc.property(fc.constantFrom('', 'select ', 'update ', '/*'), fc.string({ maxLength: 200 }), (verb, text) => {
+      const kind = statementKind(`${verb}${text}`)
+      expect(kind === null || /^[a-z ]+$/.test(kind)).toBe(true)
+      expect(kind ?? '').not.toContain('secret')
+    }),
+  )
+})
