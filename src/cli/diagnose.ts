@@ -1,9 +1,11 @@
+import type { RequestCounts } from '../ledger/requestCounts.ts'
 import type { PauseReason, Problem, State } from '../model.ts'
 import { type HiddenRows, hiddenMax } from '../outbox/beforeStart.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
 import { endMessage, sessionsMessage } from './lockMessage.ts'
 import { problemMessage } from './problemMessage.ts'
 import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
+import { targetsMissed } from './serviceTargets.ts'
 import { pluralize } from './table.ts'
 import { showDuration } from './time.ts'
 
@@ -22,6 +24,8 @@ export interface SystemStatus {
   silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
   /** Databases that cannot be written. */
   readOnly: readonly ReadOnlyDatabase[]
+  /** The requests of the last hour. */
+  lastHour: RequestCounts
   pauses: { reason: PauseReason; sinceMs: number; detail: string }[]
   /** What stands, the oldest first. */
   problems: readonly Problem[]
@@ -57,6 +61,7 @@ export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
     ...status.readOnly.map((database) => sentence(readOnlyMessage(database))),
     noDaemon(status),
     ...paused(status),
+    ...targetsMissed(status.lastHour),
     ...problemMessage(status.problems),
     waitsForPerson(status),
     late(status),

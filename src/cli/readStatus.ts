@@ -2,6 +2,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import type { Activity } from '../ledger/operator/readActivity.ts'
 import type { ReadOnlyCause } from '../ledger/operator/readServer.ts'
+import type { RecentCounts } from '../ledger/requestCounts.ts'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import type { Problem } from '../model.ts'
@@ -13,12 +14,15 @@ import { type Diagnosis, diagnose } from './diagnose.ts'
 import { type Backlog, estimateBacklog, throughAtMs } from './estimateBacklog.ts'
 import { explain } from './explainError.ts'
 import type { ReadOnlyDatabase } from './readOnlyMessage.ts'
+import { totalOf } from './serviceTargets.ts'
 
 /** What the ledger's database says. */
 export interface LedgerHalf extends LedgerSnapshot, Activity {
   standing: Problem[]
   start: StartPosition
   ledgerReadOnly: ReadOnlyCause | null
+  /** How the service has served us. */
+  recent: RecentCounts
   /** Whose locks a daemon waits for that is connected and gives no sign of life. */
   heldUpBy: LockingSession[]
 }
@@ -47,16 +51,17 @@ export interface StatusReport extends LedgerHalf {
 const problemsMax = 200
 
 export async function readLedgerHalf(store: OperatorStore): Promise<LedgerHalf> {
-  const [snapshot, activity, standing, { start }, ledgerReadOnly] = await Promise.all([
+  const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
     store.readProblems(problemsMax),
     store.readServedOutbox(),
     store.readReadOnly('ledger'),
+    store.readRecentCounts(),
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
   const heldUpBy = isSilent ? await store.readHeartbeatLocks() : []
-  return { ...snapshot, ...activity, standing, start, ledgerReadOnly, heldUpBy }
+  return { ...snapshot, ...activity, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
 /** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
@@ -131,6 +136,7 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
       instances: ledger.instances.length,
       silentDaemon: ledger.daemonConnected ? { lastHeardMs: ledger.lastSilentMs, heldUpBy: ledger.heldUpBy } : null,
       readOnly,
+      lastHour: totalOf(ledger.recent.lastHour),
       pauses,
       problems: ledger.standing,
       hidden,

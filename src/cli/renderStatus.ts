@@ -1,5 +1,6 @@
 import type { State } from '../model.ts'
 import type { StatusReport } from './readStatus.ts'
+import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
 import { hiddenMessage, startMessage } from './startMessage.ts'
 import { escapeControl, pluralize, truncate } from './table.ts'
 import { showDuration, showMoment, showTime } from './time.ts'
@@ -78,6 +79,8 @@ function ledgerRows(report: StatusReport): Row[] {
   const { rateAvailable, rateCapacity, nextSlotMs, nowMs } = report
   return [
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
+    ['last hour', performanceMessage(performanceOf(totalOf(report.recent.lastHour)))],
+    ['last day', performanceMessage(performanceOf(totalOf(report.recent.lastDay)))],
     ...pauseRows(report),
     ...problemRows(report),
     ...instanceRows(report),

@@ -1,6 +1,7 @@
 import { states } from '../model.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
 import type { StatusReport } from './readStatus.ts'
+import { performanceJson } from './serviceTargets.ts'
 import { isoTime } from './time.ts'
 
 /** The report for programs; the keys are promises. */
@@ -26,6 +27,7 @@ export function statusJson(report: StatusReport) {
     },
     heldForPerson: report.heldForPerson,
     reportsDue: { number: report.reportsDue, oldest: time(report.oldestReportDueMs) },
+    service: performanceJson(report.recent),
     budget: {
       capacity: report.rateCapacity,
       available: report.rateAvailable,

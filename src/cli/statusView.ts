@@ -26,7 +26,12 @@ function writingJson(screen: Screen): StatusView {
   const write = (document: object) => void screen.write(`${JSON.stringify(document)}\n`)
   return {
     show: (report) => write(statusJson(report)),
-    failed: (message, nowMs) => write({ at: isoTime(nowMs), well: false, headlines: [unreadable(message)] }),
+    failed: (message, nowMs) =>
+      write({
+        at: isoTime(nowMs),
+        well: false,
+        headlines: [unreadable(message)],
+      }),
   }
 }
 

@@ -11,6 +11,7 @@ import type { Resource } from '../resources.ts'
 import type { ServiceClient, TokenAnswer } from '../service/client.ts'
 import { fingerprintOf } from '../service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from '../service/harmlessCall.ts'
+import { outcomeOf } from '../service/outcome.ts'
 import { readAnswer, readSubmitAnswer } from '../service/reading.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { Store } from '../store/openStore.ts'
@@ -93,6 +94,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     ask: (accessToken, isValid) => askHarmlessly(deps, tokens, accessToken, isValid),
     judgeTrial,
     fingerprint: fingerprintOf,
+    outcomeOf,
     writeOutcome: outcomeWriter.add,
     newId: randomUUID,
     onWaited: metrics.waitedForSlot,

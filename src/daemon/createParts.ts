@@ -198,6 +198,7 @@ function reconcilingOf({ config, store, wakeups }: PartsDeps, telemetry: Telemet
     releaseWaitingKeys: maintenance.releaseWaitingKeys,
     onReleased: wakeups.dispatch.wake,
     deleteStaleInstances: maintenance.deleteStaleInstances,
+    pruneRequestCounts: maintenance.pruneRequestCounts,
     stuckAfterMs: config.stuckAfterMs,
     findStuck: maintenance.findStuck,
     replaceStuck: (stuck) => problems.replace('stuck_transaction', stuck),

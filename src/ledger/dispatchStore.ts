@@ -9,6 +9,7 @@ import { recordPassages } from './passages.ts'
 import type { PauseBackoff } from './pauseBackoff.ts'
 import type { PollPlan, Queue } from './queue.ts'
 import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
+import { countRequests } from './requestCounts.ts'
 import { permitsForSubmissions, permitsInHand, wantedUntilProven } from './splitPermits.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactionIds.ts'
 import { type WrittenTransition, writeTransitions } from './writeTransitions.ts'
@@ -173,6 +174,11 @@ async function writeOutcomes(deps: DispatchStoreDeps, db: Database, batch: Outco
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await budget.raisePause(db, pause, deps.backoff)
   const heldBack = batch.remaining === null ? 0 : await budget.holdBack(db, batch.remaining)
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const requests = batch.transitions.flatMap(({ submission, request }) =>
+    request !== null && stepped.has(submission.id) ? [request] : [],
+  )
+  await countRequests(db, deps.instance.id, requests)
   const queued = new Set(mass.flatMap((each) => each.queued))
   return { written: written.filter(({ submissionId }) => !queued.has(submissionId)), heldBack }
 }

@@ -5,6 +5,7 @@ import type { WrittenStep } from './dispatchStore.ts'
 import { deleteStaleInstances, readOrphaned, readOverdue, recreateMissingJobs } from './instances.ts'
 import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
 import { type Queue, queueSchema } from './queue.ts'
+import { pruneRequestCounts } from './requestCounts.ts'
 import { findStuck } from './stuck.ts'
 import { forgetProblems } from './tellInstanceProblems.ts'
 
@@ -25,6 +26,8 @@ export interface Maintenance {
   releaseWaitingKeys(): Promise<number>
   /** Forgets instances that have long been silent, and the problems of those that are. */
   deleteStaleInstances(): Promise<void>
+  /** Deletes counts of requests that nobody asks for any more. */
+  pruneRequestCounts(): Promise<void>
   /** What there is to say of transactions that the service does not end. */
   findStuck(stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]>
 }
@@ -68,6 +71,7 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
       await deleteStaleInstances(pool)
       await forgetProblems(pool)
     },
+    pruneRequestCounts: () => pruneRequestCounts(pool),
     findStuck: (stuckAfterMs) => findStuck(pool, stuckAfterMs),
   }
 }

@@ -4,8 +4,8 @@ import { storableText } from '../postgres/storableText.ts'
 import { lastEvent, passagesOf } from './passages.ts'
 import { assigned, emptyStep, fields, remembered } from './submissionColumns.ts'
 
-/** A transition with what the store adds to it: the next poll's job, where there is one. */
-export interface WritableTransition extends Transition {
+/** What is written of a transition, with what the store adds to it: the next poll's job, where there is one. */
+export interface WritableTransition extends Omit<Transition, 'request'> {
   nextJobId: string | null
 }
 

@@ -1,5 +1,5 @@
 import type { OfStep, Remembered } from './columns.ts'
-import type { Answer, Breach, PauseCall } from './service.ts'
+import type { Answer, Breach, MadeRequest, PauseCall } from './service.ts'
 import type { MetPause, PollJob, Submission } from './submission.ts'
 
 /**
@@ -72,6 +72,8 @@ export interface Transition {
   change: Change
   /** For the event log: why, in a few words. */
   cause: string
+  /** The request that it came of; null where none was made, or nobody saw what came of it. */
+  request: MadeRequest | null
 }
 
 /** What an answer makes of a submission: the step to write, and a pause where everyone has to wait. */

@@ -50,6 +50,14 @@ export const outcomes = [
 ] as const
 export type Outcome = (typeof outcomes)[number]
 
+/** A request that was made for a record, as the service's targets count it (docs/interface.md, section 8). */
+export interface MadeRequest {
+  /** A POST, or a question what has become of one. */
+  kind: 'submit' | 'status'
+  outcome: Outcome
+  tookMs: number
+}
+
 /** The ways in which the service can break its contract, counted by `contract_breaches_total`. */
 export const breaches = [
   'unreadable_answer',

@@ -31,6 +31,7 @@ import {
 import { readProblems } from '../ledger/problems.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
+import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from '../ledger/transactionIds.ts'
@@ -109,6 +110,8 @@ export interface OperatorStore extends AsyncDisposable {
   believeRefusals(forMs: number): Promise<string[]>
   readSnapshot(): Promise<LedgerSnapshot>
   readActivity(): Promise<Activity>
+  /** How the service has served us. */
+  readRecentCounts(): Promise<RecentCounts>
   /** The outbox that the ledger belongs to. */
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
@@ -272,6 +275,7 @@ export async function openOperatorStore(
     believeRefusals: (forMs) => believeRefusals(pool, forMs),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool, keyOnFailure),
+    readRecentCounts: () => readRecentCounts(pool),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
     findGap: (goOn) =>

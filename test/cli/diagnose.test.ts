@@ -21,6 +21,7 @@ const calm: SystemStatus = {
   outboxLockedBy: [],
   instances: 1,
   silentDaemon: null,
+  lastHour: { requests: 0, failed: 0, answered: 0, slow: 0 },
   readOnly: [],
   pauses: [],
   problems: [],

@@ -224,20 +224,6 @@ test('a daemon that is connected and gives no sign of life is not to be started:
   expect((await run()).printed).toMatch(/^All is well/)
 })
 
-test('a daemon that cannot write for a full disk is not to be started', async () => {
-  const { pool, url } = fixture.ledger
-  const pulse = openHeartbeatStore(url, { id: randomUUID(), version: '1', host: 'erp-1' }, () => {})
-  onTestFinished(() => pulse.close())
-  await pool.query(`create function disk_full() returns trigger language plpgsql as $$
-    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$;
-    create trigger disk_full before insert or update on outboxd.instance execute function disk_full()`)
-  onTestFinished(() => void pool.query('drop function disk_full cascade'))
-  await expect(pulse.beat()).rejects.toThrow('No space left')
-  const { printed } = await run()
-  expect(printed).toMatch(/^A daemon is connected and has given no sign of life yet, .*full disk/)
-  expect(printed).not.toContain('outboxd run')
-})
-
 test('a daemon whose loop fails is alive, and is not to be started', async () => {
   const id = randomUUID()
   await writeHeartbeat(fixture.ledger.pool, { id, version: '1', host: 'erp-1' })
@@ -255,4 +241,26 @@ test.each([
   const context = fixture.context()
   expect(await status(context, options)).toBe(2)
   expect(context.messages()).toContain(message)
+})
+
+test('the last hour and day are said against the service’s targets, by kind in the JSON', async () => {
+  await alive()
+  expect((await run()).printed).toMatch(/last hour +no request for a record\nlast day +no request for a record\n/)
+  await fixture.ledger.pool.query(
+    `insert into outboxd.request_count
+     select date_trunc('minute', now()) - ago, kind, $1, 100, failed, 100, 0
+     from (values (interval '1 min', 'submit', 30), ('1 min', 'status', 0), ('3 hours', 'status', 0)) as t(ago, kind, failed)`,
+    [randomUUID()],
+  )
+  const { printed } = await run()
+  expect(printed).toMatch(/^In the last hour 30 of 200 requests failed at the service/)
+  expect(printed).toMatch(
+    /last hour +of 200 requests 85 % \(below 99 %\) succeeded, 100 % \(target 99 %\) answered within 2 s\n/,
+  )
+  expect(printed).toMatch(/last day +of 300 requests 90 % /)
+  expect(JSON.parse((await run(true)).printed).service).toMatchObject({
+    targets: { successShare: 0.99, answerSeconds: 2 },
+    lastHour: { successShare: 0.85, submit: { requests: 100, failed: 30 }, status: { requests: 100, failed: 0 } },
+    lastDay: { status: { requests: 200 } },
+  })
 })

@@ -21,6 +21,7 @@ beforeEach(async () => {
 /** Another session, named as an ERP's form, with a transaction that has run this last. @returns its pid */
 async function form(statement: string): Promise<number> {
   const session = await fixture.ledger.pool.connect()
+  session.on('error', () => {}) // a test may end it
   onTestFinished(() => session.release(true))
   await session.query(`set application_name = 'order form'`)
   const { rows } = await session.query<{ pid: number }>('select pg_backend_pid() as pid')

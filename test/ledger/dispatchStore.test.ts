@@ -223,7 +223,7 @@ describe('a batch of outcomes', () => {
     const { step } = interpretAnswer(deps, submission, response(400, { code: 'E001', message: `${'x'.repeat(499)}😀` }))
     expect(step.cause.isWellFormed()).toBe(false)
     const { written } = await dispatch.writeOutcomes(
-      outcomeBatch({ transitions: [{ submission, job: null, ...step }] }),
+      outcomeBatch({ transitions: [{ submission, job: null, request: null, ...step }] }),
     )
     expect(written).toMatchObject([{ state: 'rejected' }])
   })

@@ -131,3 +131,14 @@ test('0014: rows in every state come through, and are found by what a person loo
     expect(found.rows).toEqual([{ id }])
   }
 })
+
+test('0015: a ledger with rows in it comes through, and has counted nothing yet', async () => {
+  const { pool, migrate } = await before('0015_request_count.sql')
+  const id = await rowsOf(pool)('completed', { ended_at: new Date(), transaction_id: 'tx', done_ms: 5 })
+  const rows = 'select * from outboxd.submission'
+  const { rows: untouched } = await pool.query(rows)
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(untouched)
+  expect(untouched).toMatchObject([{ id }])
+  expect((await pool.query('select from outboxd.request_count')).rowCount).toBe(0)
+})

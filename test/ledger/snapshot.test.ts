@@ -129,3 +129,19 @@ test('a pause shows its reason, since when, until when, and what was said', asyn
   const { pauses } = await readSnapshot(ledger.pool)
   expect(pauses).toEqual([{ reason: 'operator', detail: 'maintenance', sinceMs: expect.any(Number), untilMs: null }])
 })
+
+test('reports that are due are counted, also those put off, with the time of the oldest', async () => {
+  await plentyOfSlots(ledger)
+  expect(await readSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })
+  const [, later] = await ledger.capture([{}, {}, {}])
+  const { pool } = ledger
+  await pool.query('update outboxd.submission set report_due = true')
+  await pool.query('update outboxd.submission set report_put_off = revision where id = $1', [later])
+  await pool.query(
+    'update outboxd.submission set report_due = false where seq = (select max(seq) from outboxd.submission)',
+  )
+  const { reportsDue, oldestReportDueMs } = await readSnapshot(pool)
+  expect(reportsDue).toBe(2)
+  const { rows } = await pool.query('select min(at) as at from outboxd.submission_event')
+  expect(oldestReportDueMs).toBeCloseTo(rows[0].at.getTime(), -1)
+})

@@ -53,7 +53,7 @@ export async function openLedger(): Promise<Ledger> {
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
         outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
-        outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outbox`)
+        outboxd.request_count, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {
@@ -143,7 +143,7 @@ export async function claim(
 }
 
 export function transition(submission: Submission, change: GivenChange, job: PollJob | null = null): Transition {
-  return { submission, job, change: asChange(change), cause: 'test' }
+  return { submission, job, change: asChange(change), cause: 'test', request: null }
 }
 
 /** A batch of nothing but what is given. */

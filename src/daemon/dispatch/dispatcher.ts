@@ -5,6 +5,7 @@ import type {
   Claim,
   ClaimRequest,
   Demand,
+  Outcome,
   PollJob,
   Slot,
   Submission,
@@ -55,6 +56,8 @@ export interface DispatcherDeps {
   judgeTrial(answer: Answer): TrialVerdict
   /** By which a refusal is known again; null where the service itself judges. */
   fingerprint(answer: Answer): string | null
+  /** How a request ended, by the names that the metrics use. */
+  outcomeOf(answer: Answer): Outcome
   writeOutcome(work: Work): Promise<void>
   newId(): string
   onWaited(waitedMs: number): void
@@ -243,9 +246,10 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const { step, answer } = attempted
     inHand.gotId(submission, step.change.transactionId ?? submission.transactionId)
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
+    const outcome = answer === null ? null : deps.outcomeOf(answer)
     const isJudged = trial && job !== null && step.pause === null
     const judged = isJudged && answer !== null ? judge(answer, accessToken) : null
-    const ended = { submission, job, trial, attempted, fingerprint, judged }
+    const ended = { submission, job, trial, attempted, fingerprint, outcome, judged }
     await write(interpretAttempt(ended, heard, { ...deps, permitsFree }), accessToken)
   }
 

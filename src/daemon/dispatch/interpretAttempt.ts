@@ -1,4 +1,13 @@
-import type { Answer, AttemptResult, PauseCall, PollJob, Submission, TrialVerdict } from '../../model.ts'
+import type {
+  Answer,
+  AttemptResult,
+  MadeRequest,
+  Outcome,
+  PauseCall,
+  PollJob,
+  Submission,
+  TrialVerdict,
+} from '../../model.ts'
 import { isSilence, passageOf, refusalOf } from './hearing.ts'
 import { nothing, type Work } from './outcomeWriter.ts'
 
@@ -31,6 +40,8 @@ export interface EndedAttempt {
   attempted: AttemptResult
   /** By which a refusal is known again; null where the service itself judges, or nobody answered. */
   fingerprint: string | null
+  /** How it ended; null where it was never made. */
+  outcome: Outcome | null
   /** What its answer says of the pauses, where it is a poll that was sent as a trial; null where it says nothing. */
   judged: JudgedTrial | null
 }
@@ -69,7 +80,7 @@ export function interpretAttempt(attempt: EndedAttempt, heard: Heard, circumstan
       : { clears: false, ...pauseFor(attempt, heard, circumstances) }
   return {
     work: {
-      transition: { submission, job, change: step.change, cause: step.cause },
+      transition: { submission, job, change: step.change, cause: step.cause, request: madeRequest(attempt) },
       pauses: said.pause ? [said.pause] : [],
       passages: job === null ? passageOf(submission, attempted, fingerprint) : [],
       refusals: job === null ? refusalOf(submission, attempted, fingerprint) : [],
@@ -81,6 +92,11 @@ export function interpretAttempt(attempt: EndedAttempt, heard: Heard, circumstan
     heard: said.heard,
     endsSilence: said.pause !== null,
   }
+}
+
+function madeRequest({ job, attempted: { answer }, outcome }: EndedAttempt): MadeRequest | null {
+  if (answer === null || outcome === null) return null
+  return { kind: job === null ? 'submit' : 'status', outcome, tookMs: answer.tookMs }
 }
 
 /** What becomes of a question about something that does not exist; null where it never left. Pure. */

@@ -12,6 +12,8 @@ export interface ReconcilingDeps<Problem> {
   releaseWaitingKeys(): Promise<number>
   onReleased(): void
   deleteStaleInstances(): Promise<void>
+  /** Deletes counts of requests that nobody asks for any more. */
+  pruneRequestCounts(): Promise<void>
   /** For how long a transaction may process until it is told; null: for ever. */
   stuckAfterMs: number | null
   findStuck(stuckAfterMs: number): Promise<Problem[]>
@@ -40,6 +42,7 @@ export function createReconciling<Problem>(deps: ReconcilingDeps<Problem>): Reco
       if ((await deps.releaseWaitingKeys()) > 0) deps.onReleased()
     },
     deps.deleteStaleInstances,
+    deps.pruneRequestCounts,
     async () => {
       const { stuckAfterMs } = deps
       await deps.replaceStuck(stuckAfterMs === null ? [] : await deps.findStuck(stuckAfterMs))

@@ -32,7 +32,7 @@ export async function rescueOrphans(deps: RescueOrphansDeps): Promise<number> {
   if (orphaned.length + forgotten.length === 0) return 0
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = deps.interpretAnswer(submission, answer)
-    return { submission, job: null, change: step.change, cause: step.cause }
+    return { submission, job: null, change: step.change, cause: step.cause, request: null }
   }
   const transitions = [
     ...orphaned.map((submission) => settle(submission, died)),

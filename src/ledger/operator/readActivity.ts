@@ -9,7 +9,7 @@ export interface Activity {
   instances: { id: string; host: string; version: string; startedMs: number; beatMs: number }[]
   /** When the last one did that is silent now; null where none is. */
   lastSilentMs: number | null
-  /** Whether a daemon is connected to say that it lives, whatever it could say; one behind a pooler may not be seen. */
+  /** Whether a daemon is connected, whatever it could write; one behind a pooler may not be seen. */
   daemonConnected: boolean
   /** When the next slot is free; null where one is free now, or none is taken. */
   nextSlotMs: number | null
@@ -24,6 +24,9 @@ export interface Activity {
 
 const lastCompleted = 200
 
+/** What a daemon's sessions are called that it has while it works. A session whose statement fails is closed. */
+const daemonSessions = ['outboxd', heartbeatName]
+
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
   const { rows } = await db.query<Activity>(
     `select
@@ -34,7 +37,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select extract(epoch from max(beat_at))::float8 * 1000 from outboxd.instance i
         where not ${isAlive('i')}) as "lastSilentMs",
        exists (select from pg_stat_activity
-        where application_name = $2 and datname = current_database()) as "daemonConnected",
+        where application_name = any($2) and datname = current_database()) as "daemonConnected",
        (select extract(epoch from min(free_at))::float8 * 1000 from outboxd.slot where permits > 0
         having min(free_at) > clock_timestamp()) as "nextSlotMs",
        (select avg(polls)::float8 from (select polls from outboxd.submission
@@ -49,7 +52,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
-    [lastCompleted, heartbeatName],
+    [lastCompleted, daemonSessions],
   )
   return rows[0] as Activity
 }

@@ -13,6 +13,7 @@ import type {
 } from '../../../src/model.ts'
 import { fingerprintOf } from '../../../src/service/fingerprint.ts'
 import { judgeTrial } from '../../../src/service/harmlessCall.ts'
+import { outcomeOf } from '../../../src/service/outcome.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -158,6 +159,7 @@ function setup(
     ask: (accessToken, isValid) => new Promise((resolve) => questions.push({ accessToken, isValid, answer: resolve })),
     judgeTrial,
     fingerprint: fingerprintOf,
+    outcomeOf,
     token: async () => state.token,
     onTokenRefused: (accessToken) => refused.push(accessToken),
     isRefusedForAge: () => state.tokensAreOld,

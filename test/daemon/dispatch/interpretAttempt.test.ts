@@ -10,6 +10,7 @@ import {
 } from '../../../src/daemon/dispatch/interpretAttempt.ts'
 import type { Answer, AttemptResult, PauseCall, State } from '../../../src/model.ts'
 import { judgeTrial } from '../../../src/service/harmlessCall.ts'
+import { outcomeOf } from '../../../src/service/outcome.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { submission } from '../../support/submission.ts'
 
@@ -34,6 +35,7 @@ const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): Ended
   trial: false,
   attempted: result(answer),
   fingerprint: null,
+  outcome: answer && outcomeOf(answer),
   judged: null,
   ...given,
 })
@@ -201,4 +203,12 @@ test('a 401 drops the token, whatever it was for', () => {
 test('the step is written with the job that led to it', () => {
   const { work } = interpret(poll(response(200, {})))
   expect(work.transition).toMatchObject({ job, change: { state: 'queued' }, cause: 'in words' })
+})
+
+test('the request goes with its step, for the counts: a record’s, a poll’s, none where none was made', () => {
+  const requestOf = (attempt: EndedAttempt) => interpret(attempt).work.transition?.request
+  const tookMs = silent.tookMs
+  expect(requestOf(record(silent))).toEqual({ kind: 'submit', outcome: 'timeout', tookMs })
+  expect(requestOf(poll(silent))).toEqual({ kind: 'status', outcome: 'timeout', tookMs })
+  expect(requestOf(poll(null))).toBeNull()
 })

@@ -12,7 +12,7 @@ const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions'
   transition:
     id === null
       ? null
-      : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '' },
+      : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '', request: null },
   pauses: [],
   passages: [],
   refusals: [],

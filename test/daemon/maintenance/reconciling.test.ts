@@ -20,6 +20,7 @@ function setup(given: { stuckAfterMs?: number | null; released?: number } = {}) 
     },
     onReleased: () => calls.push('released'),
     deleteStaleInstances: call('delete'),
+    pruneRequestCounts: call('prune'),
     stuckAfterMs: given.stuckAfterMs ?? null,
     async findStuck(ms) {
       calls.push(`find stuck after ${ms}`)
@@ -34,7 +35,7 @@ function setup(given: { stuckAfterMs?: number | null; released?: number } = {}) 
 test('all is looked at in the first round and in each tenth after it', async () => {
   const { runOnce, calls } = setup()
   expect(await runOnce()).toBe(3_000)
-  const whole = ['supervise', 'recreate', 'recreated 2', 'release', 'delete', 'stuck: ', 'compact']
+  const whole = ['supervise', 'recreate', 'recreated 2', 'release', 'delete', 'prune', 'stuck: ', 'compact']
   expect(calls).toEqual(whole)
   for (let i = 0; i < 9; i++) await runOnce()
   expect(calls).toEqual(whole)
@@ -58,7 +59,7 @@ test('what fails keeps nothing else from being done, and is thrown at the end', 
   const { runOnce, state, calls } = setup()
   state.recreateFails = true
   await expect(runOnce()).rejects.toThrow('lock timeout')
-  expect(calls).toEqual(['supervise', 'recreate', 'release', 'delete', 'stuck: ', 'compact'])
+  expect(calls).toEqual(['supervise', 'recreate', 'release', 'delete', 'prune', 'stuck: ', 'compact'])
 })
 
 test('whoever dispatches hears of records that may go now', async () => {

@@ -1,0 +1,73 @@
+import { type CountsByKind, type RecentCounts, type RequestCounts, slowMs } from '../ledger/requestCounts.ts'
+
+/** What the service aims at (docs/interface.md, section 8). */
+export const targets = { successShare: 0.99, fastShare: 0.99, answerSeconds: slowMs / 1000 }
+
+/** How a time went against the targets; shares are null where nothing was asked. */
+export interface Performance {
+  counts: RequestCounts
+  successShare: number | null
+  fastShare: number | null
+}
+
+export function performanceOf(counts: RequestCounts): Performance {
+  const { requests, failed, answered, slow } = counts
+  return {
+    counts,
+    successShare: requests === 0 ? null : 1 - failed / requests,
+    fastShare: answered === 0 ? null : 1 - slow / answered,
+  }
+}
+
+/** `of 1204 requests 99.2 % succeeded (target 99 %), 97.9 % answered within 2 s (below 99 %)`. */
+export function performanceMessage({ counts, successShare, fastShare }: Performance): string {
+  if (successShare === null) return 'no request for a record'
+  const fast =
+    fastShare === null ? '' : `, ${against(fastShare, targets.fastShare)} answered within ${targets.answerSeconds} s`
+  return `of ${counts.requests} requests ${against(successShare, targets.successShare)} succeeded${fast}`
+}
+
+function against(share: number, target: number): string {
+  return `${percent(share)} (${share < target ? 'below ' : 'target '}${percent(target)})`
+}
+
+/** Rounded down: what is below a target never reads as if it were met. */
+export function percent(share: number): string {
+  // A share such as 0.992 is a little less than that as a number.
+  return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
+}
+
+/** The alerts OutboxdServiceFailing and OutboxdServiceSlow go by the same for their last hour: 14.4 times what is allowed, and 5 requests. */
+const alarming = { share: 0.144, requestsMin: 5 }
+
+/** What is wrong with the service by its last hour, each as a sentence. Pure. */
+export function targetsMissed({ requests, failed, answered, slow }: RequestCounts): string[] {
+  const isAlarming = (bad: number, all: number) => bad >= alarming.requestsMin && bad / all > alarming.share
+  return [
+    isAlarming(failed, requests)
+      ? `In the last hour ${failed} of ${requests} requests failed at the service (its target: under 1 %): outboxd check says what it answers now.`
+      : null,
+    isAlarming(slow, answered)
+      ? `In the last hour ${slow} of ${answered} answers of the service took longer than ${targets.answerSeconds} s, its target: tell its operator; outboxd pause spares records that would become uncertain.`
+      : null,
+  ].filter((message) => message !== null)
+}
+
+/** For `--json`. */
+export function performanceJson({ lastHour, lastDay }: RecentCounts) {
+  return { targets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay) }
+}
+
+function timeJson(counts: CountsByKind) {
+  const { successShare, fastShare } = performanceOf(totalOf(counts))
+  return { successShare, fastShare, ...counts }
+}
+
+export function totalOf({ submit, status }: CountsByKind): RequestCounts {
+  return {
+    requests: submit.requests + status.requests,
+    failed: submit.failed + status.failed,
+    answered: submit.answered + status.answered,
+    slow: submit.slow + status.slow,
+  }
+}

@@ -1,0 +1,77 @@
+import type { MadeRequest, Outcome } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+
+/** Requests for records, as the service's two targets count them (docs/interface.md, section 8). */
+export interface RequestCounts {
+  requests: number
+  /** Answered 500 and above, or with E003, or not at all: what the service did not serve. */
+  failed: number
+  /** Answers, and timeouts; a connection that failed is neither fast nor slow. */
+  answered: number
+  /** Of those, the ones that took longer than 2 s. */
+  slow: number
+}
+
+/** What the metric outboxd_requests_total calls these counts against the service: deploy/prometheus-rules.yaml says the same. */
+const failures: ReadonlySet<Outcome> = new Set(['server_error', 'timeout', 'network', 'unavailable'])
+
+/** What the service aims at for an answer. */
+export const slowMs = 2_000
+
+/**
+ * Adds requests to this minute's counts. To be the last statement of its transaction: the row stays locked until that is
+ * through, and another transaction of this instance may be about to count, too.
+ */
+export async function countRequests(db: Database, instanceId: string, requests: readonly MadeRequest[]): Promise<void> {
+  if (requests.length === 0) return
+  const kinds = Map.groupBy(requests, ({ kind }) => kind)
+  await db.query(
+    `insert into outboxd.request_count as c (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('minute', clock_timestamp()), kind, $1, requests, failed, answered, slow
+     from json_to_recordset($2) as r(kind text, requests int, failed int, answered int, slow int)
+     order by kind
+     on conflict (minute, kind, instance_id) do update set requests = c.requests + excluded.requests,
+       failed = c.failed + excluded.failed, answered = c.answered + excluded.answered, slow = c.slow + excluded.slow`,
+    [instanceId, JSON.stringify([...kinds].map(([kind, made]) => ({ kind, ...countsOf(made) })))],
+  )
+}
+
+function countsOf(made: readonly MadeRequest[]): RequestCounts {
+  const answered = made.filter(({ outcome }) => outcome !== 'network')
+  return {
+    requests: made.length,
+    failed: made.filter(({ outcome }) => failures.has(outcome)).length,
+    answered: answered.length,
+    slow: answered.filter(({ tookMs }) => tookMs > slowMs).length,
+  }
+}
+
+/** The counts of a time that ends now, by kind; to the minute. */
+export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
+
+export interface RecentCounts {
+  lastHour: CountsByKind
+  lastDay: CountsByKind
+}
+
+export async function readRecentCounts(db: Database): Promise<RecentCounts> {
+  const { rows } = await db.query<RequestCounts & { kind: MadeRequest['kind']; isLastHour: boolean }>(
+    `select kind, minute > clock_timestamp() - interval '1 hour' as "isLastHour", sum(requests)::float8 as requests,
+       sum(failed)::float8 as failed, sum(answered)::float8 as answered, sum(slow)::float8 as slow
+     from outboxd.request_count where minute > clock_timestamp() - interval '1 day' group by 1, 2`,
+  )
+  const sumOf = (kind: MadeRequest['kind'], hourOnly: boolean) =>
+    addCounts(rows.filter((row) => row.kind === kind && (row.isLastHour || !hourOnly)))
+  const counts = (hourOnly: boolean) => ({ submit: sumOf('submit', hourOnly), status: sumOf('status', hourOnly) })
+  return { lastHour: counts(true), lastDay: counts(false) }
+}
+
+function addCounts(all: readonly RequestCounts[]): RequestCounts {
+  const sum = (name: keyof RequestCounts) => all.reduce((total, each) => total + each[name], 0)
+  return { requests: sum('requests'), failed: sum('failed'), answered: sum('answered'), slow: sum('slow') }
+}
+
+/** Deletes counts that nobody asks for any more. */
+export async function pruneRequestCounts(db: Database): Promise<void> {
+  await db.query(`delete from outboxd.request_count where minute < clock_timestamp() - interval '2 days'`)
+}

@@ -1,0 +1,54 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { status } from '../../src/commands/status.ts'
+import { testContext } from '../support/context.ts'
+import { until } from '../support/until.ts'
+import { type Harness, setup } from './faults/harness.ts'
+
+/** What `status` says of a daemon that runs. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+  await harness.start()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+async function said(): Promise<string> {
+  const context = testContext(harness.env)
+  await status(context, {})
+  return context.printed()
+}
+
+async function read() {
+  const context = testContext(harness.env)
+  await status(context, { json: true })
+  return JSON.parse(context.printed())
+}
+
+test('the requests of a record are in the last hour, by kind, and its outcomes are told', async () => {
+  await harness.insert('first-')
+  await harness.becomes('first-', 'completed')
+  await harness.fault({ kind: 'answer', status: 500, endpoint: 'submit', times: 1 })
+  await harness.insert('second-')
+  await harness.becomes('second-', 'completed')
+  const { service } = await until(read, ({ reportsDue }) => reportsDue.number === 0)
+  expect(service.lastHour.submit).toEqual({ requests: 3, failed: 1, answered: 3, slow: 0 })
+  expect(service.lastHour.status.requests).toBeGreaterThanOrEqual(2)
+  expect(service.lastDay).toEqual(service.lastHour)
+})
+
+test('a daemon whose ledger takes no sign of life, its disk being full, is not to be started; it goes on when it can', async () => {
+  const { pool } = harness
+  await pool.query(`create function disk_full() returns trigger language plpgsql as $$
+    begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
+  await pool.query(`create trigger disk_full before update on outboxd.instance for each row
+    when (current_setting('application_name') = 'outboxd heartbeat') execute function disk_full()`)
+  await pool.query(`update outboxd.instance set beat_at = beat_at - interval '1 min'`)
+  const printed = await said()
+  expect(printed).toMatch(
+    /^A daemon is connected and has given no sign of life for .*, so nothing is sent: .*full disk/,
+  )
+  expect(printed).not.toContain('outboxd run')
+  await pool.query('drop function disk_full cascade')
+  await until(said, (text) => text.startsWith('All is well'))
+})

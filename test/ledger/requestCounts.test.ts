@@ -1,0 +1,101 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { pruneRequestCounts, readRecentCounts } from '../../src/ledger/requestCounts.ts'
+import type { MadeRequest, Transition } from '../../src/model.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+})
+
+const none = { requests: 0, failed: 0, answered: 0, slow: 0 }
+const made = (outcome: MadeRequest['outcome'], tookMs: number, kind: MadeRequest['kind'] = 'submit'): MadeRequest => ({
+  kind,
+  outcome,
+  tookMs,
+})
+
+/** Steps of records on the wire, one for each request. */
+async function stepsOf(...requests: MadeRequest[]): Promise<Transition[]> {
+  await ledger.capture(requests.map(() => ({})))
+  const { submissions } = await claim(ledger.dispatch(), { submissions: requests.length })
+  return submissions.map((submission, i) => ({
+    ...transition(submission, { state: 'completed', polls: 1 }),
+    request: requests[i] ?? null,
+  }))
+}
+
+test('what the service did not serve counts against it, and what it took longer than 2 s for; a refusal does neither', async () => {
+  const transitions = await stepsOf(
+    made('ok', 2_000),
+    made('ok', 2_001),
+    made('rejected', 10),
+    made('throttled', 10),
+    made('unauthorized', 10),
+    made('server_error', 10),
+    made('unavailable', 10),
+    made('timeout', 30_000),
+    made('network', 30_000),
+    made('ok', 10, 'status'),
+  )
+  await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions }))
+  const counts = {
+    submit: { requests: 9, failed: 4, answered: 8, slow: 2 },
+    status: { requests: 1, failed: 0, answered: 1, slow: 0 },
+  }
+  expect(await readRecentCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts })
+})
+
+test('an outcome that is written twice is counted once; a step without a request is not', async () => {
+  const instance = { id: randomUUID(), who: 'test' }
+  const [step, unseen] = await stepsOf(made('ok', 10), made('ok', 10))
+  if (!step || !unseen) throw new Error('two were claimed')
+  const batch = outcomeBatch({ transitions: [step, { ...unseen, request: null }] })
+  const work = ledger.dispatch({ instance })
+  await work.writeOutcomes(batch)
+  await work.writeOutcomes(batch)
+  expect((await readRecentCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 1 })
+  const [more] = await stepsOf(made('ok', 10))
+  await work.writeOutcomes(outcomeBatch({ transitions: more ? [more] : [] }))
+  expect((await readRecentCounts(ledger.pool)).lastHour.submit).toMatchObject({ requests: 2 })
+})
+
+test('instances write rows of their own: one whose transaction stays open holds up no other', async () => {
+  const [first, second] = await stepsOf(made('ok', 10), made('ok', 10))
+  if (!first || !second) throw new Error('two were claimed')
+  const slow = await ledger.pool.connect()
+  try {
+    await slow.query('begin')
+    await slow.query(
+      `insert into outboxd.request_count values (date_trunc('minute', clock_timestamp()), 'submit', $1, 1, 0, 1, 0)`,
+      [randomUUID()],
+    )
+    await ledger.dispatch().writeOutcomes(outcomeBatch({ transitions: [first] }))
+  } finally {
+    await slow.query('rollback')
+    slow.release()
+  }
+  expect((await readRecentCounts(ledger.pool)).lastHour.submit.requests).toBe(1)
+})
+
+test('an hour and a day are told apart, and what is older than two days goes', async () => {
+  await ledger.pool.query(
+    `insert into outboxd.request_count
+     select date_trunc('minute', now()) - age, 'status', $1, 10, 1, 10, 2
+     from unnest(array['1 min', '2 hours', '25 hours', '49 hours']::interval[]) age`,
+    [randomUUID()],
+  )
+  const tenOf = (times: number) => ({ requests: 10 * times, failed: times, answered: 10 * times, slow: 2 * times })
+  expect(await readRecentCounts(ledger.pool)).toEqual({
+    lastHour: { submit: none, status: tenOf(1) },
+    lastDay: { submit: none, status: tenOf(2) },
+  })
+  await pruneRequestCounts(ledger.pool)
+  expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(3)
+})
