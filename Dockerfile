@@ -7,7 +7,7 @@ COPY package.json package-lock.json ./
 RUN npm ci
 COPY tsconfig*.json ./
 COPY src src
-RUN npm run prepack
+RUN npm run build
 
 # Only what runs; without the embedded PostgreSQL, so `outboxd demo` does not work in this image.
 FROM node:26-slim AS packages
@@ -23,9 +23,12 @@ ENV HTTP_HOST=0.0.0.0
 COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
 COPY package.json ./
+COPY bin bin
 COPY migrations migrations
 # Yours go here: mount them, or build an image on this one.
 COPY mappings mappings
+# `docker exec CONTAINER outboxd status` works with the daemon's own configuration and user.
+RUN ln -s /app/bin/outboxd.cjs /usr/local/bin/outboxd
 USER node
 EXPOSE 9464
 STOPSIGNAL SIGTERM

@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { type Environment, readVariables, type Variable } from './readVariables.ts'
 import {
   file,
   integer,
+  isOnLoopback,
   name,
   postgresUrl,
   seconds,
@@ -81,7 +84,11 @@ export const variables = {
     schema: integer(1, 100_000_000).default(1_000_000),
     about: 'a larger payload is rejected unread',
   },
-  MAPPINGS_DIR: { schema: name.default('mappings'), about: 'folder of the mapping files' },
+  MAPPINGS_DIR: {
+    schema: name.default('mappings'),
+    about:
+      'folder of the mapping files; against a service on loopback the examples of the package, where there is no such folder',
+  },
   HTTP_HOST: { schema: name.default('127.0.0.1'), about: 'address of /metrics, /livez, /readyz' },
   HTTP_PORT: { schema: integer(0, 65_535).default(9464), about: 'its port; 0 takes any free one' },
   LOG_LEVEL: {
@@ -90,7 +97,7 @@ export const variables = {
   },
 } as const satisfies Record<string, Variable>
 
-/** What the commands need that touch the databases alone. */
+/** What the commands need that touch the databases alone. Paths are absolute. */
 export interface StoreConfig {
   databaseUrl: string
   stateDatabaseUrl: string
@@ -140,7 +147,7 @@ export function readConfig(env: Environment): Config {
   const { value, fileText, together, done } = readVariables(variables, env)
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const config: Config = {
-    ...storeConfig(value),
+    ...storeConfig(value, env),
     service: {
       baseUrl: value('SERVICE_BASE_URL'),
       authUrl: value('SERVICE_AUTH_URL'),
@@ -173,12 +180,31 @@ export function readConfig(env: Environment): Config {
  */
 export function readStoreConfig(env: Environment): StoreConfig {
   const { value, done } = readVariables(variables, env)
-  return done(storeConfig(value))
+  return done(storeConfig(value, env))
+}
+
+/** @returns the folder of the mapping files, for who needs nothing else. @throws ConfigInvalid */
+export function readMappingsDir(env: Environment): string {
+  const { value, done } = readVariables(variables, env)
+  return mappingsFolder(done(value('MAPPINGS_DIR')), env)
+}
+
+/** Examples, which come with the package. */
+const exampleMappings = join(import.meta.dirname, '..', 'mappings')
+
+/**
+ * Where none was named and the usual folder is not here, the examples serve to try out the sandbox. A real service is sent
+ * nothing by mappings that nobody has chosen.
+ */
+function mappingsFolder(given: string, env: Environment): string {
+  const folder = resolve(given)
+  if (env.MAPPINGS_DIR || existsSync(folder) || !isOnLoopback(env.SERVICE_BASE_URL)) return folder
+  return exampleMappings
 }
 
 type ReadValue = ReturnType<typeof readVariables<typeof variables>>['value']
 
-function storeConfig(value: ReadValue): StoreConfig {
+function storeConfig(value: ReadValue, env: Environment): StoreConfig {
   const databaseUrl = value('DATABASE_URL')
   return {
     databaseUrl,
@@ -186,7 +212,7 @@ function storeConfig(value: ReadValue): StoreConfig {
     outboxTable: value('OUTBOX_TABLE'),
     keyOnFailure: value('KEY_ON_FAILURE'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
-    mappingsDir: value('MAPPINGS_DIR'),
+    mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
   }
 }

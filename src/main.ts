@@ -1,8 +1,10 @@
 #!/usr/bin/env node
+import { existsSync } from 'node:fs'
 import { Command, CommanderError } from 'commander'
-import { config as readDotenv } from 'dotenv'
 import type { CommandContext } from './cli/context.ts'
+import { type EnvironmentFile, readEnvironmentFile, withFile } from './cli/environmentFile.ts'
 import { explain } from './cli/explainError.ts'
+import { heard } from './cli/heard.ts'
 import { version } from './version.ts'
 
 /** Two of the exit codes of README.md, "Commands". */
@@ -11,12 +13,19 @@ const wrongUsage = 2
 
 const leaveMs = 2_000
 
+/** What was said so far. */
+const messages: string[] = []
+let hasData = false
+let wantsJson = false
+
 const crashListeners: ((error: unknown) => void)[] = []
 const context: CommandContext = {
-  env: environment(),
+  env: {}, // read when the command line is
   stdin: process.stdin,
-  stdout: process.stdout,
-  stderr: process.stderr,
+  stdout: heard(process.stdout, () => {
+    hasData = true
+  }),
+  stderr: heard(process.stderr, (text) => messages.push(text)),
   signal: untilTerminated(),
   onReload: (listener) => process.on('SIGHUP', listener),
   onCrash: (listener) => crashListeners.push(listener),
@@ -24,10 +33,18 @@ const context: CommandContext = {
 
 process.on('unhandledRejection', crash)
 process.on('uncaughtException', crash)
+process.stdout.on('error', nobodyReads)
+process.stderr.on('error', nobodyReads)
 
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version)
+  .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before')
+  .hook('preAction', (_, command) => {
+    wantsJson = command.opts().json === true
+    context.envFile = environmentFile(program.opts().envFile)
+    context.env = withFile(process.env, context.envFile)
+  })
   .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
@@ -105,9 +122,23 @@ const commands: Record<string, (command: Command) => Promise<Command>> = {
     const { describeConfig, config } = await import('./commands/config.ts')
     return describeConfig(command).action((options) => finish(config(context, options)))
   },
+  async completion(command) {
+    const { completion, describeCompletion } = await import('./commands/completion.ts')
+    return describeCompletion(command).action((shell) => finish(completion(context, program, shell)))
+  },
+  async man(command) {
+    const { describeMan, man } = await import('./commands/man.ts')
+    return describeMan(command).action(() => finish(man(context, program)))
+  },
 }
-const wanted = process.argv[2] ?? ''
-for (const name of Object.hasOwn(commands, wanted) ? [wanted] : Object.keys(commands)) {
+/** These tell of all the others. */
+const ofAll = ['completion', 'man']
+/** Nothing is lost where these end because nobody reads on. */
+const readOnly = ['status', 'list', 'show', 'check', 'map', 'config', 'completion', 'man']
+
+const wanted = firstWord(process.argv.slice(2))
+const isAlone = Object.hasOwn(commands, wanted) && !ofAll.includes(wanted)
+for (const name of isAlone ? [wanted] : Object.keys(commands)) {
   await commands[name]?.(program.command(name))
 }
 
@@ -115,8 +146,7 @@ for (const command of [program, ...program.commands]) command.exitOverride().sho
 try {
   await program.parseAsync()
 } catch (error) {
-  if (!(error instanceof CommanderError)) throw error
-  process.exitCode = error.exitCode === 0 ? 0 : wrongUsage
+  process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
 }
 
 /** Leaves with the command's code, once what it wrote is out; a half-open connection does not hold it back for long. */
@@ -126,13 +156,26 @@ async function finish(command: Promise<number>): Promise<void> {
   } catch (error) {
     process.exitCode = complain(error)
   }
+  if (wantsJson && !hasData) printOutcome(process.exitCode)
   setTimeout(() => process.exit(), leaveMs).unref()
+}
+
+/** What --json prints where a command has nothing else to print: nobody who parses it gets an empty text. */
+function printOutcome(exitCode: number): void {
+  const lines = messages.join('').split('\n')
+  context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
+}
+
+/** As with `| head`: what only reads has done what was wanted, what changes something goes on in silence. */
+function nobodyReads(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'EPIPE') crash(error)
+  if (readOnly.includes(wanted)) process.exit(0)
 }
 
 /** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
   const { message, exitCode } = explain(error)
-  process.stderr.write(`outboxd: ${message}\n`)
+  context.stderr.write(`outboxd: ${message}\n`)
   return exitCode
 }
 
@@ -141,11 +184,16 @@ function crash(error: unknown): never {
   process.exit(complain(error))
 }
 
-/** The environment's variables; in development those of a .env file, too, where they are not set. */
-function environment(): Record<string, string | undefined> {
-  const fromFile: Record<string, string> = {}
-  if (process.env.NODE_ENV !== 'production') readDotenv({ processEnv: fromFile, quiet: true })
-  return { ...fromFile, ...process.env }
+/** The file of variables that was named; in development `.env`, where there is one. @throws ConfigInvalid */
+function environmentFile(named: string | undefined): EnvironmentFile | null {
+  if (named !== undefined) return readEnvironmentFile(named)
+  return process.env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
+}
+
+/** What comes after the options that hold for every command: the command, as a rule. */
+function firstWord([word = '', ...others]: string[]): string {
+  if (word === '--env-file') return firstWord(others.slice(1))
+  return word.startsWith('--env-file=') ? firstWord(others) : word
 }
 
 /** Aborts on the first SIGTERM or SIGINT; the second leaves at once. */

@@ -10,7 +10,7 @@ export interface Variable {
   secret?: boolean
 }
 
-/** The environment's variables; an empty one counts as not set. */
+/** The environment's variables; an empty one counts as not set, and so does an empty file of one that is optional. */
 export type Environment = Record<string, string | undefined>
 
 /** The environment cannot be used. `problems` names every wrong variable at once, without its value if it is secret. */
@@ -23,6 +23,11 @@ export class ConfigInvalid extends Error {
   }
 }
 
+/** The value, as it was given. Neither a secret nor an address that holds one is told. */
+function given(text: string | undefined, secret: boolean | undefined): string {
+  return text === undefined || secret || /[@?#]/.test(text) ? '' : ` (given: ${JSON.stringify(text)})`
+}
+
 /** Collects mistakes while values are read; `done` throws them all together. */
 export function readVariables<V extends { readonly [N in keyof V]: Variable }>(variables: V, env: Environment) {
   type Name = keyof V & string
@@ -32,19 +37,22 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
   function value<N extends Name>(name: N): Value<N> {
     const { schema, secret, about }: Variable = variables[name]
     const problemsBefore = problems.length
-    const text = secret ? secretText(name) : env[name] || undefined
+    const text = secret ? secretText(name, schema.safeParse(undefined).success) : env[name] || undefined
     const parsed = schema.safeParse(text)
     // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
     if (!parsed.success && problems.length === problemsBefore)
-      problems.push(`${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}`)
+      problems.push(
+        `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}`,
+      )
     return parsed.data as Value<N>
   }
 
-  function secretText(name: string): string | undefined {
+  function secretText(name: string, isOptional: boolean): string | undefined {
     const path = env[`${name}_FILE`]
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
-    return contents(`${name}_FILE`, path)?.trimEnd()
+    const text = contents(`${name}_FILE`, path)?.trimEnd()
+    return isOptional ? text || undefined : text
   }
 
   function contents(name: string, path: string): string | undefined {

@@ -31,6 +31,10 @@ export const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin w
 
 const noCredentials = (url: URL) => url.username === '' && url.password === ''
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])
+
+/** Whether an address leads to this very host. */
+export const isOnLoopback = (text = '') => URL.canParse(text) && loopback.has(new URL(text).hostname)
+
 const serviceUrl = z
   .string()
   .refine((text) => URL.canParse(text), 'must be an address such as https://service.example')

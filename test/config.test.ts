@@ -21,7 +21,7 @@ describe('what is set and what is not', () => {
       outboxTable: 'outbox',
       keyOnFailure: 'continue',
       payloadMaxBytes: 1_000_000,
-      mappingsDir: 'mappings',
+      mappingsDir: join(process.cwd(), 'mappings'),
       service: {
         baseUrl: 'https://service.example',
         authUrl: 'https://auth.example',
@@ -91,6 +91,12 @@ describe('mistakes', () => {
     ])
       expect(problems.filter((problem) => problem.startsWith(name))).toHaveLength(1)
     expect(problems).toHaveLength(12)
+  })
+
+  test('a value that is a mistake is quoted as it was given, but for an address that may hold a secret', () => {
+    const problems = problemsOf({ ...complete, RATE_LIMIT_REQUESTS: '1e3', SERVICE_AUTH_URL: 'https://x/?key=hunter2' })
+    expect(problems.find((problem) => problem.startsWith('RATE_LIMIT_REQUESTS'))).toMatch(/\(given: "1e3"\)$/)
+    expect(problems.join()).not.toContain('hunter2')
   })
 
   test('the databases’ mistakes are reported at once too, when only they are read', () => {
@@ -186,6 +192,12 @@ describe('files', () => {
   test('a file that cannot be read is one mistake, with its path', () => {
     const problems = problemsOf({ ...complete, DATABASE_URL: undefined, DATABASE_URL_FILE: '/nowhere/at/all' })
     expect(problems).toEqual(['DATABASE_URL_FILE: cannot read /nowhere/at/all (ENOENT)'])
+  })
+
+  test('an empty file of a secret that is optional counts as not set, as systemd’s empty default does', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'state_database_url')
+    writeFileSync(file, '\n')
+    expect(readConfig({ ...complete, STATE_DATABASE_URL_FILE: file }).stateDatabaseUrl).toBe(complete.DATABASE_URL)
   })
 
   test('an empty secret file is a mistake', () => {

@@ -10,17 +10,18 @@ export async function withOperatorStore(
   work: (store: OperatorStore, config: StoreConfig) => Promise<number>,
 ): Promise<number> {
   const config = readStoreConfig(context.env)
-  await using store = await openStoreOf(config)
+  await using store = await openStoreOf(config, operatorName(context.env))
   return await work(store, config)
 }
 
 /** Opens the databases, the outbox as mappings/outbox.yaml describes it, where there is one. */
-export function openStoreOf(config: StoreConfig): Promise<OperatorStore> {
-  return openOperatorStore(config, operatorName(), () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable)
+export function openStoreOf(config: StoreConfig, who = operatorName()): Promise<OperatorStore> {
+  return openOperatorStore(config, who, () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable)
 }
 
-/** Who gives the command, for the log: by the name of the operating system, or by number where it has none. */
-export function operatorName(): string {
+/** Who gives the command, for the log: the one who called sudo, or by the name of the operating system, or by number. */
+export function operatorName({ SUDO_USER }: CommandContext['env'] = {}): string {
+  if (SUDO_USER) return `operator ${SUDO_USER}`
   try {
     return `operator ${userInfo().username}`
   } catch {

@@ -7,11 +7,10 @@ import { readLimit } from '../cli/filters.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import { variables } from '../config.ts'
+import { readMappingsDir } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { OutboxRecord } from '../model.ts'
-import { ConfigInvalid } from '../readVariables.ts'
 import { resources } from '../resources.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
@@ -66,7 +65,7 @@ export async function map(context: CommandContext, file: string | undefined, opt
   const limit = readLimit(options.limit, problems) ?? limitDefault
   if (problems.length > 0) return usageError(context, problems)
 
-  const mappings = loadMappings(mappingsDir(context.env))
+  const mappings = loadMappings(readMappingsDir(context.env)) // no other variable need be set to try a file
   if (file !== undefined) return mapFile(context, mappings, file, options)
   return withOperatorStore(context, async (store) => {
     if (options.allNew) {
@@ -83,13 +82,6 @@ export async function map(context: CommandContext, file: string | undefined, opt
     if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
     return printEach(context, [previewRow(mappings, record)], options)
   })
-}
-
-/** A file is tried without any database, so the variables of those need not be set. */
-function mappingsDir(env: CommandContext['env']): string {
-  const read = variables.MAPPINGS_DIR.schema.safeParse(env.MAPPINGS_DIR || undefined)
-  if (!read.success) throw new ConfigInvalid([`MAPPINGS_DIR ${read.error.issues[0]?.message}`])
-  return read.data
 }
 
 async function mapFile(

@@ -1,13 +1,16 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
-import { parseDurationMs, showMoment } from '../cli/time.ts'
+import { printJson } from '../cli/printJson.ts'
+import { isoTime, parseDurationMs, showMoment } from '../cli/time.ts'
 import { operatorName, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 
 export interface PauseOptions {
   reason?: string
   for?: string
+  dryRun?: boolean
+  json?: boolean
 }
 
 const reasonMost = 1_000
@@ -18,6 +21,8 @@ export function describePause(command: Command): Command {
     .description('stop sending and asking, for all instances; survives restarts')
     .requiredOption('--reason <text>', 'why; outboxd status shows it, with your name')
     .option('--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)')
+    .option('--dry-run', 'say what it would do; change nothing')
+    .option('--json', 'as JSON')
     .addHelpText(
       'after',
       `
@@ -41,10 +46,16 @@ export async function pause(context: CommandContext, options: PauseOptions): Pro
   if ((forMs ?? 0) > longestMs) problems.push(`--for ${options.for}: give at most a year, or leave it out`)
   if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
-    await store.pause(`${reason} (${operatorName()})`, forMs)
+    const detail = `${reason} (${operatorName(context.env)})`
+    const { dryRun = false } = options
+    if (!dryRun) await store.pause(detail, forMs)
     const nowMs = systemClock.nowMs()
-    const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`
-    context.stderr.write(`Paused ${until}. Running instances stop within a second.\n`)
+    const untilMs = forMs === null ? null : nowMs + forMs
+    if (options.json) printJson(context, { dryRun, reason: detail, until: untilMs === null ? null : isoTime(untilMs) })
+    const until = untilMs === null ? 'until outboxd resume' : `until ${showMoment(untilMs, nowMs)}`
+    context.stderr.write(
+      dryRun ? `Would pause ${until}.\n` : `Paused ${until}. Running instances stop within a second.\n`,
+    )
     return exit.done
   })
 }

@@ -1,14 +1,20 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
 import { truncate } from '../cli/table.ts'
-import { showMoment } from '../cli/time.ts'
+import { isoTime, showMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
+import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import type { PauseReason } from '../model.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ResumeOptions {
   all?: boolean
   believeRefusals?: boolean
+  dryRun?: boolean
+  json?: boolean
 }
 
 export function describeResume(command: Command): Command {
@@ -16,6 +22,8 @@ export function describeResume(command: Command): Command {
     .description("end the operator's pause")
     .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
     .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
+    .option('--dry-run', 'say what it would do; change nothing')
+    .option('--json', 'as JSON')
     .addHelpText(
       'after',
       `
@@ -35,32 +43,87 @@ Examples:
 /** How long refusals in the same words are taken at their word. */
 const believedMs = 86_400_000
 
+/** There is one mass refusal a resource. */
+const problemsMax = 1_000
+
 /** Ends the operator's pause, and says which others remain. */
 export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
   return withOperatorStore(context, async (store) => {
-    const ended = await store.resume()
-    const believed = options.believeRefusals ? await store.believeRefusals(believedMs) : []
-    const shortened = options.all || options.believeRefusals ? await store.shortenPauses() : []
-    const { pauses } = await store.readSnapshot()
-    const say = (line: string) => context.stderr.write(`${line}\n`)
-    if (ended === null && pauses.length === 0) say('No pause was on.')
-    else if (ended === null) say('No operator had paused.')
-    else say(`Resumed; the pause was: ${truncate(ended, 300)}`)
-    for (const summary of believed) say(`Taken at its word for a day: ${truncate(summary, 300)}`)
-    if (options.believeRefusals && believed.length === 0) say('There is no mass refusal to believe.')
-    const nowMs = systemClock.nowMs()
-    for (const { reason, untilMs, detail } of pauses) {
+    const resumed = await (options.dryRun ? foresee : act)(store, options)
+    if (options.json) printJson(context, jsonOf(resumed, options))
+    for (const line of messages(resumed, options)) context.stderr.write(`${line}\n`)
+    return exit.done
+  })
+}
+
+/** What was, or would be, changed. */
+interface Resumed {
+  /** What was said when the operator's pause was raised; null where there was none. */
+  ended: string | null
+  /** Refusals that are taken at their word. */
+  believed: readonly string[]
+  /** Pauses that now end with the first good answer. */
+  shortened: readonly PauseReason[]
+  remaining: LedgerSnapshot['pauses']
+}
+
+async function act(store: OperatorStore, { all, believeRefusals }: ResumeOptions): Promise<Resumed> {
+  const ended = await store.resume()
+  const believed = believeRefusals ? await store.believeRefusals(believedMs) : []
+  const shortened = all || believeRefusals ? await store.shortenPauses() : []
+  const { pauses } = await store.readSnapshot()
+  return { ended, believed, shortened, remaining: pauses }
+}
+
+/** What `act` would do, from what stands. */
+async function foresee(store: OperatorStore, { all, believeRefusals }: ResumeOptions): Promise<Resumed> {
+  const { pauses } = await store.readSnapshot()
+  const problems = await store.readProblems(problemsMax)
+  const remaining = pauses.filter(({ reason }) => reason !== 'operator')
+  const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
+  return {
+    ended: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
+    believed: believeRefusals ? refusals.map(({ detail }) => withoutAdvice(detail)) : [],
+    shortened: all || believeRefusals ? remaining.map(({ reason }) => reason) : [],
+    remaining,
+  }
+}
+
+const jsonOf = ({ ended, believed, shortened, remaining }: Resumed, { dryRun = false }: ResumeOptions) => ({
+  dryRun,
+  ended,
+  believed,
+  remaining: remaining.map(({ reason, untilMs, detail }) => ({
+    reason,
+    until: untilMs === null ? null : isoTime(untilMs),
+    detail,
+    isTriedNow: shortened.includes(reason),
+  })),
+})
+
+function messages({ ended, believed, shortened, remaining }: Resumed, options: ResumeOptions): string[] {
+  const { all, believeRefusals, dryRun } = options
+  const nowMs = systemClock.nowMs()
+  const endedMessage =
+    ended !== null
+      ? `${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`
+      : remaining.length === 0
+        ? 'No pause was on.'
+        : 'No operator had paused.'
+  return [
+    endedMessage,
+    ...believed.map((summary) => `Taken at its word for a day: ${truncate(summary, 300)}`),
+    ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal to believe.'] : []),
+    ...remaining.map(({ reason, untilMs, detail }) => {
       const until = shortened.includes(reason)
         ? 'until the next request has shown that it is over'
         : `until ${showMoment(untilMs ?? nowMs, nowMs)} at least`
-      say(
-        `Still paused (${reason}) ${until}: ${truncate(options.believeRefusals ? withoutAdvice(detail) : detail, 300)}`,
-      )
-    }
-    if (pauses.length > 0 && !options.all && !options.believeRefusals)
-      say('These end by themselves; outboxd resume --all tries at once.')
-    return exit.done
-  })
+      return `Still paused (${reason}) ${until}: ${truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)}`
+    }),
+    ...(remaining.length > 0 && !all && !believeRefusals
+      ? ['These end by themselves; outboxd resume --all tries at once.']
+      : []),
+  ]
 }
 
 /** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */

@@ -43,7 +43,12 @@ function listFiles(dir: string): string[] {
     const entries = readdirSync(dir, { withFileTypes: true })
     names = entries.filter((entry) => !entry.isDirectory() && isMappingFile(entry.name)).map((entry) => entry.name)
   } catch (error) {
-    throw new FilesInvalid([problemOf(dir, `the folder cannot be read: ${(error as Error).message}`)])
+    throw new FilesInvalid([
+      problemOf(
+        dir,
+        `the folder cannot be read: ${(error as Error).message}; MAPPINGS_DIR names the folder of the mapping files`,
+      ),
+    ])
   }
   if (names.length === 0) {
     throw new FilesInvalid([problemOf(dir, 'there is no mapping file (*.yaml) in this folder: nothing could be sent')])

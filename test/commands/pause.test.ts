@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type PauseOptions, pause } from '../../src/commands/pause.ts'
-import { resume } from '../../src/commands/resume.ts'
+import { type ResumeOptions, resume } from '../../src/commands/resume.ts'
 import { readDemand } from '../../src/ledger/demand.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, outcomeBatch } from '../support/ledger.ts'
@@ -97,4 +97,28 @@ test.each([
 ])('%j leaves with 2 and pauses nothing', async (options) => {
   expect((await run(options)).code).toBe(2)
   expect(await pauses()).toEqual([])
+})
+
+test('--dry-run says what pause and resume would do, and changes nothing; --json is for programs', async () => {
+  const foreseen = fixture.context()
+  expect(await pause(foreseen, { reason: 'x', for: '2h', dryRun: true, json: true })).toBe(0)
+  expect(JSON.parse(foreseen.printed())).toMatchObject({ dryRun: true, until: expect.stringMatching(/^20.*Z$/) })
+  expect(await pauses()).toEqual([])
+
+  await unavailable()
+  await run({ reason: 'closing' })
+  const resumption = async (options: ResumeOptions) => {
+    const context = fixture.context()
+    expect(await resume(context, { ...options, json: true })).toBe(0)
+    return JSON.parse(context.printed())
+  }
+  const both = {
+    ended: expect.stringContaining('closing'),
+    believed: [],
+    remaining: [{ reason: 'unavailable', until: expect.any(String), detail: 'E003', isTriedNow: true }],
+  }
+  expect(await resumption({ all: true, dryRun: true })).toEqual({ dryRun: true, ...both })
+  expect(await pauses()).toHaveLength(2)
+  expect(await resumption({ all: true })).toEqual({ dryRun: false, ...both })
+  expect(await pauses()).toHaveLength(1)
 })

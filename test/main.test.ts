@@ -1,0 +1,30 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { text } from 'node:stream/consumers'
+import { expect, test } from 'vitest'
+import { sourceMain, startProgram } from './support/program.ts'
+
+/** What holds for every command. */
+
+test.each([
+  ['a mistake of usage', ['map', '--json'], 2, 'outboxd: give exactly one of a file'],
+  ['a configuration that cannot be used', ['list', '--json'], 2, 'DATABASE_URL is required'],
+])('--json is never empty: %s', async (_, args, code, message) => {
+  await using program = startProgram({ args })
+  const ended = await program.ended()
+  expect(ended.code).toBe(code)
+  const said: { exitCode: number; messages: string[] } = JSON.parse(ended.stdout)
+  expect(said.exitCode).toBe(code)
+  expect(said.messages.join('\n')).toContain(message)
+  expect(ended.stderr).toContain(message)
+})
+
+test('a reader who has seen enough, as with | head, is no error', async () => {
+  const child = spawn(process.execPath, [sourceMain, 'man'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { PATH: process.env.PATH, NODE_ENV: 'production' },
+  })
+  child.stdout.destroy()
+  const [said, [code]] = await Promise.all([text(child.stderr), once(child, 'exit')])
+  expect({ said, code }).toEqual({ said: '', code: 0 })
+})

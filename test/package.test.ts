@@ -1,0 +1,113 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { runInNewContext } from 'node:vm'
+import { describe, expect, test } from 'vitest'
+
+/** What stands between `npm install` and the program. The package itself, installed, is driven by .ci/package. */
+
+const root = join(import.meta.dirname, '..')
+const read = (path: string) => readFileSync(join(root, path), 'utf8')
+
+describe('the launcher', () => {
+  /** Runs it under a Node of that version, as far as it can see. */
+  function launch(version: string) {
+    const seen = { required: [] as string[], stderr: '', exitCode: null as number | null }
+    const require = (path: string) => {
+      seen.required.push(path)
+      return path.endsWith('.json') ? JSON.parse(read('package.json')) : undefined
+    }
+    const process = {
+      versions: { node: version },
+      execPath: '/usr/bin/node',
+      stderr: { write: (text: string) => (seen.stderr += text) },
+      exit: (code: number) => (seen.exitCode = code),
+    }
+    runInNewContext(read('bin/outboxd.cjs').replace(/^#!.*/, ''), { require, process })
+    return seen
+  }
+
+  test.each([
+    '0.12.18',
+    '4.9.1',
+    '20.20.2',
+    '25.9.0',
+  ])('says on Node %s which one it needs, and ends with 2', (version) => {
+    const { required, stderr, exitCode } = launch(version)
+    expect(stderr).toContain(`needs Node 26 or newer, and this is Node ${version} (/usr/bin/node)`)
+    expect({ required, exitCode }).toEqual({ required: ['../package.json'], exitCode: 2 })
+  })
+
+  test.each(['26.0.0', '27.1.0', '100.0.0'])('starts the program on Node %s', (version) => {
+    expect(launch(version)).toEqual({ required: ['../package.json', './start.cjs'], stderr: '', exitCode: null })
+  })
+
+  test('has no word of a syntax that came after the first Node', () => {
+    const code = read('bin/outboxd.cjs').replaceAll(/^(#!|\/\/).*$/gm, '')
+    expect(code).not.toMatch(/\b(const|let|import|async|await|class)\b|=>|`|\?\.|\?\?|,\s*\)/)
+  })
+})
+
+describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
+  function install() {
+    const folder = mkdtempSync(join(tmpdir(), 'host-'))
+    chmodSync(folder, 0o711)
+    const etc = join(folder, 'etc')
+    mkdirSync(etc)
+    writeFileSync(join(etc, 'database_url'), 'postgres://erp:pw@db/erp\n', { mode: 0o600 })
+    const program = join(folder, 'program')
+    writeFileSync(program, '#!/bin/sh\necho "$(id -un): $*; $DATABASE_URL; ${STATE_DATABASE_URL-unset}"\n', {
+      mode: 0o755,
+    })
+    const wrapper = join(folder, 'outboxd')
+    const text = read('deploy/outboxd')
+      .replace(/^program=.*/m, `program=${program}`)
+      .replace(/^etc=.*/m, `etc=${etc}`)
+      .replace(/^user=.*/m, 'user=nobody')
+    writeFileSync(wrapper, text, { mode: 0o755 })
+    return { wrapper, program, etc }
+  }
+
+  test('runs the command as the daemon’s user with its configuration; nobody else can read the secrets', () => {
+    const { wrapper, etc } = install()
+    const said = execFileSync(wrapper, ['show', 'outbox:1'], { encoding: 'utf8', env: { PATH: process.env.PATH } })
+    expect(said).toBe(`nobody: --env-file ${etc}/env show outbox:1; postgres://erp:pw@db/erp; unset\n`)
+  })
+
+  test('without sudo, what fails for want of the configuration says how to have it', () => {
+    const { wrapper, program } = install()
+    writeFileSync(program, '#!/bin/sh\nexit 2\n')
+    const { status, stderr } = spawnSync(wrapper, ['status'], { encoding: 'utf8', uid: 65534, gid: 65534 })
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining('sudo outboxd') })
+  })
+})
+
+const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0
+
+describe('deploy/outboxd.service', () => {
+  test.runIf(canVerify)('is a unit that systemd understands', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'unit-'))
+    const unit = join(folder, 'outboxd.service')
+    const text = read('deploy/outboxd.service')
+    writeFileSync(
+      unit,
+      text.replace('/opt/outboxd/bin/outboxd', '/bin/true').replace(/^(User|Group|Documentation)=.*\n/gm, ''),
+    )
+    const { status, stderr } = spawnSync('systemd-analyze', ['verify', '--man=no', unit], { encoding: 'utf8' })
+    expect({ status, stderr: stderr.split('\n').filter((line) => line.includes('outboxd')) }).toEqual({
+      status: 0,
+      stderr: [],
+    })
+  })
+
+  test('fits the folder and the names that docs/install.md says', () => {
+    const unit = read('deploy/outboxd.service')
+    const page = read('docs/install.md')
+    expect(page).toContain('--prefix /opt/outboxd ')
+    expect(unit).toContain('ExecStart=/opt/outboxd/bin/outboxd --env-file /etc/outboxd/env run')
+    expect(unit).toMatch(/^ExecReload=.*-HUP/m)
+    for (const secret of ['database_url', 'state_database_url', 'service_client_id', 'service_client_secret'])
+      expect(unit).toContain(`LoadCredential=${secret}:/etc/outboxd/${secret}\n`)
+  })
+})
