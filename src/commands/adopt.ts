@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
 import { hiddenMessage, startMessage } from '../cli/startMessage.ts'
 import { pluralize } from '../cli/table.ts'
 import { isoTime, parseMoment } from '../cli/time.ts'
@@ -16,6 +17,8 @@ export interface AdoptOptions {
   new?: boolean
   start?: string
   yes?: boolean
+  dryRun?: boolean
+  json?: boolean
 }
 
 export function describeAdopt(command: Command): Command {
@@ -27,7 +30,9 @@ export function describeAdopt(command: Command): Command {
     )
     .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
     .option('--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)')
+    .option('--dry-run', 'show what it would mean; change nothing')
     .option('--yes', 'do not ask')
+    .option('--json', 'as JSON')
     .addHelpText(
       'after',
       `
@@ -70,14 +75,17 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
     const underWay = await store.readUnderWay()
     context.stderr.write(preview(adoption, underWay, hidden))
-    if (!options.yes) {
+    if (!options.yes && !options.dryRun) {
       const answer = await confirm(context, 'Is that so?')
       if (answer === 'no-terminal')
         context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
-    await store.adopt(adoption)
-    context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
+    if (!options.dryRun) {
+      await store.adopt(adoption)
+      context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
+    }
+    if (options.json) printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden })
     return exit.done
   })
 }

@@ -1,9 +1,14 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
-import { variables } from '../config.ts'
-import type { Variable } from '../readVariables.ts'
+import { effectiveConfig, inUnit } from '../cli/effectiveConfig.ts'
+import { exit } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { renderTable } from '../cli/table.ts'
+import { readConfig, variables } from '../config.ts'
+import { ConfigInvalid, type Variable } from '../readVariables.ts'
 
 export interface ConfigOptions {
+  effective?: boolean
   json?: boolean
 }
 
@@ -20,30 +25,67 @@ interface Row {
 export function describeConfig(command: Command): Command {
   return command
     .description('print every environment variable, its default and what it is for')
+    .option('--effective', 'the values in force here, and where each comes from; of a secret whether it is set')
     .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+--effective reads what a daemon started here would read, and leaves with 2 where it could not start with that. A daemon that
+runs has what was there when it started.
+
+Examples:
+  outboxd config --effective
+  outboxd --env-file /etc/outboxd/env config --effective --json`,
+    )
 }
 
-/** Prints the table of the README, from the same list that the daemon reads its environment by. */
+/** Prints the table of the README, from the same list that the daemon reads its environment by; or what holds here. */
 export async function config(context: CommandContext, options: ConfigOptions): Promise<number> {
+  if (options.effective) return printEffective(context, options)
   const rows = Object.entries(variables).map(([name, variable]) => describe(name, variable))
-  context.stdout.write(options.json ? `${JSON.stringify(rows, null, 2)}\n` : markdown(rows))
-  return 0
+  if (options.json) printJson(context, rows)
+  else context.stdout.write(markdown(rows))
+  return exit.done
+}
+
+/** @returns 2 where the configuration cannot be used */
+function printEffective(context: CommandContext, { json }: ConfigOptions): number {
+  const rows = effectiveConfig(context)
+  if (json) printJson(context, rows)
+  else {
+    const cells = rows.map(({ name, value, from, problem }) => [
+      name,
+      value ?? (problem && from ? 'INVALID' : 'not set'),
+      from ?? '',
+    ])
+    context.stdout.write(renderTable(['VARIABLE', 'VALUE', 'FROM'], cells))
+  }
+  const mistakes = mistakesIn(context)
+  for (const mistake of mistakes) context.stderr.write(`outboxd: ${mistake}\n`)
+  return mistakes.length > 0 ? exit.usage : exit.done
+}
+
+/** Also those that no variable has alone. */
+function mistakesIn({ env }: CommandContext): readonly string[] {
+  try {
+    readConfig(env)
+    return []
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error
+    return error.problems
+  }
 }
 
 function describe(name: string, { schema, about, shownDefault, secret }: Variable): Row {
   const parsed = schema.safeParse(undefined)
   return {
     name,
-    default: parsed.success ? (shownDefault ?? inUnit(name, parsed.data)) : 'required',
+    default: parsed.success
+      ? (shownDefault ?? (parsed.data === undefined ? 'none' : inUnit(name, parsed.data)))
+      : 'required',
     about,
     file: secret ? `${name}_FILE` : null,
   }
-}
-
-/** Durations are kept in milliseconds; the variable says seconds. */
-function inUnit(name: string, value: unknown): string {
-  if (value === undefined) return 'none'
-  return String(name.endsWith('_SECONDS') ? Number(value) / 1000 : value)
 }
 
 function markdown(rows: readonly Row[]): string {

@@ -37,15 +37,24 @@ const migrationFile = /\d{4}_.*\.sql$/
 
 /** @throws DatabaseUnusable where the schemas are missing or older than this version needs */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
+  const missing = await findMissing(db)
+  if (missing.length === 0) return
+  const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+}
+
+/** The names of the migrations that `migrateState` would apply. */
+export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
+  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, findMissing)
+}
+
+async function findMissing(db: Pick<Database, 'query'>): Promise<string[]> {
   const needed = (await readdir(migrationsDir))
     .filter((file) => migrationFile.test(file))
     .map((file) => file.slice(0, -4))
   const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
   const applied = rows[0]?.exists ? (await db.query<{ name: string }>('select name from outboxd.migration')).rows : []
-  const missing = needed.filter((name) => !applied.some((each) => each.name === name))
-  if (missing.length === 0) return
-  const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
-  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
+  return needed.filter((name) => !applied.some((each) => each.name === name)).sort()
 }
 
 /** What holds in the ERP's database after `migrate --outbox`. */

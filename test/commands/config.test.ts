@@ -1,5 +1,8 @@
 import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import type { EffectiveVariable } from '../../src/cli/effectiveConfig.ts'
+import type { EnvironmentFile } from '../../src/cli/environmentFile.ts'
 import { type ConfigOptions, config } from '../../src/commands/config.ts'
 import { variables } from '../../src/config.ts'
 import { testContext } from '../support/context.ts'
@@ -30,6 +33,57 @@ test('as JSON it says which secrets may come from a file', async () => {
     'SERVICE_CLIENT_ID_FILE',
     'SERVICE_CLIENT_SECRET_FILE',
   ])
+})
+
+describe('--effective', () => {
+  const effective = async (env: Record<string, string>, envFile: EnvironmentFile | null = null) => {
+    const context = { ...testContext({ ...envFile?.values, ...env }), envFile }
+    const code = await config(context, { effective: true, json: true })
+    const rows: EffectiveVariable[] = JSON.parse(context.printed())
+    return {
+      code,
+      printed: context.printed() + context.messages(),
+      of: (name: string) => rows.find((row) => row.name === name),
+    }
+  }
+  const complete = {
+    DATABASE_URL: 'postgres://erp:hunter2@db.example/erp',
+    SERVICE_BASE_URL: 'https://service.example/',
+    SERVICE_AUTH_URL: 'https://auth.example',
+    SERVICE_CLIENT_ID: 'id-4711',
+    SERVICE_CLIENT_SECRET: 'hunter3',
+  }
+
+  test('says each value as it is in force, and where it comes from', async () => {
+    const file = { path: '/etc/outboxd/env', values: { HTTP_PORT: '9000', LOG_LEVEL: 'warn' } }
+    const { code, of } = await effective({ ...complete, LOG_LEVEL: 'error', MAPPINGS_DIR: 'mine' }, file)
+    expect(code).toBe(0)
+    expect(of('HTTP_PORT')).toMatchObject({ value: '9000', from: '/etc/outboxd/env' })
+    expect(of('LOG_LEVEL')).toMatchObject({ value: 'error', from: 'environment' })
+    expect(of('RATE_LIMIT_WINDOW_SECONDS')).toMatchObject({ value: '60', from: 'default' })
+    expect(of('SERVICE_BASE_URL')).toMatchObject({ value: 'https://service.example', from: 'environment' })
+    expect(of('MAPPINGS_DIR')).toMatchObject({ value: resolve('mine'), from: 'environment' })
+    expect(of('SERVICE_CA_FILE')).toMatchObject({ value: null, from: null })
+  })
+
+  test('of secrets it says whether they are set, and never what they are', async () => {
+    const { printed, of } = await effective(complete)
+    expect(of('DATABASE_URL')).toMatchObject({ value: 'set', from: 'environment' })
+    expect(of('STATE_DATABASE_URL')).toMatchObject({ value: 'DATABASE_URL', from: 'default' })
+    expect(printed).not.toMatch(/hunter|4711/)
+  })
+
+  test('says what is wrong, and leaves with 2', async () => {
+    const { code, printed, of } = await effective({ ...complete, MAX_IN_FLIGHT: 'many', SERVICE_AUTH_URL: '' })
+    expect(code).toBe(2)
+    expect(of('MAX_IN_FLIGHT')).toMatchObject({
+      value: null,
+      from: 'environment',
+      problem: expect.stringContaining('"many"'),
+    })
+    expect(of('SERVICE_AUTH_URL')).toMatchObject({ value: null, from: null })
+    expect(printed).toContain('outboxd: SERVICE_AUTH_URL is required')
+  })
 })
 
 async function run(options: ConfigOptions): Promise<string> {
