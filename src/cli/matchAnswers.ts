@@ -28,8 +28,16 @@ export type Matched =
   | { kind: 'value'; settling: SettlingLine[]; skipped: SkippedLine[] }
   | { kind: 'invalid'; problems: string[] }
 
-/** Finds what each line speaks of, and holds it against the ledger and the other lines. Writes nothing. */
-export async function matchAnswers(store: OperatorStore, lines: readonly AnsweredLine[]): Promise<Matched> {
+/**
+ * Finds what each line speaks of, and holds it against the ledger and the other lines. Writes nothing.
+ *
+ * @param onLine called before each, with its place from 0
+ */
+export async function matchAnswers(
+  store: OperatorStore,
+  lines: readonly AnsweredLine[],
+  onLine: (index: number) => void,
+): Promise<Matched> {
   const settling: SettlingLine[] = []
   const skipped: SkippedLine[] = []
   const problems: string[] = []
@@ -41,7 +49,8 @@ export async function matchAnswers(store: OperatorStore, lines: readonly Answere
     else problems.push(`line ${line}: ${name} is on line ${before} already`)
     return before === undefined
   }
-  for (const answered of lines) {
+  for (const [index, answered] of lines.entries()) {
+    onLine(index)
     const { line, arrivedAs } = answered
     const submission = await findSubmission(store, answered)
     const detail = typeof submission === 'string' ? null : await store.readSubmissionDetail(submission.id)
@@ -75,7 +84,7 @@ async function findSubmission(
   if (second !== undefined) return `outbox:${outboxId} fits ${first.id} and ${second.id}: give the submission's id`
   // Whoever sorts one column of a spreadsheet alone gives every record another's answer.
   if (outboxId !== null && first.outboxId !== outboxId)
-    return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up?`
+    return `${first.id} is outbox:${first.outboxId} and not outbox:${outboxId}: have columns been mixed up, or did a spreadsheet change the id?`
   return first
 }
 

@@ -72,7 +72,7 @@ export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonl
     else if (named !== null && first !== undefined && second !== undefined)
       wrong.push(severalMessage(name, named.by, [first, second]))
     else if (isName(name)) missing.push(`there is no submission ${name}`)
-    else wrong.push(`${name} names no submission: give ${referenceHelp}`)
+    else wrong.push(`${name} names no submission: give ${referenceHelp}; outboxd list --containing finds any text`)
   }
   if (wrong.length > 0) return { kind: 'invalid', problems: [...wrong, ...missing] }
   if (missing.length > 0) return { kind: 'missing', problems: missing }

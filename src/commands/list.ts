@@ -29,7 +29,7 @@ const limitDefault = 50
 const csvLimitDefault = 100_000
 
 /** Each is read, to take the values from its reason. */
-const causesOfMax = 200_000
+const causesOfMax = 100_000
 
 export function describeList(command: Command): Command {
   return describeFilters(

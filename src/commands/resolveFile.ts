@@ -32,7 +32,8 @@ export async function resolveFile(context: CommandContext, path: string, options
   const read = readAnswersFile(text)
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   return withOperatorStore(context, async (store) => {
-    const matched = await matchAnswers(store, read.lines)
+    const checked = createProgress(context, 'Checked', read.lines.length)
+    const matched = await matchAnswers(store, read.lines, checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { unanswered } = read
     if (options.dryRun && !options.json) context.stdout.write(preview(matched, unanswered, options))
@@ -40,7 +41,8 @@ export async function resolveFile(context: CommandContext, path: string, options
     const { settling } = matched
     const asks = settling.length > 0 && !options.dryRun && !options.yes
     if (asks && !(await isMeant(context, settling.length))) return exit.unconfirmed
-    const run = { context, store, options, done: [], skipped: [...matched.skipped], progress: createProgress(context) }
+    const progress = createProgress(context, 'Settled', settling.length)
+    const run = { context, store, options, done: [], skipped: [...matched.skipped], progress }
     if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
     await settle(run, settling)
     return conclude(run, matched, unanswered)
@@ -129,7 +131,7 @@ interface Run {
   options: ResolveFileOptions
   done: SettlingLine[]
   skipped: SkippedLine[]
-  progress: (done: number, of: number) => void
+  progress: (done: number) => void
 }
 
 async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void> {
@@ -138,9 +140,9 @@ async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void
     if (context.signal.aborted) return
     const settled = await store.resolveNotArrived(each.submission, options.newKey ?? false)
     note(run, each, settled === null ? changed : null)
-    progress(run.done.length, settling.length)
+    progress(run.done.length)
   }
-  await settleArrived(run, settling.filter(isArrived), settling.length)
+  await settleArrived(run, settling.filter(isArrived))
 }
 
 type ArrivedLine = SettlingLine & { transaction: TransactionRef }
@@ -155,7 +157,7 @@ const unaskedMax = 30
 const silentMax = 2
 
 /** Asks for a few at a time and writes what is known of them, for as long as the service answers. */
-async function settleArrived(run: Run, lines: readonly ArrivedLine[], total: number): Promise<void> {
+async function settleArrived(run: Run, lines: readonly ArrivedLine[]): Promise<void> {
   const { context, options, progress } = run
   let waiting = [...lines]
   let unasked = 0
@@ -173,7 +175,7 @@ async function settleArrived(run: Run, lines: readonly ArrivedLine[], total: num
       else note(run, each, testimony.message)
     }
     waiting = [...left, ...waiting.slice(batch.length)]
-    progress(run.done.length, total)
+    progress(run.done.length)
   }
   if (context.signal.aborted) return
   const why = silent >= silentMax ? 'the service does not answer' : 'no slot of the budget became free to ask for it'
@@ -186,7 +188,10 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   askForTransactions(
     readConfig(context.env),
     batch.map(({ transaction }) => transaction),
-    { signal: context.signal, onWait: () => {} },
+    {
+      signal: context.signal,
+      onWait: () => void context.stderr.write('Waiting for free slots of the budget, to ask the service …\n'),
+    },
   )
 
 /** @returns why it was left alone; null where it is followed from here on */
@@ -206,11 +211,11 @@ function note({ done, skipped }: Run, each: SettlingLine, reason: string | null)
 const sayAgainMs = 2_000
 
 /** Says every two seconds how far it is. */
-function createProgress({ stderr }: CommandContext): Run['progress'] {
+function createProgress({ stderr }: CommandContext, what: string, total: number): Run['progress'] {
   let sinceMs = systemClock.stopwatch()
-  return (done, of) => {
+  return (done) => {
     if (sinceMs() < sayAgainMs) return
-    stderr.write(`Settled ${done} of ${of} …\n`)
+    stderr.write(`${what} ${done} of ${total} …\n`)
     sinceMs = systemClock.stopwatch()
   }
 }

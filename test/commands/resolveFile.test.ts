@@ -1,11 +1,13 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { list } from '../../src/commands/list.ts'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import { json, startServer } from '../service/support.ts'
 import { claim } from '../support/ledger.ts'
+import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
 
 let fixture: Fixture
@@ -16,8 +18,9 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
 /** A service that knows transactions whose ids begin with `tx-`, and how often it was asked for what. */
-async function service() {
-  const { received, url } = await startServer(({ url: path }, response) => {
+async function service(tokenAfterMs = 0) {
+  const { received, url } = await startServer(async ({ url: path }, response) => {
+    if (path.endsWith('/oauth/token')) await after(tokenAfterMs)
     if (path.endsWith('/oauth/token')) return json(response, 200, { access_token: 'abc', expires_in: 3600 })
     const transactionId = path.split('/').at(-1) ?? ''
     return transactionId.startsWith('tx-')
@@ -119,6 +122,28 @@ test('a service that does not answer is not asked for all of them; --unchecked a
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 12 })
 })
 
+test('what takes longer than two seconds says how far it is', async () => {
+  const { env } = await service(2_100)
+  for (let i = 0; i < 6; i++) await fixture.end(uncertain, { outboxId: String(i) })
+  const text = Array.from({ length: 6 }, (_, i) => `${i},tx-${i}\n`).join('')
+  const { code, messages } = await run(text, { yes: true }, { env })
+  expect(code).toBe(0)
+  expect(messages).toContain('Settled 5 of 6 …\n')
+})
+
+test('while no slot is free it waits, and can be interrupted', async () => {
+  const { env, asked } = await service()
+  await fixture.end(uncertain, { outboxId: '1' })
+  await fixture.ledger.pool.query(`update outboxd.slot set free_at = clock_timestamp() + interval '1 hour'`)
+  const context = fixture.context(null, env)
+  const settled = resolve(context, undefined, { file: fileOf('1,tx-1\n'), yes: true })
+  await until(context.messages, (said) => said.includes('Waiting for free slots of the budget'))
+  context.abort()
+  expect(await settled).toBe(1)
+  expect(context.messages()).toContain('Interrupted: the rest was not touched. Give the file again.')
+  expect(asked('GET')).toBe(0)
+})
+
 describe('nothing is written while a line is wrong:', () => {
   async function wrong(text: string) {
     const before = await states()
@@ -147,7 +172,9 @@ describe('nothing is written while a line is wrong:', () => {
   test('columns that were sorted apart', async () => {
     const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
     const messages = await wrong(`outbox_id,arrived_as,submission_id\n2,tx-1,${rows[0].id}\n`)
-    expect(messages).toContain('is outbox:1 and not outbox:2: have columns been mixed up?')
+    expect(messages).toContain(
+      'is outbox:1 and not outbox:2: have columns been mixed up, or did a spreadsheet change the id?',
+    )
   })
 })
 
