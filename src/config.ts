@@ -95,6 +95,11 @@ export const variables = {
     schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
     about: 'JSON lines on stdout',
   },
+  LOG_FORMAT: {
+    schema: z.enum(['auto', 'json', 'journald']).default('auto'),
+    about:
+      'auto: JSON lines, each after its priority such as `<4>` where stdout is systemd’s journal, which takes that off again; json: never; journald: always',
+  },
 } as const satisfies Record<string, Variable>
 
 /** What the commands need that touch the databases alone. Paths are absolute. */
@@ -134,6 +139,7 @@ export interface Config extends StoreConfig {
   captureWindow: number
   http: { host: string; port: number }
   logLevel: string
+  logFormat: 'auto' | 'json' | 'journald'
 }
 
 /**
@@ -169,6 +175,7 @@ export function readConfig(env: Environment): Config {
     captureWindow: value('CAPTURE_WINDOW'),
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
     logLevel: value('LOG_LEVEL'),
+    logFormat: value('LOG_FORMAT'),
   }
   return done(config)
 }

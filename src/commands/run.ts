@@ -6,6 +6,7 @@ import { readConfig } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import { createLog } from '../observe/log.ts'
+import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { version } from '../version.ts'
@@ -17,7 +18,8 @@ export function describeRun(command: Command): Command {
   return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
     'after',
     `
-Logs JSON lines on stdout; serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
+Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
+a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
 SIGHUP reads the mapping files again; where they are broken, those read before stay in force.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
 a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
@@ -30,7 +32,8 @@ export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
   let mappings = loadMappings(config.mappingsDir)
-  const log = createLog(config.logLevel)
+  const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
+  using _ = { [Symbol.dispose]: log.flush }
   context.onReload(() => {
     try {
       mappings = loadMappings(config.mappingsDir)

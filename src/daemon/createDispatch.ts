@@ -5,6 +5,7 @@ import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
 import type { Answer, AttemptResult, Demand, Submission } from '../model.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
+import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
 import { isLock, isRefusal } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
@@ -58,7 +59,8 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
   const { requests: capacity, windowMs } = config.rateLimit
   const slotPool = createSlotPool(windowMs)
   const tokenSlotPool = createSlotPool(windowMs)
-  const outcomeWriter = createWriter(deps, [slotPool, tokenSlotPool])
+  const pauseLog = createPauseLog(deps)
+  const outcomeWriter = createWriter(deps, [slotPool, tokenSlotPool], pauseLog)
   const starvation = watchStarvation()
   const tokenSlot = createTokenSlot<TokenAnswer>({
     slotPool: tokenSlotPool,
@@ -79,6 +81,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     slotPool,
     readDemand: store.readDemand,
     onDemand(demand) {
+      pauseLog.seen(demand.pauses)
       tokenSlot.sawCapacity(demand.capacity)
       planner.press(pressureOf(demand))
     },
@@ -107,14 +110,21 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
   return { ...dispatcher, starving, unwritten, interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of) }
 }
 
-function createWriter({ clock, log, store, onWritten }: DispatchDeps, pools: readonly SlotPool[]): OutcomeWriter {
+function createWriter(
+  { clock, log, store, onWritten }: DispatchDeps,
+  pools: readonly SlotPool[],
+  pauseLog: PauseLog,
+): OutcomeWriter {
   return createOutcomeWriter({
     nowMs: clock.nowMs,
     writeOutcomes: store.dispatch.writeOutcomes,
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
     isRefusal,
     isLock,
-    onWritten,
+    onWritten(outcomes, { pauses }) {
+      pauseLog.raised(pauses)
+      onWritten(outcomes)
+    },
     onFailed: (error, { transitions }) =>
       log.error('an outcome could not be written; it is tried again', {
         error,

@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
+import { fieldFaults } from '../mapping/fieldFaults.ts'
 import { type Mappings, usedResource } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { Log } from '../observe/log.ts'
@@ -71,7 +72,7 @@ export function createParts(deps: PartsDeps): Parts {
   const { readProcessingTimes, readPlannedPolls, movePolls } = store
   const onMoved = wakeups.dispatch.wake
   const learning = createLearning({ planner, windowMs, readProcessingTimes, readPlannedPolls, movePolls, onMoved })
-  const reporting = reportingOf(deps)
+  const reporting = reportingOf(deps, telemetry)
   const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
@@ -137,12 +138,15 @@ function captureDeps({ config, mappings, log, store, wakeups }: PartsDeps, telem
       await outboxReports.renew(outboxIds)
       wakeups.report.wake()
     },
-    map: (record, id) => mapOutboxRecord(mappings(), record, id),
+    map(record, id) {
+      const mapped = mapOutboxRecord(mappings(), record, id)
+      return mapped.kind === 'mapped' ? mapped : { ...mapped, fieldErrors: fieldFaults(mapped.errors) }
+    },
     newId: uuidv7,
     newKey: randomUUID,
     faultOf,
-    onCaptured(count) {
-      telemetry.captured(count)
+    onCaptured(records) {
+      telemetry.captured(records)
       wakeups.dispatch.wake()
     },
     onBatchFailed: (count, error) =>
@@ -152,12 +156,15 @@ function captureDeps({ config, mappings, log, store, wakeups }: PartsDeps, telem
   }
 }
 
-function reportingOf({ clock, store: { outbox, outboxReports }, wakeups }: PartsDeps): Reporting {
+function reportingOf({ clock, store: { outbox, outboxReports }, wakeups }: PartsDeps, telemetry: Telemetry): Reporting {
   return createReporting({
     stopwatch: clock.stopwatch,
     readDue: outboxReports.readDue,
     tell: (due) => outbox.report(() => outboxReports.read(due)),
-    write: outboxReports.write,
+    async write(told) {
+      await outboxReports.write(told)
+      telemetry.reported(told)
+    },
     wake: wakeups.report.wake,
   })
 }

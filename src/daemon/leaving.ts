@@ -36,8 +36,12 @@ const giveUpMs = 600_000
  */
 export async function settleAll(deps: LeavingDeps): Promise<boolean> {
   const giveUp = new AbortController()
+  let waitedMs = 0
   const timers = [
-    setInterval(() => tellWaiting(deps), tellEveryMs),
+    setInterval(() => {
+      waitedMs += tellEveryMs
+      tellWaiting(deps, waitedMs)
+    }, tellEveryMs),
     setTimeout(() => giveUp.abort(), giveUpMs),
   ] as const
   const givenUp = new Promise<false>((resolve) => giveUp.signal.addEventListener('abort', () => resolve(false)))
@@ -63,7 +67,7 @@ async function recoverAll({ lostClaims, recoverClaims }: LeavingDeps, signal: Ab
   }
 }
 
-function tellWaiting(deps: LeavingDeps): void {
+function tellWaiting(deps: LeavingDeps, lastedMs: number): void {
   const records = deps.unsettled()
   const what = [
     ...(deps.inFlight() > 0 ? ['answers, or the ledger’s database to write them'] : []),
@@ -73,6 +77,7 @@ function tellWaiting(deps: LeavingDeps): void {
   deps.log.warn(
     `not leaving yet: the daemon waits for ${awaited}; a second signal ends that and leaves these in doubt`,
     {
+      lastedMs,
       count: records.length,
       records,
     },

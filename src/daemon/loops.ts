@@ -2,6 +2,7 @@ import type { Clock } from '../clock.ts'
 import type { Readiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName, Metrics } from '../observe/metrics.ts'
+import { showError } from '../observe/redact.ts'
 import type { Parts } from './createParts.ts'
 import { type Loop, type Part, startLoop } from './loop.ts'
 import type { LoopHealth } from './loopHealth.ts'
@@ -47,7 +48,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
       },
       failed(_, error) {
         health.failed(name, error)
-        log.error('a loop failed; it is tried again', { loop: name, error })
+        log.error('a loop failed; it is tried again', { loop: name, code: showError(error).code, error })
       },
     })
   }

@@ -39,7 +39,8 @@ export async function readDemand(db: Database, most: number): Promise<Demand> {
        (select extract(epoch from min(free_at) - now())::float8 * 1000 from outboxd.slot
           where permits > 0 and free_at > now()) as "nextSlotMs",
        (select coalesce(json_agg(json_build_object('reason', reason,
-          'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000)), '[]')
+          'leftMs', extract(epoch from greatest(until, probe_until) - now()) * 1000,
+          'forMs', extract(epoch from now() - since) * 1000)), '[]')
         from outboxd.pause where ${activePause}) as pauses,
        (select case when count(*) = 0 then 'none' when bool_or(probe_until > now()) then 'under way' else 'wanted' end
         from outboxd.pause where ${unprovenPause}) as proof`,

@@ -71,7 +71,7 @@ export async function insertCaptured(
   ]
 }
 
-const stored = (record: CapturedRecord, ord: number) => ({
+const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => ({
   ord,
   ...record,
   error: record.error === null ? null : storableText(record.error),

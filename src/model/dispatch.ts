@@ -83,6 +83,8 @@ export interface PauseView {
   reason: PauseReason
   /** Milliseconds until it may end; negative where a trial may begin, null where only an operator ends it. */
   leftMs: number | null
+  /** For how long it has stood, milliseconds. */
+  forMs: number
 }
 
 /** How many requests of each kind a claim is to make. */

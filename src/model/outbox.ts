@@ -98,6 +98,14 @@ export type RowOutcome =
   /** It waits, and its contents are others than when it was taken: edited, or another row. */
   | { kind: 'differs' }
 
+/** A field that a record was rejected for: what may be said of it where everybody reads. */
+export interface FieldFault {
+  /** By its name in the mapping file; `payload` where it is the payload as a whole. */
+  field: string
+  /** One word of ours. */
+  kind: string
+}
+
 /** A captured record, mapped or refused: what the ledger keeps of it from the start. */
 export interface CapturedRecord {
   id: string
@@ -117,6 +125,8 @@ export interface CapturedRecord {
   stamp: string | null
   /** Why it was rejected; null where it is queued. */
   error: string | null
+  /** Where it did not map: the fields, without what stands in them. */
+  fieldErrors?: readonly FieldFault[]
   /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
   doubt?: string | null
 }
@@ -180,6 +190,8 @@ export interface ToldReport {
   report: Report
   /** Null where the row knows; otherwise when to tell it again, in milliseconds. */
   againInMs: number | null
+  /** The SQLSTATE with which its table refuses it; null where it does not. */
+  code: string | null
   /** What to say of it to an operator, null where there is nothing yet. */
   problem: RaisedProblem | null
 }

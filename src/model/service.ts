@@ -77,6 +77,8 @@ export interface PauseCall {
   askedMs: number | null
   /** For the operator: what happened and what to look at. */
   detail: string
+  /** The same without a word of the service's, for the log; left out where nothing can be said so. */
+  ownWords?: string
   /** Each further try costs a record, so the wait grows longer than the reason's steps say. */
   patient?: boolean
   /** An answer came, though none of the service's own: the first tries follow each other quickly, as it may be these records. */

@@ -1,7 +1,8 @@
-import { type DestinationStream, destination as openDestination, pino, stdTimeFunctions } from 'pino'
-import type { Outcome, State } from '../model.ts'
+import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
+import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
 import { redact, showError, withheld } from './redact.ts'
+import { createRepeats } from './repeats.ts'
 
 /**
  * All that a log line may hold beside its event. There is no field for the service's words or the client's data:
@@ -17,10 +18,21 @@ export interface LogFields {
   outcome?: Outcome | State | undefined
   /** An error code such as E001 or an SQLSTATE. */
   code?: string | null | undefined
+  /** The HTTP status of an answer. */
+  status?: number | undefined
   durationMs?: number | undefined
+  /** How long something stood that is over, or stands. */
+  lastedMs?: number | undefined
+  /** A moment, ISO 8601. */
+  until?: string | undefined
   count?: number | undefined
   /** One word of ours, such as a pause reason or a signal; a sentence is withheld. */
   reason?: string | undefined
+  /** A sentence of ours: nothing that the service or the client said. */
+  detail?: string | undefined
+  /** What a record was rejected for: the field, by its name in the mapping file, and the kind of mistake. */
+  fieldErrors?: readonly FieldFault[] | undefined
+  type?: string | undefined
   loop?: string | undefined
   /** Those that it is about, where they are several; the first hundred are written. */
   records?: readonly Pick<LogFields, 'submissionId' | 'outboxId' | 'transactionId'>[] | undefined
@@ -37,13 +49,20 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
+/** A log that holds back what repeats itself. */
+export interface CountingLog extends Log {
+  /** Says now what was counted since it was last said. */
+  flush(): void
+}
+
 /**
- * Writes JSON lines: level, time (ISO 8601, UTC), event, and the fields of the allow-list.
+ * Writes JSON lines: level, time (ISO 8601, UTC), event, and the fields of the allow-list. A warning or error that
+ * repeats one of the last minute is counted: one line a minute says so, with `repeated`.
  *
- * @param level       the least that is written; `silent` writes nothing
- * @param destination stdout unless given; written synchronously, so that the last line before an end is not lost
+ * @param level the least that is written; `silent` writes nothing
  */
-export function createLog(level: string, destination: DestinationStream = openDestination({ fd: 1, sync: true })): Log {
+export function createLog(level: string, destination: DestinationStream): CountingLog {
+  const repeats = createRepeats()
   const logger = pino(
     {
       level,
@@ -54,10 +73,19 @@ export function createLog(level: string, destination: DestinationStream = openDe
     },
     destination,
   )
+  const complain =
+    (how: 'warn' | 'error') =>
+    (event: string, fields: LogFields = {}): void => {
+      const [line, text] = [allowed(fields), redact(event)]
+      repeats.tell(JSON.stringify([how, text, line]), (repeated) =>
+        logger[how](repeated === 0 ? line : { ...line, repeated }, text),
+      )
+    }
   return {
     info: (event, fields = {}) => logger.info(allowed(fields), redact(event)),
-    warn: (event, fields = {}) => logger.warn(allowed(fields), redact(event)),
-    error: (event, fields = {}) => logger.error(allowed(fields), redact(event)),
+    warn: complain('warn'),
+    error: complain('error'),
+    flush: repeats.flush,
   }
 }
 
@@ -71,9 +99,15 @@ const shapes: Record<keyof LogFields, (value: unknown) => unknown> = {
   endpoint: word,
   outcome: word,
   code: word,
+  status: number,
   durationMs: number,
+  lastedMs: number,
+  until: moment,
   count: number,
   reason: word,
+  detail: sentence,
+  fieldErrors,
+  type: word,
   loop: word,
   records,
   port: number,
@@ -92,6 +126,19 @@ function allowed(fields: LogFields): Record<string, unknown> {
 
 function word(value: unknown): unknown {
   return typeof value === 'string' && /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheld
+}
+
+function sentence(value: unknown): unknown {
+  return typeof value === 'string' ? redact(value.replace(/\s+/g, ' ')) : withheld
+}
+
+function moment(value: unknown): unknown {
+  return typeof value === 'string' && /^[\d-]{10,13}T[\d:.]{8,12}Z$/.test(value) ? value : withheld
+}
+
+function fieldErrors(value: unknown): unknown {
+  if (!Array.isArray(value)) return withheld
+  return value.slice(0, recordsMax).map(({ field, kind }: FieldFault) => ({ field: word(field), kind: word(kind) }))
 }
 
 function identifier(value: unknown): unknown {

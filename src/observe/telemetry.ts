@@ -1,8 +1,10 @@
-import type { Answer, AttemptResult, Breach, Outcome, State, Submission } from '../model.ts'
+import type { Answer, AttemptResult, Breach, CapturedRecord, Outcome, State, Submission, ToldReport } from '../model.ts'
 import { ended } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics } from './metrics.ts'
+
+type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
 
 interface Written {
   submissionId: string
@@ -15,9 +17,12 @@ interface Written {
 
 /** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
 export interface Telemetry {
-  captured(count: number): void
+  /** Records are in the ledger; those that did not map came to their end there. */
+  captured(records: readonly Captured[]): void
   requestDone(endpoint: Endpoint, answer: Answer): void
   attempted(submission: Submission, attempted: AttemptResult): void
+  /** Rows were told their outcomes, or could not be. */
+  reported(told: readonly ToldReport[]): void
   outcomesWritten(result: { written: readonly Written[]; heldBack: number }): void
   orphansRescued(count: number): void
   /** Operators gave commands: another process did the work, the daemon counts it. */
@@ -39,15 +44,20 @@ const finishes: ReadonlySet<State> = new Set(ended)
 export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Telemetry {
   function requestDone(endpoint: Endpoint, answer: Answer): void {
     metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
-    if (answer.kind !== 'response' || answer.code === null) return
+    // A token issuer has codes of its own (RFC 6749, 5.2): a wrong secret breaks no contract.
+    if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     metrics.serviceError(answer.code)
     if (!knownCodes.has(answer.code)) metrics.breach('unknown_code')
   }
 
   return {
     requestDone,
-    captured(count) {
-      log.info('captured', { count })
+    captured(records) {
+      log.info('captured', { count: records.length })
+      for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
+        metrics.finished('rejected', null)
+        log.warn('a record does not map', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
+      }
     },
     attempted(submission, { step, answer, breach }) {
       const endpoint = endpointOf(submission)
@@ -64,8 +74,10 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
         endpoint,
         state,
         outcome: answer ? outcomeOf(answer) : undefined,
+        status: answer?.kind === 'response' ? answer.status : undefined,
         code: 'errorCode' in step.change ? step.change.errorCode : undefined,
         reason: step.pause?.reason,
+        detail: answer?.kind === 'no-answer' ? answer.detail : undefined,
         durationMs: answer ? Math.round(answer.tookMs) : undefined,
       })
     },
@@ -84,6 +96,15 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
         metrics.breach('rate_limit_lower')
         log.warn('someone else spends from the same budget: holding back', { count: heldBack })
       }
+    },
+    reported(told) {
+      for (const { report, code, problem } of told.filter(({ problem }) => problem !== null))
+        log.warn('a row could not be told its outcome; it is tried again', {
+          submissionId: report.submissionId,
+          outboxId: report.outboxId,
+          reason: problem?.kind,
+          code,
+        })
     },
     operatorActed({ replays, discards }) {
       metrics.replayed(replays)

@@ -1,5 +1,5 @@
 import type { Answer, PauseCall } from '../model.ts'
-import { describeAnswer, pauseCall } from './pauseCall.ts'
+import { describeAnswer, nameAnswer, pauseCall, withHint } from './pauseCall.ts'
 
 /**
  * The pause that a token request without a token calls for.
@@ -7,28 +7,28 @@ import { describeAnswer, pauseCall } from './pauseCall.ts'
  * @see docs/contract.md, "What an answer means"; RFC 6749, 5.2 for the words that the issuer uses with 400 and 401
  */
 export function decideToken(answer: Answer): PauseCall {
-  if (answer.kind === 'no-answer')
-    return { reason: 'unreachable', askedMs: null, detail: `asking for a token: ${answer.detail}` }
+  if (answer.kind === 'no-answer') {
+    const detail = `asking for a token: ${answer.detail}`
+    return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
+  }
   const { status } = answer
-  const summary = describeAnswer(answer, 'the token issuer')
-  if (status >= 200 && status < 300)
-    return {
-      reason: 'unreachable',
-      askedMs: null,
-      detail: `the token issuer answered ${status} without a usable token`,
-    }
-  if (status >= 300 && status < 400)
-    return {
-      reason: 'unauthorized',
-      askedMs: null,
-      detail: `${summary}; redirects are not followed: look at SERVICE_AUTH_URL`,
-    }
+  const said = { detail: describeAnswer(answer, issuer), ownWords: nameAnswer(answer, issuer) }
+  if (status >= 200 && status < 300) {
+    const detail = `${issuer} answered ${status} without a usable token`
+    return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
+  }
+  if (status >= 300 && status < 400) {
+    const hinted = withHint(said, 'redirects are not followed: look at SERVICE_AUTH_URL')
+    return { reason: 'unauthorized', askedMs: null, ...hinted }
+  }
   const shared = pauseCall(answer)
-  if (shared !== null && shared.reason !== 'unauthorized') return { ...shared, detail: summary }
+  if (shared !== null && shared.reason !== 'unauthorized') return { ...shared, ...said }
   return status >= 400 && status < 500
-    ? { reason: 'unauthorized', askedMs: null, detail: `${summary}; ${hint(status)}` }
-    : { reason: 'unreachable', askedMs: null, detail: summary }
+    ? { reason: 'unauthorized', askedMs: null, ...withHint(said, hint(status)) }
+    : { reason: 'unreachable', askedMs: null, ...said }
 }
+
+const issuer = 'the token issuer'
 
 function hint(status: number): string {
   return status === 404 || status === 405

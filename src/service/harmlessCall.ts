@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, ServiceRequest, TrialVerdict } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
-import { describeAnswer, pauseCall } from './pauseCall.ts'
+import { describeAnswer, nameAnswer, pauseCall } from './pauseCall.ts'
 
 /** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
 export function harmlessRequest(resource: Resource): ServiceRequest {
@@ -16,15 +16,15 @@ export function harmlessRequest(resource: Resource): ServiceRequest {
  */
 export function judgeTrial(answer: Answer): TrialVerdict {
   const pause = pauseCall(answer)
-  if (answer.kind === 'no-answer')
-    return {
-      kind: 'pause',
-      pause: pause ?? { reason: 'unreachable', askedMs: null, detail: `unanswered: ${answer.detail}` },
-    }
+  if (answer.kind === 'no-answer') {
+    const detail = `unanswered: ${answer.detail}`
+    return { kind: 'pause', pause: pause ?? { reason: 'unreachable', askedMs: null, detail, ownWords: detail } }
+  }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { status, json } = answer
   if ((status >= 400 && status < 500) || (status >= 200 && status < 300 && json !== undefined)) return { kind: 'clear' }
-  return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, detail: describeAnswer(answer) } }
+  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
+  return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, ...said } }
 }
 
 /**

@@ -13,12 +13,12 @@ const throttledMaxMs = 300_000
  */
 export function pauseCall(answer: Answer): PauseCall | null {
   if (answer.kind === 'no-answer')
-    return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail }
-  const summary = describeAnswer(answer)
-  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, detail: summary }
-  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), detail: summary }
+    return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail, ownWords: answer.detail }
+  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
+  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, ...said }
+  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), ...said }
   const hint = unauthorizedHint(answer.status)
-  return hint === null ? null : { reason: 'unauthorized', askedMs: null, detail: `${summary}; ${hint}` }
+  return hint === null ? null : { reason: 'unauthorized', askedMs: null, ...withHint(said, hint) }
 }
 
 /**
@@ -30,8 +30,16 @@ export function submitPauseCall(answer: Answer): PauseCall | null {
   const shared = pauseCall(answer)
   if (shared !== null || answer.kind === 'no-answer') return shared
   if (!nothingThere.has(answer.status) || isServiceCode(answer.code)) return null
-  const detail = `${describeAnswer(answer)}; nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)`
-  return { reason: 'unreachable', askedMs: null, detail }
+  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
+  return { reason: 'unreachable', askedMs: null, ...withHint(said, nothingThereHint) }
+}
+
+const nothingThereHint =
+  'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)'
+
+/** What to look at, after both ways to say what was answered. */
+export function withHint(said: { detail: string; ownWords: string }, hint: string): typeof said {
+  return { detail: `${said.detail}; ${hint}`, ownWords: `${said.ownWords}; ${hint}` }
 }
 
 const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
@@ -42,6 +50,11 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
   const message = (messageIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
   const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
   return `${who} answered ${head}: ${message}`
+}
+
+/** The same without the service's words, for the log: its status and, where there is one, its code. */
+export function nameAnswer({ status, code }: Answer & { kind: 'response' }, who = 'the service'): string {
+  return `${who} answered ${status}${code === null ? '' : ` ${code}`}`
 }
 
 function cappedMs(askedMs: number | null): number | null {

@@ -32,10 +32,11 @@ async function read(): Promise<Report[]> {
   const { fresh, again } = await reports.readDue({ freshMax: 10, againMax: 10 })
   return reports.read([...fresh, ...again])
 }
-const knows = (report: Report): ToldReport => ({ report, againInMs: null, problem: null })
+const knows = (report: Report): ToldReport => ({ report, againInMs: null, code: null, problem: null })
 const refused = (report: Report, againInMs = 0): ToldReport => ({
   report,
   againInMs,
+  code: '23514',
   problem: { kind: 'report_refused', subject: report.outboxId, detail: 'SQLSTATE 23514', retryInMs: againInMs },
 })
 const problems = async () => {

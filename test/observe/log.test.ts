@@ -45,6 +45,44 @@ describe('lines', () => {
     expect(lines()[0]).toMatchObject({ reason: '[withheld]', code: '[withheld]', count: '[withheld]' })
   })
 
+  test('an error or a warning that repeats itself is counted; other fields make another line', () => {
+    const { log, lines } = setup()
+    for (let i = 0; i < 3; i++) log.error('a loop failed', { loop: 'capture', code: '42501' })
+    log.error('a loop failed', { loop: 'report', code: '42501' })
+    for (let i = 0; i < 2; i++) log.info('captured', { count: 1 })
+    log.flush()
+    expect(lines().map(({ event, loop, repeated }) => [event, loop, repeated])).toEqual([
+      ['a loop failed', 'capture', undefined],
+      ['a loop failed', 'report', undefined],
+      ['captured', undefined, undefined],
+      ['captured', undefined, undefined],
+      ['a loop failed', 'capture', 2],
+    ])
+  })
+
+  test('of a field that did not map its name and the kind of the mistake are written, and no more of it', () => {
+    const { log, lines } = setup()
+    const fieldErrors = [
+      { field: 'total_amount', kind: 'too_large', message: 'Jane' },
+      { field: 'Jane Doe', kind: 'Jane Doe' },
+    ]
+    log.warn('x', { fieldErrors })
+    expect(lines()[0]?.fieldErrors).toEqual([
+      { field: 'total_amount', kind: 'too_large' },
+      { field: '[withheld]', kind: '[withheld]' },
+    ])
+  })
+
+  test('a moment is a moment, and a sentence of ours is one line', () => {
+    const { log, lines } = setup()
+    log.warn('x', { until: '2026-11-21T10:00:00.000Z', detail: 'one\n  two' })
+    log.warn('y', { until: 'Jane Doe', detail: { a: 'Jane' } as never })
+    expect(lines()).toMatchObject([
+      { until: '2026-11-21T10:00:00.000Z', detail: 'one two' },
+      { until: '[withheld]', detail: '[withheld]' },
+    ])
+  })
+
   test('a line break in a value starts no second line', () => {
     const { log, lines } = setup()
     log.info('x\n{"event":"forged"}', { outboxId: '1\n2' })

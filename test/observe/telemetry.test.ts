@@ -29,6 +29,7 @@ const worked = (change: GivenChange, answer: Answer | null, given: Partial<Attem
   breach: null,
   ...given,
 })
+const captured = (of: object = {}) => ({ id: 'id', outboxId: '1', type: 'data', error: null, ...of })
 const accepted: Partial<Submission> = { state: 'accepted', transactionId: 'tx', claimId: null, jobId: 'job' }
 
 describe('requests', () => {
@@ -42,6 +43,12 @@ describe('requests', () => {
     const { telemetry, counted } = setup()
     telemetry.attempted(submission(of), worked({ state: 'failed' }, response(200)))
     expect(counted).toEqual([`requestDone(${endpoint}, ok, 12)`])
+  })
+
+  test('a token issuer has codes of its own: a wrong secret is no breach of the contract', () => {
+    const { telemetry, counted } = setup()
+    telemetry.requestDone('token', response(401, { code: 'invalid_client' }))
+    expect(counted).toEqual(['requestDone(token, unauthorized, 12)'])
   })
 
   test('that were never made are not counted', () => {
@@ -89,8 +96,10 @@ describe('log lines', () => {
           endpoint: 'submit',
           state: 'accepted',
           outcome: 'ok',
+          status: 201,
           code: undefined,
           reason: undefined,
+          detail: undefined,
           durationMs: 12,
         },
       },
@@ -123,13 +132,40 @@ describe('log lines', () => {
     expect(lines).toMatchObject([{ fields: { reason: 'throttled', outcome: 'throttled' } }])
   })
 
+  test('an attempt that fails says the status, the code and what went wrong, and nothing that the service said', () => {
+    const { telemetry, lines } = setup()
+    const refusal = response(400, { code: 'E001', message: 'customer Jane Doe is unknown' })
+    telemetry.attempted(submission(), worked({ state: 'rejected', errorCode: 'E001' }, refusal))
+    telemetry.attempted(submission(), worked({ state: 'uncertain' }, noAnswer({ sent: true, cause: 'timeout' })))
+    expect(lines).toMatchObject([
+      { level: 'warn', fields: { status: 400, code: 'E001', outcome: 'rejected' } },
+      { level: 'warn', fields: { outcome: 'timeout', detail: expect.any(String) } },
+    ])
+    expect(JSON.stringify(lines)).not.toContain('Jane')
+  })
+
+  test('a record that does not map is told with its fields and the kinds of their mistakes, and counted as rejected', () => {
+    const { telemetry, lines, counted } = setup()
+    const fieldErrors = [{ field: 'total_amount', kind: 'too_many_decimals' }]
+    telemetry.captured([
+      captured(),
+      captured({ outboxId: '7', error: 'total_amount has 3 decimals: 1.234', fieldErrors }),
+    ])
+    expect(counted).toEqual(['finished(rejected, )'])
+    expect(lines).toMatchObject([
+      { level: 'info', message: 'captured', fields: { count: 2 } },
+      { level: 'warn', message: 'a record does not map', fields: { outboxId: '7', type: 'data', fieldErrors } },
+    ])
+    expect(JSON.stringify(lines)).not.toContain('1.234')
+  })
+
   test('rescued orphans and recreated jobs are told where there was anything', () => {
     const { telemetry, lines } = setup()
     telemetry.orphansRescued(0)
     telemetry.jobsRecreated(0)
     telemetry.orphansRescued(2)
     telemetry.jobsRecreated(3)
-    telemetry.captured(4)
+    telemetry.captured(Array.from({ length: 4 }, () => captured()))
     expect(lines.map(({ level, fields }) => [level, fields.count])).toEqual([
       ['warn', 2],
       ['warn', 3],

@@ -4,6 +4,7 @@ import { readConfig } from '../../src/config.ts'
 import { startApp } from '../../src/daemon/app.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { createLog } from '../../src/observe/log.ts'
+import { openStdout } from '../../src/observe/logDestination.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
@@ -61,7 +62,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     outboxTable: loadOutboxFile(config.mappingsDir),
     mappings: () => mappings,
     clock,
-    log: createLog(config.logLevel),
+    log: createLog(config.logLevel, openStdout('json', undefined)),
     metrics: createMetrics({ version: 'test' }),
     version: 'test',
   })

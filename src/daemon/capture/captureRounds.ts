@@ -20,9 +20,9 @@ export function createCaptureRounds({ capture, sleep, publishTypes, random }: Ca
   let took = 0
   const { runOnce } = createCapture({
     ...capture,
-    onCaptured(count) {
-      took += count
-      capture.onCaptured(count)
+    onCaptured(records) {
+      took += records.length
+      capture.onCaptured(records)
     },
   })
   return {

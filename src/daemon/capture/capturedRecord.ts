@@ -1,11 +1,11 @@
-import type { CapturedRecord, OutboxRecord, RowStatus } from '../../model.ts'
+import type { CapturedRecord, FieldFault, OutboxRecord, RowStatus } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
 /** What the mapping makes of a record. */
 export type MappedRecord =
   | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string }
   /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
-  | { kind: 'refused'; resource: Resource | null; reason: string }
+  | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
 export interface RecordMaker {
   map(record: OutboxRecord, submissionId: string): MappedRecord
@@ -22,7 +22,8 @@ export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRe
     const { resource, tracked, sendsOwnId, body } = mapped
     return { ...kept, resource, tracked, sendsOwnId, body, error: null }
   }
-  return { ...kept, resource: mapped.resource, tracked: true, sendsOwnId: false, body: null, error: mapped.reason }
+  const { resource, reason: error, fieldErrors = [] } = mapped
+  return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }
 }
 
 /** A row of which nothing but the id may be touched, as rejected: reading it fails, or writing what was read. */

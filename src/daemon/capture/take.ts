@@ -21,7 +21,7 @@ export interface TakeDeps extends RecordMaker {
   /** @param isMark it was a mark that failed, which the table's own triggers may do */
   faultOf(error: unknown, isMark: boolean): Fault
   /** Records are in the ledger and may be sent; their rows are yet to be marked. */
-  onCaptured(count: number): void
+  onCaptured(records: readonly CapturedRecord[]): void
 }
 
 export interface Attempt {
@@ -84,7 +84,7 @@ export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Ta
 
 /** @returns the rows that still say that they wait, since the table ignored the mark */
 async function mark(deps: TakeDeps, rows: ClaimedRows, records: readonly CapturedRecord[]): Promise<readonly string[]> {
-  deps.onCaptured(records.length)
+  deps.onCaptured(records)
   const unmarked = await rows.mark(records.map(rowStatus))
   if (unmarked.length > 0) await deps.tellLater(unmarked)
   return rows.isRemembered ? [] : unmarked

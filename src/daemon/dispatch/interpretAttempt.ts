@@ -155,7 +155,7 @@ function pauseFor(
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
   // The record that goes first after a trial is proof enough alone.
   if (!isLong && !(trial && isSilence(answer))) return { pause: null, heard: now }
-  const call = answer.kind === 'response' ? answeredInstead(step.cause) : silence
+  const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
   return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
 }
 
@@ -175,15 +175,16 @@ function remainingIn(answer: Answer | null, { permitsFree }: Circumstances): num
 }
 
 /** Without this pause a service that hangs would, request by request, leave every record in doubt. */
-const silence: PauseCall = {
-  reason: 'unreachable',
-  askedMs: null,
-  detail:
-    'request after request went unanswered; no record is sent until the service answers a question (outboxd check)',
-}
+const silence: PauseCall = callAfter('request after request went unanswered')
 
 /** Something answers, as a gateway does, and not the service: perhaps for these records alone. */
-function answeredInstead(summary: string): PauseCall {
-  const detail = `request after request brought no answer of the service’s own, the last: ${summary}; no record is sent until the service answers a question (outboxd check)`
-  return { ...silence, detail, answered: true }
+function answeredInstead(summary: string, status: number): PauseCall {
+  const seen = 'request after request brought no answer of the service’s own'
+  const { ownWords } = callAfter(`${seen}, the last: ${status}`)
+  return { ...callAfter(`${seen}, the last: ${summary}`), ownWords, answered: true }
+}
+
+function callAfter(seen: string): PauseCall & { ownWords: string } {
+  const detail = `${seen}; no record is sent until the service answers a question (outboxd check)`
+  return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
 }

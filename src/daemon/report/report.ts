@@ -52,7 +52,8 @@ function toldReport(report: Report, outcome: Outcome): ToldReport {
   const { againInMs, problem } = decideReport(outcome, report.failures)
   // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
-  return { report, againInMs, problem: problem && { ...problem, subject } }
+  const code = outcome.kind === 'refused' ? outcome.code : null
+  return { report, againInMs, code, problem: problem && { ...problem, subject } }
 }
 
 function split<T>(all: readonly T[]): T[][] {

@@ -165,7 +165,7 @@ test('60 orders of 0.9 MB are captured in batches of 16 MB', async () => {
   const batches: number[] = []
   await ledger.pool.query(`insert into outbox (type, payload)
     select 'data', jsonb_build_object('n', n, 'text', repeat('x', 900000)) from generate_series(1, 60) n`)
-  await captureAll({ onCaptured: (count) => batches.push(count) })
+  await captureAll({ onCaptured: ({ length }) => batches.push(length) })
   expect(await statuses()).toEqual({ queued: 60 })
   expect(Math.max(...batches)).toBe(17)
 }, 120_000)

@@ -55,7 +55,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean })
       newId: () => 'id',
       newKey: () => 'key',
       faultOf: () => ({ blame: 'database', message: '', code: '' }),
-      onCaptured: (count) => calls.push(`captured ${count}`),
+      onCaptured: ({ length }) => calls.push(`captured ${length}`),
       onBatchFailed: () => {},
       onRowRejected: () => {},
       onRowSkipped: () => {},

@@ -221,7 +221,7 @@ test('what is ready and due goes on the wire, each with a slot of its own', asyn
 })
 
 test('what was read is passed on before anything is decided on it, also while a pause stands', async () => {
-  const { dispatcher, demands } = setup({ ready: 2, pauses: [{ reason: 'operator', leftMs: null }] })
+  const { dispatcher, demands } = setup({ ready: 2, pauses: [{ reason: 'operator', leftMs: null, forMs: 0 }] })
   await dispatcher.runOnce()
   expect(demands).toMatchObject([{ capacity: 100, submissionsReady: 2 }])
 })
@@ -289,20 +289,20 @@ describe('when to look again:', () => {
   })
 
   test.each([
-    [[{ reason: 'throttled', leftMs: 300 }], 300],
+    [[{ reason: 'throttled', leftMs: 300, forMs: 0 }], 300],
     [
       [
-        { reason: 'throttled', leftMs: 300 },
-        { reason: 'unavailable', leftMs: 700 },
+        { reason: 'throttled', leftMs: 300, forMs: 0 },
+        { reason: 'unavailable', leftMs: 700, forMs: 0 },
       ],
       700,
     ],
-    [[{ reason: 'unavailable', leftMs: 200_000 }], 1_000],
-    [[{ reason: 'operator', leftMs: null }], 1_000],
+    [[{ reason: 'unavailable', leftMs: 200_000, forMs: 0 }], 1_000],
+    [[{ reason: 'operator', leftMs: null, forMs: 0 }], 1_000],
     [
       [
-        { reason: 'operator', leftMs: null },
-        { reason: 'throttled', leftMs: -5 },
+        { reason: 'operator', leftMs: null, forMs: 0 },
+        { reason: 'throttled', leftMs: -5, forMs: 0 },
       ],
       1_000,
     ],
@@ -314,7 +314,7 @@ describe('when to look again:', () => {
 })
 
 describe('a trial', () => {
-  const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1 }]
+  const over: Demand['pauses'] = [{ reason: 'throttled', leftMs: -1, forMs: 0 }]
   const silentAnswer = noAnswer({ sent: true, cause: 'timeout' })
 
   test('is a question about nothing, and never a record: each record that went as a trial was in doubt afterwards', async () => {

@@ -1,0 +1,56 @@
+import type { Clock } from '../clock.ts'
+import type { PauseCall, PauseReason, PauseView } from '../model.ts'
+import type { Log } from './log.ts'
+
+/** Says in the log when a pause begins and when it ends, each once, whichever instance raised it. */
+export interface PauseLog {
+  /** These were written: this instance has raised or prolonged them. */
+  raised(calls: readonly PauseCall[]): void
+  /** These stand. */
+  seen(pauses: readonly PauseView[]): void
+}
+
+/** What is said of a pause that another instance or an operator has begun. */
+const meanings: Record<PauseReason, string> = {
+  throttled: 'the service says that we send too fast',
+  unavailable: 'the service says that it is unavailable',
+  unauthorized: 'the service does not let us in',
+  unreachable: 'the service does not answer',
+  operator: 'an operator has paused sending; outboxd resume ends it',
+}
+
+export function createPauseLog({ clock, log }: { clock: Clock; log: Log }): PauseLog {
+  const standing = new Map<PauseReason, { lastedMs: () => number }>()
+  const lastCalls = new Map<PauseReason, PauseCall>()
+
+  function begin({ reason, leftMs, forMs }: PauseView): void {
+    const sinceSeenMs = clock.stopwatch()
+    standing.set(reason, { lastedMs: () => Math.round(forMs + sinceSeenMs()) })
+    log.warn('paused', {
+      reason,
+      until: leftMs === null ? undefined : new Date(clock.nowMs() + leftMs).toISOString(),
+      detail: lastCalls.get(reason)?.ownWords ?? `${meanings[reason]} (outboxd status)`,
+    })
+  }
+
+  function end(reason: PauseReason, lastedMs: number): void {
+    standing.delete(reason)
+    lastCalls.delete(reason)
+    log.info('resumed', { reason, lastedMs })
+  }
+
+  return {
+    raised(calls) {
+      for (const call of calls) {
+        lastCalls.set(call.reason, call)
+        if (call.reason === 'unauthorized')
+          log.error('the service does not let us in', { reason: call.reason, detail: call.ownWords })
+      }
+    },
+    seen(pauses) {
+      for (const pause of pauses) if (!standing.has(pause.reason)) begin(pause)
+      for (const [reason, { lastedMs }] of standing)
+        if (!pauses.some((pause) => pause.reason === reason)) end(reason, lastedMs())
+    },
+  }
+}

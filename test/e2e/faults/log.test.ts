@@ -1,0 +1,122 @@
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
+import { startDaemonProcess } from '../../support/daemon.ts'
+import type { Program } from '../../support/program.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** What the log says in outages that are handled well, and what it never says. */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup()
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+afterEach(() => harness.control('DELETE', 'faults'))
+
+type Line = Record<string, unknown>
+
+/** Waits for a line of this event that has these fields. */
+async function told(daemon: Program, event: string, fields: Line = {}): Promise<Line> {
+  const is = (line: string) => {
+    const said: Line = line.startsWith('{') ? JSON.parse(line) : {}
+    return said.event === event && Object.entries(fields).every(([name, value]) => said[name] === value)
+  }
+  return JSON.parse(await daemon.line(is))
+}
+
+async function metric(daemon: Program, series: string): Promise<number> {
+  const { port } = await told(daemon, 'listening')
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length + 1),
+  )
+}
+
+test('a refused token is an error and a pause at once, the end of which is told too; status and metrics say it', async () => {
+  await harness.fault({ kind: 'answer', status: 401, code: 'invalid_client', endpoint: 'token' })
+  await using daemon = await startDaemonProcess(harness.env)
+  await harness.insert('refused-token-')
+  const detail = expect.stringMatching(/^the token issuer answered 401 invalid_client; .*SERVICE_CLIENT_SECRET/)
+  expect(await told(daemon, 'the service does not let us in')).toMatchObject({ level: 'error', detail })
+  const paused = await told(daemon, 'paused', { reason: 'unauthorized' })
+  expect(paused).toMatchObject({ level: 'warn', detail })
+  expect(Date.parse(String(paused.until))).toBeGreaterThan(0)
+  await until(
+    () => metric(daemon, 'outboxd_paused{reason="unauthorized"}'),
+    (value) => value === 1,
+  )
+  expect(await metric(daemon, 'outboxd_contract_breaches_total{kind="unknown_code"}')).toBe(0)
+  expect(await harness.pauses()).toEqual(['unauthorized'])
+
+  await harness.control('DELETE', 'faults')
+  const resumed = await told(daemon, 'resumed', { reason: 'unauthorized' })
+  expect(resumed).toMatchObject({ level: 'info' })
+  expect(resumed.lastedMs).toBeGreaterThan(0)
+  await harness.becomes('refused-token-', 'completed')
+})
+
+test('what is rejected is told with its field, status and code, and nothing of what the record holds', async () => {
+  await using daemon = await startDaemonProcess(harness.env)
+  const long = await harness.insert('rejected-here-', { customerId: 'Jane Doe of Sometown' })
+  expect(await told(daemon, 'a record does not map', { outboxId: long })).toMatchObject({
+    level: 'warn',
+    state: 'rejected',
+    type: 'data',
+    fieldErrors: [{ field: 'customer_id', kind: 'too_long' }],
+  })
+  await harness.fault({
+    kind: 'answer',
+    status: 400,
+    body: { code: 'E001', detail: 'Jane Doe is unknown' },
+    endpoint: 'submit',
+    times: 1,
+  })
+  const unknown = await harness.insert('rejected-there-')
+  expect(await told(daemon, 'submitted', { outboxId: unknown, state: 'rejected' })).toMatchObject({
+    level: 'warn',
+    status: 400,
+    code: 'E001',
+  })
+  expect(await metric(daemon, 'outboxd_submissions_finished_total{outcome="rejected"}')).toBe(2)
+  expect((await daemon.stop()).stdout).not.toContain('Jane')
+})
+
+test('a loop that fails says its SQLSTATE, and the second time in a minute is counted', async () => {
+  await using daemon = await startDaemonProcess(harness.env)
+  await harness.pool.query('alter table outboxd.skipped_row rename to away')
+  try {
+    const failed = await told(daemon, 'a loop failed; it is tried again', { loop: 'capture' })
+    expect(failed).toMatchObject({ level: 'error', code: '42P01' })
+    await until(
+      async () => (await harness.pool.query(`select from outboxd.problem where kind = 'loop_failing'`)).rowCount,
+      (problems) => problems !== null && problems > 0,
+    )
+  } finally {
+    await harness.pool.query('alter table outboxd.away rename to skipped_row')
+  }
+  const { stdout } = await daemon.stop()
+  const lines = stdout.split('\n').filter((line) => line.includes('"loop":"capture"'))
+  expect(lines.map((line) => JSON.parse(line).repeated)).toEqual([undefined, expect.any(Number)])
+})
+
+test('a row whose table refuses the outcome is told with its id and the SQLSTATE', async () => {
+  await harness.pool.query(
+    `alter table outbox add constraint never_done check (status <> 'completed' or payload::text not like '%no-outcome-%')`,
+  )
+  await using daemon = await startDaemonProcess(harness.env)
+  const outboxId = await harness.insert('no-outcome-')
+  expect(await told(daemon, 'a row could not be told its outcome; it is tried again')).toMatchObject({
+    level: 'warn',
+    outboxId,
+    reason: 'report_refused',
+    code: '23514',
+  })
+  await until(
+    () => metric(daemon, 'outboxd_problems{kind="report_refused"}'),
+    (value) => value === 1,
+  )
+  await harness.pool.query('alter table outbox drop constraint never_done')
+})

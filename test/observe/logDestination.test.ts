@@ -1,0 +1,51 @@
+import { spawnSync } from 'node:child_process'
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { mkdtempDisposable } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/observe/log.ts'
+import { withPriorities } from '../../src/observe/logDestination.ts'
+
+test('each line begins with the priority by which journald knows its level, and is the same JSON behind it', () => {
+  const lines: string[] = []
+  const log = createLog('info', withPriorities({ write: (line) => void lines.push(line) }))
+  log.info('a')
+  log.warn('b')
+  log.error('c')
+  log.info('d')
+  expect(lines.map((line) => [line.slice(0, 3), JSON.parse(line.slice(3)).event])).toEqual([
+    ['<6>', 'a'],
+    ['<4>', 'b'],
+    ['<3>', 'c'],
+    ['<6>', 'd'],
+  ])
+})
+
+const program = `
+  import { createLog } from ${JSON.stringify(join(import.meta.dirname, '../../src/observe/log.ts'))}
+  import { openStdout } from ${JSON.stringify(join(import.meta.dirname, '../../src/observe/logDestination.ts'))}
+  createLog('info', openStdout(process.argv[1], process.argv[2])).warn('told')`
+
+/** What a program writes whose stdout is a file. @param stream what JOURNAL_STREAM says; null: that file */
+async function written(format: string, stream: string | null): Promise<string> {
+  await using folder = await mkdtempDisposable(join(tmpdir(), 'outboxd-log-'))
+  const path = join(folder.path, 'log')
+  const fd = openSync(path, 'w')
+  const { dev, ino } = fstatSync(fd)
+  const args = ['--input-type=module', '-e', program, format, stream ?? `${dev}:${ino}`]
+  const { stderr } = spawnSync(process.execPath, args, { stdio: ['ignore', fd, 'pipe'], encoding: 'utf8' })
+  closeSync(fd)
+  expect(stderr).toBe('')
+  return readFileSync(path, 'utf8')
+}
+
+test.each([
+  ['auto', null, '<4>{"level":"warn"'],
+  ['auto', '7:8', '{"level":"warn"'],
+  ['auto', '', '{"level":"warn"'],
+  ['json', null, '{"level":"warn"'],
+  ['journald', '', '<4>{"level":"warn"'],
+])('%s with stdout as JOURNAL_STREAM %s says: a line begins with %s', async (format, stream, beginning) => {
+  expect((await written(format, stream)).slice(0, beginning.length)).toBe(beginning)
+})

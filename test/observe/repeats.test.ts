@@ -1,0 +1,58 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { createRepeats } from '../../src/observe/repeats.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+function setup() {
+  const repeats = createRepeats()
+  const written: string[] = []
+  const tell = (line: string) => repeats.tell(line, (repeated) => written.push(`${line} ${repeated}`))
+  return { ...repeats, tell, written }
+}
+
+test('the first line is written at once, those like it as one a minute that says how many they were', () => {
+  const { tell, written } = setup()
+  for (let i = 0; i < 5; i++) tell('a')
+  expect(written).toEqual(['a 0'])
+  vi.advanceTimersByTime(60_000)
+  expect(written).toEqual(['a 0', 'a 4'])
+  tell('a')
+  tell('a')
+  vi.advanceTimersByTime(60_000)
+  expect(written).toEqual(['a 0', 'a 4', 'a 2'])
+})
+
+test('after a minute without any the next is written at once again', () => {
+  const { tell, written } = setup()
+  tell('a')
+  vi.advanceTimersByTime(60_000)
+  tell('a')
+  expect(written).toEqual(['a 0', 'a 0'])
+})
+
+test('other lines are not held back', () => {
+  const { tell, written } = setup()
+  tell('a')
+  tell('b')
+  tell('a')
+  expect(written).toEqual(['a 0', 'b 0'])
+})
+
+test('what was counted is said before the process leaves', () => {
+  const { tell, flush, written } = setup()
+  tell('a')
+  tell('a')
+  tell('b')
+  flush()
+  expect(written).toEqual(['a 0', 'b 0', 'a 1'])
+  vi.advanceTimersByTime(60_000)
+  expect(written).toHaveLength(3)
+})
+
+test('more different lines than are remembered are all written', () => {
+  const { tell, written } = setup()
+  for (let i = 0; i < 1_001; i++) tell(`line ${i}`)
+  tell('line 1000')
+  expect(written).toHaveLength(1_002)
+})
