@@ -13,7 +13,7 @@ interface Rule {
   record?: string
   expr: string
   labels?: { severity?: string }
-  annotations?: { summary?: string; runbook_url?: string }
+  annotations?: { summary?: string; description?: string; runbook_url?: string }
 }
 
 const groups: { rules: Rule[] }[] = parse(read('deploy/prometheus-rules.yaml')).groups
@@ -42,6 +42,7 @@ describe.each(alerts.map((rule) => [rule.alert, rule] as const))('%s', (name, { 
   test('says how urgent it is, what happened, and where to read on', () => {
     expect(['page', 'ticket']).toContain(labels?.severity)
     expect(annotations?.summary).toMatch(/\w/)
+    expect(annotations?.description).toMatch(/^\S.{40,}[.?]$/)
     expect(annotations?.runbook_url).toBe(`docs/runbook.md#${name?.toLowerCase()}`)
     expect(anchors(runbook)).toContain(name?.toLowerCase())
   })
