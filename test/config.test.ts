@@ -44,6 +44,7 @@ describe('what is set and what is not', () => {
       captureWindow: 1000,
       http: { host: '127.0.0.1', port: 9464 },
       logLevel: 'info',
+      logFormat: 'auto',
     })
   })
 

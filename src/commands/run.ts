@@ -31,14 +31,18 @@ Any number of instances may run on the same databases.`,
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
+  const metrics = createMetrics({ version })
   let mappings = loadMappings(config.mappingsDir)
+  metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
   context.onReload(() => {
     try {
       mappings = loadMappings(config.mappingsDir)
+      metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
       log.info('read the mapping files again', { count: mappings.size })
     } catch (error) {
+      metrics.mappingsBroken()
       log.error('the mapping files are broken; those read before stay in force', { error })
     }
   })
@@ -49,7 +53,7 @@ export async function run(context: CommandContext): Promise<number> {
     mappings: () => mappings,
     clock: systemClock,
     log,
-    metrics: createMetrics({ version }),
+    metrics,
     version,
   })
   if (app === null) return 0

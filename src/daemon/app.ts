@@ -5,6 +5,7 @@ import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
+import { earliestExpiryMs } from '../observe/certificateExpiry.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { loops as loopNames } from '../observe/instruments.ts'
 import type { Log } from '../observe/log.ts'
@@ -65,7 +66,14 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
   const store = await openPatiently(deps, (why) => health.waitsFor(why))
   opened.defer(() => store.close())
-  const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock })
+  metrics.certificateExpires('client', earliestExpiryMs(config.service.cert))
+  metrics.certificateExpires('ca', earliestExpiryMs(config.service.ca))
+  const client = createServiceClient({
+    service: config.service,
+    maxInFlight: config.maxInFlight,
+    clock,
+    onCertificate: (expiresAtMs) => metrics.certificateExpires('service', expiresAtMs),
+  })
   opened.defer(() => client.close())
   const loopHealth = createLoopHealth(clock)
   const wakeups = createWakeups()

@@ -224,6 +224,7 @@ function outboxHistoryOf({ log, store: { outbox, problems } }: PartsDeps): Outbo
 
 function observingOf({ log, metrics, store }: PartsDeps, telemetry: Telemetry, history: OutboxHistory): Observing {
   return createObserving({
+    watchDatabases: async () => metrics.setDatabases(await store.readUp()),
     agreeOnSettings: store.agreeOnSettings,
     warn: log.warn,
     readSnapshot: async () => snapshotOf(...(await Promise.all([store.readSnapshot(), store.outbox.backlog()]))),

@@ -2,6 +2,7 @@ import type { PauseReason, ProblemKind, State } from '../model.ts'
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { activePause } from './activePause.ts'
+import { isAlive, silentMaxMs } from './instanceLife.ts'
 
 /** What the ledger's database says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
@@ -77,19 +78,34 @@ export async function compactCounts(db: Database): Promise<void> {
 /** What operators have ordered. */
 export interface OperatorActions {
   replays: number
-  discards: number
+  /** The record type of each submission that was given up. */
+  discards: string[]
 }
 
-/** Counts what operators ordered after event `afterId`. @returns also the last event's id, to go on from */
+/** The one that counts may have died after it had last counted, and be heard of so much later. */
+const uncountedMs = silentMaxMs + 5_000
+
+/**
+ * What operators ordered after event `afterId`, where this instance is the first of those that live: it alone counts, so
+ * that an act is counted once. The others stay so far behind that whoever follows it counts what it no longer could.
+ *
+ * @returns also the last event's id, to go on from
+ */
 export async function countOperatorActions(
   db: Database,
   afterId: string,
+  instanceId: string,
 ): Promise<OperatorActions & { lastId: string }> {
   const { rows } = await db.query<OperatorActions & { lastId: string }>(
-    `select count(*) filter (where cause = 'replay')::int as replays,
-       count(*) filter (where to_state = 'discarded')::int as discards, coalesce(max(id), $1::bigint) as "lastId"
-     from outboxd.submission_event where id > $1`,
-    [afterId],
+    `with me as (
+       select coalesce($2 = (select i.id from outboxd.instance i where ${isAlive('i')}
+         order by i.started_at, i.id limit 1), false) as first
+     )
+     select count(*) filter (where first and cause = 'replay')::int as replays,
+       coalesce(array_agg(type) filter (where first and to_state = 'discarded'), '{}') as discards,
+       coalesce(max(e.id) filter (where first or at < clock_timestamp() - $3 * interval '1 ms'), $1::bigint) as "lastId"
+     from me, outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id where e.id > $1`,
+    [afterId, instanceId, uncountedMs],
   )
   return rows[0] as OperatorActions & { lastId: string }
 }

@@ -12,6 +12,7 @@ export interface WritableTransition extends Omit<Transition, 'request'> {
 /** What was written, for the metrics: nobody else had taken a step in between. */
 export interface WrittenTransition {
   submissionId: string
+  type: string
   state: State
   /** From the outbox row's created_at until now, milliseconds. */
   lifetimeMs: number
@@ -58,7 +59,7 @@ export async function writeTransitions(
        from step t
        where s.id = t.id and s.state = t."fromState" and s.attempt = t.attempt
          and s.claim_id is not distinct from t."claimId" and s.job_id is not distinct from t."jobId"
-       returning s.id, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
+       returning s.id, s.type, s.state, s.attempt, s.polls, s.fruitless, coalesce(t."refusedPolls", 0) as refusal,
          t."fromState", t.cause, t."errorCode", t.error, t."transactionId", t."claimId",
          extract(epoch from clock_timestamp() - s.recorded_at)::float8 * 1000 as lifetime_ms
      ), event as (
@@ -71,7 +72,7 @@ export async function writeTransitions(
            'claim', case when "fromState" = 'sending' and state = 'uncertain' then "claimId" end)), '{}')
        from written where not ("fromState" = state and (cause = 'pending' or fruitless > 1 and refusal <> 2))
      )
-     select id as "submissionId", state, lifetime_ms as "lifetimeMs", polls from written`,
+     select id as "submissionId", type, state, lifetime_ms as "lifetimeMs", polls from written`,
     [JSON.stringify(transitions.map(toStep)), who],
   )
   return rows

@@ -22,6 +22,15 @@ export const loops = [
   'compare',
 ] as const
 
+/** The databases whose state is shown, by what is in them. */
+export const databases = ['outbox', 'ledger'] as const
+
+/** The certificates whose end is shown: SERVICE_CERT_FILE, SERVICE_CA_FILE, and the one that the service itself shows. */
+export const certificates = ['client', 'ca', 'service'] as const
+
+/** Of a record type that no mapping file knows. */
+export const otherType = 'other'
+
 export type Instruments = ReturnType<typeof createInstruments>
 
 /**
@@ -34,6 +43,7 @@ export function createInstruments(registry: Registry) {
     ...budgetInstruments(registry),
     ...submissionInstruments(registry),
     ...houseInstruments(registry),
+    ...surroundingInstruments(registry),
   }
   addDefaults(registry)
   return instruments
@@ -132,6 +142,12 @@ function submissionInstruments(registry: Registry) {
     labelNames: ['outcome'],
     registers,
   })
+  const finishedByType = new Counter({
+    name: 'outboxd_submissions_finished_by_type_total',
+    help: 'The same by record type, for those that a mapping file knows; any other counts as `other`.',
+    labelNames: ['type', 'outcome'],
+    registers,
+  })
   const submissionSeconds = new Histogram({
     name: 'outboxd_submission_duration_seconds',
     help: 'Seconds from the creation of the outbox row until its submission ended.',
@@ -141,11 +157,13 @@ function submissionInstruments(registry: Registry) {
   })
   for (const outcome of finishes) {
     finished.inc({ outcome }, 0)
+    finishedByType.inc({ type: otherType, outcome }, 0)
     submissionSeconds.zero({ outcome })
   }
   return {
     submissions,
     finished,
+    finishedByType,
     submissionSeconds,
     outboxWaiting: new Gauge({
       name: 'outboxd_outbox_waiting',
@@ -160,6 +178,16 @@ function submissionInstruments(registry: Registry) {
     oldestAccepted: new Gauge({
       name: 'outboxd_oldest_accepted_timestamp_seconds',
       help: 'Unix time of acceptance of the oldest transaction that is still processing; 0 for none.',
+      registers,
+    }),
+    reportsDue: new Gauge({
+      name: 'outboxd_reports_due',
+      help: 'Outcomes that the rows of the outbox have yet to be told.',
+      registers,
+    }),
+    oldestReportDue: new Gauge({
+      name: 'outboxd_oldest_report_due_timestamp_seconds',
+      help: 'Unix time at which the oldest outcome came about that its row has yet to be told; 0 for none.',
       registers,
     }),
     pollsPerTransaction: new Histogram({
@@ -199,6 +227,39 @@ function houseInstruments(registry: Registry) {
     registers,
   })
   return { loopLastSuccess, problems, buildInfo }
+}
+
+/** What the daemon needs around it: databases, mapping files, certificates. */
+function surroundingInstruments(registry: Registry) {
+  const registers = [registry]
+  const databaseUp = new Gauge({
+    name: 'outboxd_database_up',
+    help: '1 while the database answers this process, else 0.',
+    labelNames: ['database'],
+    registers,
+  })
+  for (const database of databases) databaseUp.set({ database }, 0)
+  const certificateExpiry = new Gauge({
+    name: 'outboxd_certificate_expiry_timestamp_seconds',
+    help: 'Unix time at which a certificate ends: ours, the first of SERVICE_CA_FILE, the service’s; 0 for none, or not seen yet.',
+    labelNames: ['certificate'],
+    registers,
+  })
+  for (const certificate of certificates) certificateExpiry.set({ certificate }, 0)
+  return {
+    databaseUp,
+    certificateExpiry,
+    mappingsReloadSuccessful: new Gauge({
+      name: 'outboxd_mappings_last_reload_successful',
+      help: '1 if the mapping files could be used when they were last read, else 0: those read before stay in force.',
+      registers,
+    }),
+    mappingsReloadTime: new Gauge({
+      name: 'outboxd_mappings_last_reload_success_timestamp_seconds',
+      help: 'Unix time at which the mapping files in force were read; 0 for never.',
+      registers,
+    }),
+  }
 }
 
 /** prom-client's own metrics, without three gauges that are named like counters (`promtool check metrics` refuses). */

@@ -10,12 +10,25 @@ import {
   states,
 } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
-import { countedCodes, createInstruments, type finishes, type Instruments, type loops } from './instruments.ts'
+import {
+  type certificates,
+  countedCodes,
+  createInstruments,
+  databases,
+  finishes,
+  type Instruments,
+  type loops,
+  otherType,
+} from './instruments.ts'
 
 /** How a submission ended. */
 export type Finish = (typeof finishes)[number]
 
 export type LoopName = (typeof loops)[number]
+
+export type DatabaseName = (typeof databases)[number]
+
+export type CertificateName = (typeof certificates)[number]
 
 /** What the databases say now; a loop reads it and hands it over, so that a scrape never waits for a database. */
 export interface Snapshot {
@@ -29,6 +42,10 @@ export interface Snapshot {
   pauses: readonly PauseReason[]
   /** How many of each kind stand; a kind that is left out has none. */
   problems: Partial<Record<ProblemKind, number>>
+  /** Outcomes that the outbox's rows have yet to be told. */
+  reportsDue: number
+  /** When the oldest of those came about, epoch ms. */
+  oldestReportDueMs: number | null
   rateCapacity: number
   rateAvailable: number
 }
@@ -45,7 +62,7 @@ export interface Metrics {
   serviceError(code: string): void
   breach(kind: Breach): void
   /** A submission ended. `durationMs` runs from the row's creation; null where the table does not say when that was. */
-  finished(outcome: Finish, durationMs: number | null): void
+  finished(outcome: Finish, durationMs: number | null, type: string): void
   /** A transaction ended after this many polls. */
   transactionPolled(polls: number): void
   waitedForSlot(waitMs: number): void
@@ -55,6 +72,14 @@ export interface Metrics {
   replayed(count: number): void
   loopSucceeded(loop: LoopName, atMs: number): void
   setSnapshot(snapshot: Snapshot): void
+  /** Whether each database answers. */
+  setDatabases(up: Record<DatabaseName, boolean>): void
+  /** When a certificate ends, epoch ms; null where there is none. */
+  certificateExpires(certificate: CertificateName, atMs: number | null): void
+  /** The mapping files were read and are in force from now on; their record types are told apart. */
+  mappingsLoaded(types: Iterable<string>, atMs: number): void
+  /** The mapping files were read and cannot be used: those before stay in force. */
+  mappingsBroken(): void
   /** The text of one scrape, in Prometheus' text format 0.0.4. */
   render(): Promise<string>
 }
@@ -64,6 +89,7 @@ export function createMetrics({ version }: { version: string }): Metrics {
   const registry = new Registry()
   const to = createInstruments(registry)
   to.buildInfo.set({ version }, 1)
+  const knownTypes = new Set<string>()
   return {
     requestDone(endpoint, outcome, tookMs) {
       to.requests.inc({ endpoint, outcome })
@@ -71,8 +97,9 @@ export function createMetrics({ version }: { version: string }): Metrics {
     },
     serviceError: (code) => to.serviceErrors.inc({ code: countedCodes.find((known) => known === code) ?? 'other' }),
     breach: (kind) => to.contractBreaches.inc({ kind }),
-    finished(outcome, durationMs) {
+    finished(outcome, durationMs, type) {
       to.finished.inc({ outcome })
+      to.finishedByType.inc({ type: knownTypes.has(type) ? type : otherType, outcome })
       ifFinite(durationMs, (ms) => to.submissionSeconds.observe({ outcome }, ms / 1000))
     },
     transactionPolled: (polls) => ifFinite(polls, (count) => to.pollsPerTransaction.observe(count)),
@@ -82,6 +109,20 @@ export function createMetrics({ version }: { version: string }): Metrics {
     replayed: (count) => ifFinite(count, (replays) => to.replays.inc(replays)),
     loopSucceeded: (loop, atMs) => ifFinite(atMs, (ms) => to.loopLastSuccess.set({ loop }, ms / 1000)),
     setSnapshot: (snapshot) => show(to, snapshot),
+    setDatabases(up) {
+      for (const database of databases) to.databaseUp.set({ database }, up[database] ? 1 : 0)
+    },
+    certificateExpires: (certificate, atMs) =>
+      ifFinite(atMs ?? 0, (ms) => to.certificateExpiry.set({ certificate }, ms / 1000)),
+    mappingsLoaded(types, atMs) {
+      for (const type of types) {
+        knownTypes.add(type)
+        for (const outcome of finishes) to.finishedByType.inc({ type, outcome }, 0)
+      }
+      to.mappingsReloadSuccessful.set(1)
+      ifFinite(atMs, (ms) => to.mappingsReloadTime.set(ms / 1000))
+    },
+    mappingsBroken: () => to.mappingsReloadSuccessful.set(0),
     render: () => registry.metrics(),
   }
 }
@@ -93,6 +134,8 @@ function show(to: Instruments, snapshot: Snapshot): void {
   ifFinite(snapshot.outboxWaiting, (count) => to.outboxWaiting.set(count))
   ifFinite(snapshot.oldestUnsentMs ?? 0, (ms) => to.oldestUnsent.set(ms / 1000))
   ifFinite(snapshot.oldestAcceptedMs ?? 0, (ms) => to.oldestAccepted.set(ms / 1000))
+  ifFinite(snapshot.reportsDue, (count) => to.reportsDue.set(count))
+  ifFinite(snapshot.oldestReportDueMs ?? 0, (ms) => to.oldestReportDue.set(ms / 1000))
   ifFinite(snapshot.rateCapacity, (count) => to.rateCapacity.set(count))
   ifFinite(snapshot.rateAvailable, (count) => to.rateAvailable.set(count))
 }

@@ -8,6 +8,7 @@ type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fie
 
 interface Written {
   submissionId: string
+  type: string
   state: State
   lifetimeMs: number
   polls: number
@@ -25,8 +26,8 @@ export interface Telemetry {
   reported(told: readonly ToldReport[]): void
   outcomesWritten(result: { written: readonly Written[]; heldBack: number }): void
   orphansRescued(count: number): void
-  /** Operators gave commands: another process did the work, the daemon counts it. */
-  operatorActed(acts: { replays: number; discards: number }): void
+  /** Operators gave commands: another process did the work, the daemon counts it. `discards`: the record type of each. */
+  operatorActed(acts: { replays: number; discards: readonly string[] }): void
   jobsRecreated(count: number): void
 }
 
@@ -55,7 +56,7 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     captured(records) {
       log.info('captured', { count: records.length })
       for (const { id, outboxId, type, fieldErrors } of records.filter(({ error }) => error !== null)) {
-        metrics.finished('rejected', null)
+        metrics.finished('rejected', null, type)
         log.warn('a record does not map', { submissionId: id, outboxId, type, state: 'rejected', fieldErrors })
       }
     },
@@ -82,13 +83,13 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
       })
     },
     outcomesWritten({ written, heldBack }) {
-      for (const { submissionId, state, lifetimeMs, polls, breach } of written) {
+      for (const { submissionId, type, state, lifetimeMs, polls, breach } of written) {
         if (breach) {
           metrics.breach(breach)
           log.warn('the service gave a transaction id that is another record’s', { submissionId, state })
         }
         if (!finishes.has(state)) continue
-        metrics.finished(state as Finish, lifetimeMs)
+        metrics.finished(state as Finish, lifetimeMs, type)
         if (polls > 0) metrics.transactionPolled(polls)
       }
       metrics.heldBack(heldBack)
@@ -108,7 +109,7 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     },
     operatorActed({ replays, discards }) {
       metrics.replayed(replays)
-      for (let i = 0; i < discards; i++) metrics.finished('discarded', null)
+      for (const type of discards) metrics.finished('discarded', null, type)
     },
     orphansRescued(count) {
       if (count > 0) log.warn('rescued what a dead instance was sending', { count })

@@ -43,11 +43,13 @@ interface ServiceClientDeps {
   service: Config['service']
   maxInFlight: number
   clock: Clock
+  /** A connection was made, and the service showed a certificate that ends then, epoch ms. */
+  onCertificate?: (expiresAtMs: number) => void
 }
 
 const excerptMaxChars = 2048
 
-export function createServiceClient({ service, maxInFlight, clock }: ServiceClientDeps): ServiceClient {
+export function createServiceClient({ service, maxInFlight, clock, onCertificate }: ServiceClientDeps): ServiceClient {
   const http = createHttp({
     clock,
     timeoutMs: service.requestTimeoutMs,
@@ -55,6 +57,7 @@ export function createServiceClient({ service, maxInFlight, clock }: ServiceClie
     connections: maxInFlight + 1,
     answerMaxBytes: service.answerMaxBytes,
     tls: { ca: service.ca, cert: service.cert, key: service.key },
+    onCertificate: onCertificate ?? (() => {}),
   })
   const api = endpointAt(service.baseUrl)
   const issuer = endpointAt(service.authUrl)

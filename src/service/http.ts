@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { Agent, buildConnector, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
 import { skipInterim } from './interim.ts'
@@ -45,6 +47,7 @@ interface HttpDeps {
   /** More of an answer's body is not read. */
   answerMaxBytes: number
   tls: { ca: string | null; cert: string | null; key: string | null }
+  onCertificate(expiresAtMs: number): void
 }
 
 /**
@@ -66,7 +69,7 @@ export function createHttp(deps: HttpDeps): Http {
   }
 }
 
-function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
+function createAgent({ connections, timeoutMs, tls, onCertificate }: HttpDeps): Agent {
   const given = Object.fromEntries(Object.entries(tls).filter(([, pem]) => pem !== null))
   const connect = buildConnector({ ...given, allowH2: false, timeout: Math.min(timeoutMs, 10_000) })
   return new Agent({
@@ -77,8 +80,18 @@ function createAgent({ connections, timeoutMs, tls }: HttpDeps): Agent {
     headersTimeout: 0,
     bodyTimeout: 0,
     connect: (options, callback) =>
-      connect(options, (...[error, socket]) => (error ? callback(error, null) : callback(null, skipInterim(socket)))),
+      connect(options, (...[error, socket]) => {
+        if (error) return callback(error, null)
+        tellCertificate(socket, onCertificate)
+        callback(null, skipInterim(socket))
+      }),
   })
+}
+
+/** A session that is taken up again brings no certificate: then the one before still counts. */
+function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
+  const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
+  if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
 }
 
 function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {

@@ -59,7 +59,9 @@ export interface Store {
   movePolls(moves: readonly MovedPoll[]): Promise<void>
   readSnapshot(): Promise<LedgerSnapshot>
   compactCounts(): Promise<void>
-  /** What operators have ordered since this was last asked. */
+  /** Whether each database answers. */
+  readUp(): Promise<{ ledger: boolean; outbox: boolean }>
+  /** What operators have ordered since this was last asked, where it is this instance's to count. */
   takeOperatorActs(): Promise<OperatorActions>
   /** Says again what this instance was given, and finds out what holds among all. */
   agreeOnSettings(): Promise<Agreed>
@@ -160,7 +162,7 @@ export async function openStore({
     let gap: LedgerGap | null = null
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
-      const { lastId, ...acts } = await countOperatorActions(pool, lastEventId)
+      const { lastId, ...acts } = await countOperatorActions(pool, lastEventId, instance.id)
       lastEventId = lastId
       return acts
     }
@@ -214,6 +216,10 @@ export async function openStore({
       readSnapshot: () => readSnapshot(pool),
       compactCounts: () => compactCounts(pool),
       takeOperatorActs,
+      async readUp() {
+        const [ledger, outbox] = await Promise.all([isUp(pool), isUp(outboxPool)])
+        return { ledger, outbox }
+      },
       listen(onNotice) {
         const { channel, qualified: table } = outbox
         if (channel !== null) listener ??= openListener({ url: config.databaseUrl, channel, table, onNotice, onError })
@@ -239,6 +245,12 @@ export async function openStore({
     throw error
   }
 }
+
+const isUp = (db: Database): Promise<boolean> =>
+  db.query('select').then(
+    () => true,
+    () => false,
+  )
 
 /** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox. */
 async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Promise<T> {

@@ -34,7 +34,7 @@ test('it is said every 10 s what is waited for, and of which records, until all 
   await vi.advanceTimersByTimeAsync(25_000)
   expect(lines).toHaveLength(2)
   expect(lines[0]?.event).toMatch(/^not leaving yet: .*answers.* and .*claims/)
-  expect(lines[0]?.fields).toEqual({ count: 1, records: [record] })
+  expect(lines[0]?.fields).toEqual({ lastedMs: 10_000, count: 1, records: [record] })
   hand.claims = 0
   await vi.advanceTimersByTimeAsync(10_000)
   expect(lines[2]?.event).not.toContain('claims')

@@ -44,7 +44,16 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   // The others hear of it: at the latest with the next round, where the signal came in the middle of one.
   await expect.poll(types).toEqual([{ types: ['data', 'greeting', 'order'] }])
 
+  const isUsable = async () => {
+    const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"')))
+    const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
+    expect(scrape).toMatch(/outboxd_submissions_finished_by_type_total\{type="greeting",outcome="rejected"\} \d/)
+    return /^outboxd_mappings_last_reload_successful (\d)$/m.exec(scrape)?.[1]
+  }
+  expect(await isUsable()).toBe('1')
+
   await appendFile(file, 'endpiont: data\n')
   expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')
+  expect(await isUsable()).toBe('0')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
 })

@@ -3,7 +3,8 @@ import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { unclaim } from '../../src/ledger/claimQueued.ts'
-import { compactCounts, readSnapshot } from '../../src/ledger/snapshot.ts'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { compactCounts, countOperatorActions, readSnapshot } from '../../src/ledger/snapshot.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -144,4 +145,30 @@ test('reports that are due are counted, also those put off, with the time of the
   expect(reportsDue).toBe(2)
   const { rows } = await pool.query('select min(at) as at from outboxd.submission_event')
   expect(oldestReportDueMs).toBeCloseTo(rows[0].at.getTime(), -1)
+})
+
+test('what operators did is counted by the first living instance alone, and by the next when that is dead', async () => {
+  const [first, second] = [randomUUID(), randomUUID()]
+  for (const id of [first, second]) await writeHeartbeat(ledger.pool, { id, version: '1', host: 'h' })
+  const [given, sent] = await ledger.capture([{ type: 'order' }, {}])
+  const acts = () => Promise.all([first, second].map((id) => countOperatorActions(ledger.pool, '0', id)))
+  await ledger.pool.query(
+    `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+     values ($1, 'failed', 'discarded', 1, 'discard', 'me'), ($2, 'failed', 'queued', 1, 'replay', 'me')`,
+    [given, sent],
+  )
+  const [ofFirst, ofSecond] = await acts()
+  expect(ofFirst).toMatchObject({ replays: 1, discards: ['order'] })
+  expect(Number(ofFirst?.lastId)).toBeGreaterThan(0)
+  expect(ofSecond).toEqual({ replays: 0, discards: [], lastId: '0' })
+  expect(await countOperatorActions(ledger.pool, ofFirst?.lastId ?? '', first)).toMatchObject({
+    replays: 0,
+    discards: [],
+  })
+
+  await ledger.pool.query(
+    `update outboxd.instance set beat_at = clock_timestamp() - interval '1 minute' where id = $1`,
+    [first],
+  )
+  expect((await acts())[1]).toMatchObject({ replays: 1, discards: ['order'] })
 })

@@ -29,6 +29,15 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_oldest_accepted_timestamp_seconds',
     ...finishes.map((outcome) => `outboxd_submissions_finished_total{outcome="${outcome}"}`),
     ...finishes.map((outcome) => `outboxd_submission_duration_seconds_count{outcome="${outcome}"}`),
+    ...finishes.map((outcome) => `outboxd_submissions_finished_by_type_total{type="other",outcome="${outcome}"}`),
+    'outboxd_reports_due',
+    'outboxd_oldest_report_due_timestamp_seconds',
+    ...['outbox', 'ledger'].map((database) => `outboxd_database_up{database="${database}"}`),
+    'outboxd_mappings_last_reload_successful',
+    'outboxd_mappings_last_reload_success_timestamp_seconds',
+    ...['client', 'ca', 'service'].map(
+      (certificate) => `outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`,
+    ),
     'outboxd_polls_per_transaction_count',
     'outboxd_replays_total',
     ...problemKinds.map((kind) => `outboxd_problems{kind="${kind}"}`),
@@ -49,7 +58,7 @@ test('no event adds a series: label values are a closed set', async () => {
   for (const code of ['E001', 'E002', 'E003', 'E999', 'customer 4711 not found', '__proto__'])
     metrics.serviceError(code)
   for (const kind of breaches) metrics.breach(kind)
-  metrics.finished('completed', 10)
+  metrics.finished('completed', 10, 'data')
   metrics.loopSucceeded('capture', 1)
   metrics.setSnapshot(snapshot)
   expect((await scrape(metrics)).ours).toEqual(before)
@@ -62,8 +71,8 @@ test('each method moves its own metrics, milliseconds as seconds', async () => {
   metrics.serviceError('E003')
   metrics.serviceError('E777')
   metrics.breach('missing_id')
-  metrics.finished('failed', 90_000)
-  metrics.finished('failed', null)
+  metrics.finished('failed', 90_000, 'data')
+  metrics.finished('failed', null, 'unheard of')
   metrics.transactionPolled(3)
   metrics.waitedForSlot(1500)
   metrics.heldBack(12)
@@ -97,6 +106,8 @@ test('a snapshot sets every gauge of the databases, and the next one takes back 
   expect(during.value('outboxd_outbox_waiting')).toBe('40')
   expect(during.value('outboxd_oldest_unsent_timestamp_seconds')).toBe('1700000000.25')
   expect(during.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('1700000001')
+  expect(during.value('outboxd_reports_due')).toBe('3')
+  expect(during.value('outboxd_oldest_report_due_timestamp_seconds')).toBe('1700000002')
   expect(during.value('outboxd_rate_limit_capacity')).toBe('100')
   expect(during.value('outboxd_rate_limit_available')).toBe('99')
 
@@ -107,18 +118,67 @@ test('a snapshot sets every gauge of the databases, and the next one takes back 
   expect(after.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('0')
 })
 
+test('ends are told apart by the types that mapping files know, from the moment that they are read', async () => {
+  const metrics = createMetrics({ version: '1' })
+  const ends = (type: string, outcome: string) =>
+    `outboxd_submissions_finished_by_type_total{type="${type}",outcome="${outcome}"}`
+  metrics.mappingsLoaded(['data', 'order'], 1_700_000_000_000)
+  for (const type of ['data', 'data', 'Jane Doe']) metrics.finished('failed', null, type)
+  const { value, text } = await scrape(metrics)
+  expect([value(ends('data', 'failed')), value(ends('order', 'failed')), value(ends('other', 'failed'))]).toEqual([
+    '2',
+    '0',
+    '1',
+  ])
+  expect(value('outboxd_submissions_finished_total{outcome="failed"}')).toBe('3')
+  expect(text).not.toContain('Jane')
+  metrics.mappingsLoaded(['data', 'order', 'greeting'], 1_700_000_001_000)
+  const after = await scrape(metrics)
+  expect([after.value(ends('data', 'failed')), after.value(ends('greeting', 'failed'))]).toEqual(['2', '0'])
+})
+
+test('mapping files that are broken leave the time of those in force', async () => {
+  const metrics = createMetrics({ version: '1' })
+  metrics.mappingsLoaded(['data'], 1_700_000_000_000)
+  const reload = async () => {
+    const { value } = await scrape(metrics)
+    return [
+      value('outboxd_mappings_last_reload_successful'),
+      value('outboxd_mappings_last_reload_success_timestamp_seconds'),
+    ]
+  }
+  expect(await reload()).toEqual(['1', '1700000000'])
+  metrics.mappingsBroken()
+  expect(await reload()).toEqual(['0', '1700000000'])
+})
+
+test('databases and certificates are shown by their names', async () => {
+  const metrics = createMetrics({ version: '1' })
+  metrics.setDatabases({ outbox: false, ledger: true })
+  metrics.certificateExpires('client', 1_800_000_000_000)
+  metrics.certificateExpires('ca', null)
+  const { value } = await scrape(metrics)
+  expect([value('outboxd_database_up{database="outbox"}'), value('outboxd_database_up{database="ledger"}')]).toEqual([
+    '0',
+    '1',
+  ])
+  const end = (certificate: string) =>
+    value(`outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`)
+  expect([end('client'), end('ca'), end('service')]).toEqual(['1800000000', '0', '0'])
+})
+
 test('numbers that make no sense neither throw nor show', async () => {
   const metrics = createMetrics({ version: '1' })
   for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
     metrics.requestDone('token', 'ok', nonsense)
-    metrics.finished('completed', nonsense)
+    metrics.finished('completed', nonsense, 'data')
     metrics.waitedForSlot(nonsense)
     metrics.replayed(nonsense)
     metrics.tokenExpires(nonsense)
     metrics.setSnapshot({ ...snapshot, rateCapacity: nonsense })
   }
   metrics.replayed(-1)
-  metrics.finished('discarded', -5)
+  metrics.finished('discarded', -5, 'data')
   const { value, text } = await scrape(metrics)
   expect(text).not.toMatch(/^outboxd_.*(nan|inf)$/im)
   expect(value('outboxd_requests_total{endpoint="token",outcome="ok"}')).toBe('3')
@@ -165,6 +225,8 @@ const snapshot: Snapshot = {
   oldestAcceptedMs: 1_700_000_001_000,
   pauses: ['throttled', 'unavailable'],
   problems: { row_skipped: 2 },
+  reportsDue: 3,
+  oldestReportDueMs: 1_700_000_002_000,
   rateCapacity: 100,
   rateAvailable: 99,
 }

@@ -151,7 +151,7 @@ describe('log lines', () => {
       captured(),
       captured({ outboxId: '7', error: 'total_amount has 3 decimals: 1.234', fieldErrors }),
     ])
-    expect(counted).toEqual(['finished(rejected, )'])
+    expect(counted).toEqual(['finished(rejected, , data)'])
     expect(lines).toMatchObject([
       { level: 'info', message: 'captured', fields: { count: 2 } },
       { level: 'warn', message: 'a record does not map', fields: { outboxId: '7', type: 'data', fieldErrors } },
@@ -177,6 +177,7 @@ describe('log lines', () => {
 describe('what was written', () => {
   const written = (state: Submission['state'], polls = 0, breach: Breach | null = null) => ({
     submissionId: 'a',
+    type: 'data',
     state,
     lifetimeMs: 1_500,
     polls,
@@ -190,9 +191,9 @@ describe('what was written', () => {
       heldBack: 0,
     })
     expect(counted.filter((call) => !call.startsWith('heldBack'))).toEqual([
-      'finished(completed, 1500)',
+      'finished(completed, 1500, data)',
       'transactionPolled(2)',
-      'finished(rejected, 1500)',
+      'finished(rejected, 1500, data)',
     ])
   })
 
@@ -201,6 +202,12 @@ describe('what was written', () => {
     telemetry.outcomesWritten({ written: [written('uncertain', 0, 'duplicate_id')], heldBack: 0 })
     expect(counted).toContain('breach(duplicate_id)')
     expect(lines[0]).toMatchObject({ level: 'warn', fields: { submissionId: 'a' } })
+  })
+
+  test('what operators did is counted, each given up by its type', () => {
+    const { telemetry, counted } = setup()
+    telemetry.operatorActed({ replays: 2, discards: ['data', 'order'] })
+    expect(counted).toEqual(['replayed(2)', 'finished(discarded, , data)', 'finished(discarded, , order)'])
   })
 
   test('holding back is a breach of contract that is told', () => {

@@ -6,6 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
+import { earliestExpiryMs } from '../../src/observe/certificateExpiry.ts'
 import { type Fault, startFaultProxy } from '../support/faultProxy.ts'
 import {
   accessToken,
@@ -164,6 +165,19 @@ describe('connections', () => {
     const shown = clientFor(url, { ca: own.cert, ...own })
     expect(responded(await shown.send(submitRequest, accessToken)).status).toBe(200)
     expect((await clientFor(url, { ca: own.cert }).send(submitRequest, accessToken)).kind).toBe('no-answer')
+  })
+
+  test('when the service’s certificate ends is said with each connection, and of a file with several the first counts', async () => {
+    const server = createSecureServer({ key: tls('key.pem'), cert: tls('cert.pem'), allowHTTP1: true })
+    server.on('request', (_request, response) => response.end(JSON.stringify(accepted)))
+    const ends: number[] = []
+    const url = `https://localhost:${await listening(server)}`
+    const client = permittedClientFor(url, { ca: tls('cert.pem') }, (expiresAtMs) => ends.push(expiresAtMs))
+    await client.send(submitRequest, accessToken, () => true)
+    expect(ends).toEqual([Date.parse('2126-10-28T00:26:50Z')])
+    expect(earliestExpiryMs(`# ours\n${tls('cert.pem')}\n${tls('cert.pem')}`)).toBe(ends[0])
+    expect([earliestExpiryMs(null), earliestExpiryMs(tls('key.pem'))]).toEqual([null, null])
+    expect(earliestExpiryMs(tls('cert.pem').replace(/[A-Z]{3}/, 'AAA'))).not.toBeNaN()
   })
 
   test('a certificate of an unknown authority ends it before anything is sent', async () => {

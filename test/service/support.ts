@@ -80,10 +80,15 @@ function given<T>(answer: T | null): T {
   return answer
 }
 
-export function permittedClientFor(url: string, service: Partial<Config['service']> = {}): ServiceClient {
+export function permittedClientFor(
+  url: string,
+  service: Partial<Config['service']> = {},
+  onCertificate: (expiresAtMs: number) => void = () => {},
+): ServiceClient {
   const client = createServiceClient({
     clock: systemClock,
     maxInFlight: 4,
+    onCertificate,
     service: {
       baseUrl: url,
       authUrl: url,

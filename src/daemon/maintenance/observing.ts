@@ -8,6 +8,8 @@ interface Agreed {
 }
 
 export interface ObservingDeps<Snapshot extends { outboxWaiting: number }, Acts> {
+  /** Looks whether each database answers, and shows it. */
+  watchDatabases(): Promise<void>
   /** Says again what this instance was given, and finds out what holds among all. */
   agreeOnSettings(): Promise<Agreed>
   warn(event: string): void
@@ -46,6 +48,7 @@ export function createObserving<Snapshot extends { outboxWaiting: number }, Acts
 
   return {
     async runOnce() {
+      await deps.watchDatabases() // before one that does not ends the round
       tellSettings(await deps.agreeOnSettings())
       const snapshot = await deps.readSnapshot()
       deps.setSnapshot(snapshot)

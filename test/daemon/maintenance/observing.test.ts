@@ -6,6 +6,7 @@ function setup() {
   const calls: string[] = []
   const warned: string[] = []
   const observing = createObserving({
+    watchDatabases: async () => void calls.push('databases'),
     agreeOnSettings: async () => agreed,
     warn: (event) => warned.push(event),
     readSnapshot: async () => ({ outboxWaiting: 7 }),
@@ -22,7 +23,7 @@ function setup() {
 test('what the databases say now goes to whoever shows it', async () => {
   const { runOnce, calls, warned } = setup()
   expect(await runOnce()).toBe(5_000)
-  expect(calls).toEqual(['snapshot with 7', 'acts', '7 wait', 'locks', 'capture problems'])
+  expect(calls).toEqual(['databases', 'snapshot with 7', 'acts', '7 wait', 'locks', 'capture problems'])
   expect(warned).toEqual([])
 })
 

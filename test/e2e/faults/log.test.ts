@@ -80,7 +80,10 @@ test('what is rejected is told with its field, status and code, and nothing of w
     status: 400,
     code: 'E001',
   })
-  expect(await metric(daemon, 'outboxd_submissions_finished_total{outcome="rejected"}')).toBe(2)
+  await until(
+    () => metric(daemon, 'outboxd_submissions_finished_total{outcome="rejected"}'),
+    (rejected) => rejected === 2,
+  )
   expect((await daemon.stop()).stdout).not.toContain('Jane')
 })
 

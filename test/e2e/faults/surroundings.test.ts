@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import type { Daemon } from '../../support/daemon.ts'
+import { createDatabase } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
+import { setup, through } from './harness.ts'
+
+/** What the metrics say of the databases, and of outcomes that the outbox does not know yet. */
+
+async function metric(daemon: Daemon, series: string): Promise<number> {
+  const text = await (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text()
+  return Number(
+    text
+      .split('\n')
+      .find((line) => line.startsWith(`${series} `))
+      ?.slice(series.length + 1),
+  )
+}
+
+test('of two databases the one that is away is named; outcomes wait for the outbox, and are counted and dated', async () => {
+  await using harness = await setup()
+  await using ledger = await createDatabase()
+  const daemon = await harness.start({
+    STATE_DATABASE_URL: ledger.url,
+    DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL),
+  })
+  const up = async () => [
+    await metric(daemon, 'outboxd_database_up{database="outbox"}'),
+    await metric(daemon, 'outboxd_database_up{database="ledger"}'),
+  ]
+  const isSame = (wanted: number[]) => (seen: number[]) => String(seen) === String(wanted)
+  await until(up, isSame([1, 1]))
+  await harness.fault({ kind: 'delay', delayMs: 1_000, endpoint: 'submit' })
+  await harness.insert('untold-')
+  await until(
+    () => ledger.pool.query(`select from outboxd.submission where state = 'sending'`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await harness.postgres.setFault({ kind: 'refuse' })
+  await until(up, isSame([0, 1]))
+  await harness.postgres.setFault(null)
+  await until(up, isSame([1, 1]))
+
+  await harness.pool.query(`alter table outbox add constraint never_done check (status <> 'completed') not valid`)
+  await harness.insert('refused-')
+  await until(
+    () => metric(daemon, 'outboxd_reports_due'),
+    (due) => due > 0,
+  )
+  const oldest = await metric(daemon, 'outboxd_oldest_report_due_timestamp_seconds')
+  expect(Math.abs(oldest - Date.now() / 1_000)).toBeLessThan(60)
+  await harness.pool.query('alter table outbox drop constraint never_done')
+})
