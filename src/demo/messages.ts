@@ -8,7 +8,8 @@ import type { KindVerification, Verification } from './verify.ts'
 /** What the demo says in the end. */
 
 const isCheckout = mainFile.endsWith('.ts')
-const outboxd = isCheckout ? 'node src/main.ts' : 'outboxd'
+/** As it works in the terminal in which the demo was started, whichever Node comes first there. */
+const outboxd = isCheckout ? 'npx node src/main.ts' : 'outboxd'
 const keepCommand = isCheckout ? 'npm run demo -- --keep' : 'outboxd demo --keep'
 const allowedInAMinute = 100
 const problemsShown = 20
@@ -82,7 +83,6 @@ Try next
 /** For a demo that stays up: where everything is, and what to do with it. */
 export function nextWithKeep({ variables, sandboxUrl, daemonUrl, folder }: Installation): string {
   const { DATABASE_URL: erpUrl } = variables
-  const path = isCheckout ? [`export PATH='${join(mainFile, '..', '..', 'node_modules', '.bin')}':"$PATH"`] : []
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`)
   return `
 Everything stays up until you press Ctrl-C here:
@@ -93,7 +93,7 @@ Everything stays up until you press Ctrl-C here:
 
 In another terminal${isCheckout ? ', in this checkout' : ''}:
 
-${[...path, ...exports].join('\n')}
+${exports.join('\n')}
 
 Try next
   ${outboxd} status                 states, budget, pauses

@@ -68,7 +68,8 @@ async function readPlanned(erp: pg.Pool): Promise<Planned> {
        (select coalesce(extract(epoch from max(poll_at) - clock_timestamp()) * 1000, 0)::float8
         from outboxd.submission where job_id is not null) as "lastPollMs"`,
   )
-  return rows[0] ?? untouched
+  const planned = rows[0] ?? untouched
+  return planned.slotsFreeMs.length > 0 ? planned : { ...planned, slotsFreeMs: untouched.slotsFreeMs } // the daemon is about to make them
 }
 
 /**

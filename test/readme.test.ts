@@ -1,0 +1,67 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from './support/database.ts'
+import { checkout } from './support/program.ts'
+
+const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
+const section = readme.slice(readme.indexOf('## A first record in five minutes'), readme.indexOf('## Commands'))
+const blocks = [...section.matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+
+const hasTools = ['psql', 'curl'].every((name) => spawnSync(name, ['--version']).status === 0)
+
+test.runIf(hasTools)(
+  'README.md, "A first record in five minutes": pasted at once it completes a record, and nothing of it is left',
+  async () => {
+    await using database = await createDatabase('template0')
+    const [service, daemon] = [await freePort(), await freePort()]
+    expect(blocks).toHaveLength(3)
+    const script = blocks
+      .join('\n')
+      .replace(/DATABASE_URL=\S+/, `DATABASE_URL='${database.url}'`)
+      .replaceAll('8080', String(service))
+      .replaceAll('9464', String(daemon))
+    const bash = spawn('bash', ['-c', script], {
+      cwd: checkout,
+      env: {
+        PATH: process.env.PATH,
+        TMPDIR: process.env.TMPDIR,
+        SANDBOX_PORT: String(service),
+        HTTP_PORT: String(daemon),
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    })
+    onTestFinished(() => endGroup(bash.pid))
+    const [stdout, stderr] = await Promise.all([text(bash.stdout), text(bash.stderr), once(bash, 'exit')])
+    expect(stdout, stderr).toMatch(/1 \| completed \| \S+/)
+    expect(stdout, stderr).toContain('DROP SCHEMA')
+    const { rows } = await database.pool.query(
+      `select nspname as left from pg_namespace where nspname !~ '^(pg_|information_schema$|public$)'
+     union all select relname from pg_class where relnamespace = 'public'::regnamespace`,
+    )
+    expect(rows).toEqual([])
+  },
+)
+
+/** A test that fails in the middle leaves neither the sandbox nor the daemon. */
+function endGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch {
+    // it has ended
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const address = server.address()
+  server.close()
+  await once(server, 'close')
+  return typeof address === 'object' && address !== null ? address.port : 0
+}
