@@ -12,6 +12,17 @@ export const resources = {
     idField: 'transactionId',
     resultField: 'result',
     noun: 'transaction',
+    section: '2.2',
+    body: {
+      customerId: { kind: 'text', lengthMax: 10, values: null },
+      data: {
+        kind: 'object',
+        members: {
+          field1: { kind: 'text', lengthMax: null, values: ['value1', 'value2', 'value3'] },
+          field2: { kind: 'text', lengthMax: null, values: null },
+        },
+      },
+    },
   },
   orders: {
     path: '/api/v1/orders',
@@ -20,6 +31,8 @@ export const resources = {
     idField: 'orderId',
     resultField: null,
     noun: 'order',
+    section: '2.6',
+    body: { customerId: { kind: 'uuid' }, items: { kind: 'array' } },
   },
 } as const satisfies Record<string, ResourceRow>
 
@@ -36,7 +49,19 @@ interface ResourceRow {
   resultField: string | null
   /** What people call the thing that has the id. */
   noun: string
+  /** Where docs/interface.md describes the request. */
+  section: string
+  /** What a request must hold, by name; the service takes more beside it. */
+  body: Readonly<Record<string, BodyRule>>
 }
+
+/** What the service asks of a part of a request. */
+export type BodyRule =
+  /** `lengthMax` in characters, null for as many as you like; `values`: one of these, null for any. */
+  | { kind: 'text'; lengthMax: number | null; values: readonly string[] | null }
+  | { kind: 'uuid' }
+  | { kind: 'array' }
+  | { kind: 'object'; members: Readonly<Record<string, BodyRule>> }
 
 /** Where a record is sent, as mapping files name it. */
 export type Resource = keyof typeof resources

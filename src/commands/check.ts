@@ -6,23 +6,20 @@ import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkCapture } from './checkCapture.ts'
-import { checkService } from './checkService.ts'
-import { checkLedger, checkOutbox } from './checkStore.ts'
+import { judgeClocks } from './checkClocks.ts'
+import { checkLedger } from './checkLedger.ts'
+import { checkMappings } from './checkMappings.ts'
+import { checkOutbox } from './checkOutbox.ts'
+import { checkServers, type Servers } from './checkServers.ts'
+import { checkService, type ServiceSeen } from './checkService.ts'
+import { type Finding, type Mark, notAsked, okOf, shownMarks } from './finding.ts'
 
 export interface CheckOptions {
   json?: boolean
   /** Ask the service though the ledger cannot say whether the budget allows it. */
   askAnyway?: boolean
-}
-
-/** What came of looking at one thing: fine, fine with a remark, or a problem and what to do next. */
-export interface Finding {
-  what: string
-  isOk: boolean
-  message: string
 }
 
 export function describeCheck(command: Command): Command {
@@ -37,7 +34,10 @@ Looks at the configuration, both databases, the mapping files, asks for a token,
 does not exist. That is two requests, paid for from the budget; where the ledger
 cannot be read they are not made, unless with --ask-anyway. One row that waits is told each state that a record can come to, in
 a transaction that is taken back: so triggers and constraints of the table are heard. Changes nothing.
-The exit code is 1 where something is wrong, and 2 where the configuration is.`,
+
+A line begins with "ok", with "PROBLEM", with "WARNING" where it works and may not be what was meant, or with "-" where nobody
+could look (in JSON: true, false, true, null).
+The exit code is 1 where something is wrong or nothing could be looked at, and 2 where the configuration is wrong.`,
     )
 }
 
@@ -47,7 +47,7 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const found = (finding: Finding) => {
     findings.push(finding)
     if (!options.json)
-      context.stdout.write(`${finding.isOk ? 'ok      ' : 'PROBLEM '} ${finding.what}: ${indented(finding.message)}\n`)
+      context.stdout.write(`${shownMarks[finding.mark]} ${finding.what}: ${indented(finding.message)}\n`)
     return finding
   }
 
@@ -55,25 +55,54 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const config = configuration.kind === 'config' ? configuration.config : null
   const storeConfig = config ?? readStoreOr(context.env)
   found(checkConfiguration(configuration, findMistypedVariables(context.env)))
-  if (storeConfig !== null) {
-    found(await orProblem('ledger', () => checkLedger(storeConfig)))
-    found(await orProblem('outbox', () => checkOutbox(storeConfig)))
-    const capture = await checkCapture(storeConfig)
-    if (capture !== null) found(capture)
-    found(await orProblem('mappings', async () => checkMappings(storeConfig)))
-  }
-  if (config !== null)
-    for (const finding of await checkService(config, context.signal, options.askAnyway ?? false)) found(finding)
+  for await (const finding of lookAtDatabases(storeConfig)) found(finding)
+  const servers = storeConfig === null ? unseenServers : await checkServers(storeConfig)
+  for (const finding of servers.findings) found(finding)
+  const service =
+    config === null ? unseenService : await checkService(config, context.signal, options.askAnyway ?? false)
+  for (const finding of service.findings) found(finding)
+  found(judgeClocks([...servers.clocks, ...service.clocks]))
 
-  const problems = findings.filter(({ isOk }) => !isOk).length
   if (options.json)
     printJson(
       context,
-      findings.map(({ what, isOk, message }) => ({ what, ok: isOk, words: message })),
+      findings.map(({ what, mark, message }) => ({ what, ok: okOf[mark], words: message })),
     )
-  context.stderr.write(problems === 0 ? 'All is well.\n' : `${pluralize(problems, 'problem')}.\n`)
+  context.stderr.write(`${summary(findings)}\n`)
   if (config === null) return exit.usage
-  return problems === 0 ? exit.done : exit.failed
+  return hasMark(findings, 'problem') || wasNothingAsked(findings) ? exit.failed : exit.done
+}
+
+const why = 'the configuration is wrong'
+const unseenServers: Servers = { findings: [notAsked('connections', why), notAsked('disk', why)], clocks: [] }
+const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [] }
+
+async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {
+  if (config === null) return yield* ['ledger', 'outbox', 'mappings'].map((what) => notAsked(what, why))
+  yield* await orProblem('ledger', async () => [await checkLedger(config)])
+  yield* await orProblem('outbox', () => checkOutbox(config))
+  const capture = await checkCapture(config)
+  if (capture !== null) yield capture
+  yield* checkMappings(config)
+}
+
+const hasMark = (findings: readonly Finding[], mark: Mark) => findings.some((finding) => finding.mark === mark)
+
+/** The configuration alone says nothing of what it leads to. */
+const wasNothingAsked = (findings: readonly Finding[]) =>
+  findings.every(({ what, mark }) => what === 'configuration' || mark === 'not-asked')
+
+/** In one line. */
+function summary(findings: readonly Finding[]): string {
+  const of = (mark: Mark) => findings.filter((finding) => finding.mark === mark)
+  const [problems, warnings, unasked] = [of('problem'), of('warning'), of('not-asked')]
+  const parts = [
+    problems.length === 0 ? null : pluralize(problems.length, 'problem'),
+    warnings.length === 0 ? null : pluralize(warnings.length, 'warning'),
+    unasked.length === 0 ? null : `not asked: ${unasked.map(({ what }) => what).join(', ')}`,
+  ].filter((part) => part !== null)
+  if (parts.length === 0) return 'All is well.'
+  return `${problems.length === 0 ? 'No problem found; ' : ''}${parts.join('; ')}.`
 }
 
 type Configuration<C> = { kind: 'config'; config: C } | { kind: 'invalid'; problems: readonly string[] }
@@ -93,25 +122,21 @@ function readStoreOr(env: CommandContext['env']): StoreConfig | null {
   return read.kind === 'config' ? read.config : null
 }
 
-/** @param mistyped what looks like a slip: a remark, since other programs have variables too */
+/** @param mistyped what looks like a slip: a warning alone, since other programs have variables too */
 function checkConfiguration(configuration: Configuration<Config>, mistyped: readonly string[]): Finding {
   const isOk = configuration.kind === 'config'
   const problems = isOk ? ['every variable is well formed'] : configuration.problems
+  const mark = isOk ? (mistyped.length === 0 ? 'ok' : 'warning') : 'problem'
   const notes = mistyped.map((sentence) => `note: ${sentence}`)
-  return { what: 'configuration', isOk, message: [...problems, ...notes].join('\n') }
-}
-
-function checkMappings({ mappingsDir }: StoreConfig): Finding {
-  const mappings = [...loadMappings(mappingsDir).values()].map(({ type, endpoint }) => `${type} to ${endpoint}`)
-  return { what: 'mappings', isOk: true, message: `${mappings.sort().join(', ')} (${mappingsDir})` }
+  return { what: 'configuration', mark, message: [...problems, ...notes].join('\n') }
 }
 
 /** Whatever goes wrong while looking is what was found. */
-async function orProblem(what: string, look: () => Promise<Finding>): Promise<Finding> {
+async function orProblem(what: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look()
   } catch (error) {
-    return { what, isOk: false, message: explain(error).message }
+    return [{ what, mark: 'problem', message: explain(error).message }]
   }
 }
 

@@ -1,5 +1,6 @@
 import { slotsWithinMs, withBorrowedClient } from '../cli/borrowedClient.ts'
 import { showDuration } from '../cli/time.ts'
+import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { loadMappings, usedResource } from '../mapping/loadMappings.ts'
 import type { Answer } from '../model.ts'
@@ -9,14 +10,15 @@ import { decideToken } from '../service/decideToken.ts'
 import { isServiceCode } from '../service/errorCode.ts'
 import { harmlessRequest, saysTheSame } from '../service/harmlessCall.ts'
 import { describeAnswer, pauseCall } from '../service/pauseCall.ts'
-import type { Finding } from './check.ts'
+import { type ClockReading, serviceClock } from './checkClocks.ts'
+import { type Finding, notAsked } from './finding.ts'
 
 /**
  * Asks for a token and makes one harmless call, each a finding, and where it is answered 404 another
  * to compare with. Spends slots where there is a budget to take them from; where nobody can know what a daemon has spent it
  * asks only if told so.
  */
-export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<Finding[]> {
+export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<ServiceSeen> {
   const resource = resourceOf(config)
   const asked = await withBorrowedClient(config, {
     signal,
@@ -29,21 +31,26 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
     case 'asked':
       return asked.result
     case 'none-free':
-      return [notAsked(noneFree)]
+      return unseen(noneFree)
     case 'unknown':
-      return [notAsked(unknown(asked.readOnly))]
+      return unseen(unknown(asked.readOnly))
     default:
       return asked satisfies never
   }
 }
 
+/** What the service shows of itself. */
+export interface ServiceSeen {
+  findings: Finding[]
+  clocks: ClockReading[]
+}
+
+const unseen = (why: string): ServiceSeen => ({ findings: [notAsked('service', why)], clocks: [] })
+
 const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
 const unknown = (readOnly: boolean) =>
   `the ledger cannot be ${readOnly ? 'written, so no slot can be taken for it' : 'read, so nobody knows what a daemon has spent'}; outboxd check --ask-anyway asks nevertheless`
 const tooLate = 'the slot’s time had run out before the request could leave: run outboxd check again'
-
-/** It is no problem of the service's, and yet nobody may take it for a success. */
-const notAsked = (why: string): Finding => ({ what: 'service', isOk: false, message: `not asked: ${why}` })
 
 /** Where the mappings are broken, which is a finding of its own, the first resource is asked. */
 function resourceOf({ mappingsDir }: Config): Resource {
@@ -59,22 +66,24 @@ async function ask(
   resource: Resource,
   mayLeave: () => boolean,
   requests: number,
-): Promise<Finding[]> {
+): Promise<ServiceSeen> {
   const asked = await client.requestToken(mayLeave)
-  if (asked === null) return [notAsked(tooLate)]
+  if (asked === null) return unseen(tooLate)
   const { answer, token } = asked
-  if (token === null) return [{ what: 'token', isOk: false, message: decideToken(answer).detail }]
+  if (token === null)
+    return { findings: [{ what: 'token', mark: 'problem', message: decideToken(answer).detail }], clocks: [] }
   const lifetime =
     token.lifetimeMs === null
       ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'
       : `good for ${showDuration(token.lifetimeMs)}`
   const granted = `the issuer gave one, ${lifetime}, in ${Math.round(answer.tookMs)} ms`
   const call = await client.send(harmlessRequest(resource), token.accessToken, mayLeave)
-  const found = { what: 'token', isOk: true, message: granted }
-  if (call === null) return [found, notAsked(tooLate)]
+  const clocks = call?.kind === 'response' ? serviceClock(call, systemClock.nowMs()) : []
+  const found: Finding = { what: 'token', mark: 'ok', message: granted }
+  if (call === null) return { findings: [found, notAsked('service', tooLate)], clocks }
   const isUnclear = call.kind === 'response' && call.status === 404 && requests > 2
   const beside = isUnclear ? await client.askBeside(token.accessToken, mayLeave) : null
-  return [found, interpretCall(call, beside)]
+  return { findings: [found, interpretCall(call, beside)], clocks }
 }
 
 /**
@@ -87,21 +96,22 @@ async function ask(
 export function interpretCall(answer: Answer, beside: Answer | null): Finding {
   const what = 'service'
   const pause = pauseCall(answer)
-  if (pause !== null) return { what, isOk: false, message: pause.detail }
-  if (answer.kind === 'no-answer') return { what, isOk: false, message: `asked for a transaction: ${answer.detail}` }
+  if (pause !== null) return { what, mark: 'problem', message: pause.detail }
+  if (answer.kind === 'no-answer')
+    return { what, mark: 'problem', message: `asked for a transaction: ${answer.detail}` }
   const summary = describeAnswer(answer)
   const { status, tookMs, rateRemaining } = answer
-  if (status >= 500) return { what, isOk: false, message: summary }
+  if (status >= 500) return { what, mark: 'problem', message: summary }
   if (status !== 404 && status !== 400 && status !== 200)
     return {
       what,
-      isOk: false,
+      mark: 'problem',
       message: `${summary}; expected 404, as the transaction does not exist: look at SERVICE_BASE_URL`,
     }
   const doubt = foreign(answer, beside)
-  if (doubt !== null) return { what, isOk: false, message: `${summary}; ${doubt}` }
+  if (doubt !== null) return { what, mark: 'problem', message: `${summary}; ${doubt}` }
   const left = rateRemaining === null ? '' : `; it says that ${rateRemaining} requests remain`
-  return { what, isOk: true, message: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
+  return { what, mark: 'ok', message: `it takes our token and answers (${status} in ${Math.round(tookMs)} ms)${left}` }
 }
 
 type Response = Answer & { kind: 'response' }

@@ -16,6 +16,8 @@ export interface HeartbeatStore {
 
 /** What a daemon's sessions are called that say that it lives. */
 export const heartbeatName = 'outboxd heartbeat'
+/** The most that signs of life take. */
+export const heartbeatConnections = 2
 
 /** How long a beat may take: the time between two leaves room for one that is lost (src/daemon/heartbeat.ts). */
 const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
@@ -30,7 +32,8 @@ export function openHeartbeatStore(
   onIdleError: (error: Error) => void,
 ): HeartbeatStore {
   const settings = { synchronous_commit: 'off' }
-  const pool = createPool({ url, name: heartbeatName, connections: 2, onIdleError, settings, limits })
+  const connections = heartbeatConnections
+  const pool = createPool({ url, name: heartbeatName, connections, onIdleError, settings, limits })
   return {
     async beat() {
       await writeHeartbeat(pool, instance)

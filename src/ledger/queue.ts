@@ -78,13 +78,16 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
   return options
 }
 
+/** The most that a daemon's queue takes. */
+export const queueConnections = 2
+
 /** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
 export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
   // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
   const pool = createPool({
     url,
     name: 'outboxd queue',
-    connections: 2,
+    connections: queueConnections,
     onIdleError: onError,
     settings: { lock_timeout: '3000' },
   })

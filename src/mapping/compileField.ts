@@ -34,6 +34,7 @@ export function compileField(
     trim: spec.trim ?? false,
     lookup: lookupOf(exact.lookup, convert, [...path, 'lookup'], document),
     fallback: fallbackOf(exact, convert, path, document),
+    spec,
     isArray: spec.type === 'array',
     convert,
   }

@@ -1,6 +1,7 @@
 import type { Resource } from '../resources.ts'
 import type { PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { Invalid } from '../yaml/invalid.ts'
+import type { FieldSpec } from './mappingSchema.ts'
 
 /** One mapping file, checked and compiled: what a record of `type` becomes (docs/mapping.md). */
 export interface Mapping {
@@ -28,6 +29,8 @@ export interface Field {
   readonly lookup: ReadonlyMap<string, string> | null
   /** JSON text of the constant, or of the default for a missing or null value; null: neither. */
   readonly fallback: string | null
+  /** What the file says of the type. */
+  readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as'>
   /** An array cannot stand inside a longer text. */
   readonly isArray: boolean
   readonly convert: Convert

@@ -25,6 +25,8 @@ export type Answer =
       retryAfterMs: number | null
       /** X-RateLimit-Remaining, null where absent or unreadable. */
       rateRemaining: number | null
+      /** Date in epoch milliseconds, whole seconds; null where absent or unreadable. */
+      dateMs: number | null
       tookMs: number
     }
   | {

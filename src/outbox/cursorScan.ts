@@ -22,6 +22,16 @@ export interface CursorScan {
   hasUnknown(): Promise<boolean>
   /** How many wait, and the first of them. */
   countUnknown(): Promise<{ waiting: number; firstId: string | null }>
+  /** The types of the rows after the cursor, and how many each has, among so many of them. */
+  countTypes(most: number): Promise<TypeCount[]>
+  /** All that it asks of the table, by name. */
+  readonly statements: Readonly<Record<string, string>>
+}
+
+/** How many rows of a type wait. */
+export interface TypeCount {
+  type: string
+  waiting: number
 }
 
 export interface UnknownRows {
@@ -207,6 +217,16 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       return (rowCount ?? 0) > 0 || (await horizon.isBehind(cursor)) || differsBehind(cursor)
     },
 
+    statements: sql,
+
+    async countTypes(most) {
+      const from = (await readCursor(await horizon.read()))?.position ?? null
+      const { rows } = from
+        ? await db.query<TypeCount>(sql.typesAfter, [most, ...from])
+        : await db.query<TypeCount>(sql.types, [most])
+      return rows
+    },
+
     async countUnknown() {
       const settled = await horizon.read()
       const { upTo } = settled
@@ -290,5 +310,12 @@ function cursorScanStatements({
     anyAfter: any(after(1)),
     count: count(''),
     countAfter: count(after(1)),
+    types: typeCounts(from, type, waits),
+    typesAfter: typeCounts(from, type, `${waits}${after(2)}`),
   }
 }
+
+/** Counts the types among the first rows that Postgres finds; $1: how many. */
+export const typeCounts = (from: string, type: string, condition: string): string => `
+  select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
+  group by type order by type`

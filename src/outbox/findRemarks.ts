@@ -1,12 +1,17 @@
 import { type Database, quoteIdentifier } from '../postgres/database.ts'
 import { columnOf } from './columns.ts'
 import { findPolicyRemarks } from './findPolicyProblems.ts'
+import { findWriteRemarks } from './findWriteProblems.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
 /** What is no mistake, and may be none of what was meant: clauses for `outboxd check`. */
 export async function findRemarks(db: Database, table: OutboxTable, shape: TableShape): Promise<string[]> {
-  return [...(await findPolicyRemarks(db, shape.qualified)), ...(await findNullFlags(db, table, shape))]
+  return [
+    ...(await findPolicyRemarks(db, shape.qualified)),
+    ...(await findNullFlags(db, table, shape)),
+    ...findWriteRemarks(table, shape),
+  ]
 }
 
 /** A flag that is neither set nor not set: such a row does not wait, and is never taken. */

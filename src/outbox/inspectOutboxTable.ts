@@ -1,17 +1,17 @@
 import type { Database } from '../postgres/database.ts'
 import { outboxTableName } from './outboxTableName.ts'
 
-/** What is there of the outbox table, seen with our own rights. */
+/** What is there of the outbox table. */
 export interface OutboxTableState {
   exists: boolean
   /** The trigger that announces new rows: where somebody sleeps, or (an earlier version's) always; not there, or switched off. */
   wakes: 'sleepers' | 'always' | 'never'
   /** The server's max_prepared_transactions: where it is above 0, somebody may use two-phase commit, which NOTIFY makes fail. */
   preparedMax: number
-  columns: { name: string; readable: boolean; writable: boolean }[]
+  columns: string[]
 }
 
-/** Looks at the outbox table's columns, our rights on them, and its trigger. @param table name, or schema.name */
+/** Looks at the outbox table's columns and its trigger. @param table name, or schema.name */
 export async function inspectOutboxTable(db: Database, table: string): Promise<OutboxTableState> {
   const { rows } = await db.query<OutboxTableState>(
     `with t as (select to_regclass($1)::oid as id)
@@ -20,10 +20,8 @@ export async function inspectOutboxTable(db: Database, table: string): Promise<O
          from pg_trigger g join pg_proc p on p.oid = g.tgfoid
          where g.tgrelid = t.id and p.proname = 'outboxd_wake' and g.tgenabled <> 'D' limit 1), 'never') as wakes,
        current_setting('max_prepared_transactions')::int as "preparedMax",
-       (select coalesce(json_agg(json_build_object('name', attname,
-          'readable', has_column_privilege(attrelid, attnum, 'select'),
-          'writable', has_column_privilege(attrelid, attnum, 'update')) order by attnum), '[]')
-        from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped) as columns
+       array(select attname::text from pg_attribute where attrelid = t.id and attnum > 0 and not attisdropped
+         order by attnum) as columns
      from t`,
     [outboxTableName(table).qualified],
   )

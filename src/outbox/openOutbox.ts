@@ -5,6 +5,7 @@ import type { Database } from '../postgres/database.ts'
 import { liesBefore, readHidden, whyNoStart } from './beforeStart.ts'
 import { findLeftTypes, lockById, lockRows } from './claimByLock.ts'
 import { heldRows, rememberedRows } from './claimedRows.ts'
+import type { TypeCount } from './cursorScan.ts'
 import type { SeenRow } from './cursorStore.ts'
 import { mayBeRowsFault } from './failingRows.ts'
 import { findNow } from './findNow.ts'
@@ -201,6 +202,12 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { writing, sql } = await open()
       return writing === null ? { kind: 'never-written' } : tryRow({ pool, writing, lock: sql.lockOne, any: sql.any })
     },
+    async countTypes() {
+      return withFilter(async ({ cursorScan, sql }) => {
+        if (cursorScan !== null) return cursorScan.countTypes(typedMax)
+        return (await pool.query<TypeCount>(sql.types, [typedMax])).rows
+      })
+    },
     async readHistory() {
       const { rows } = await ledger.query<{ any: boolean }>(`select exists (select from outboxd.submission) as any`)
       return rows[0]?.any ? null : readHistory(pool, (await open()).history)
@@ -218,6 +225,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
   }
 }
+
+/** More rows are not counted by their types: some ten milliseconds. */
+const typedMax = 10_000
 
 /** Rows of one slice of a comparison: some ten milliseconds. */
 const sliceMax = 10_000

@@ -3,7 +3,7 @@ import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/se
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { type ClaimStatements, claimStatements, cutId } from './claimByLock.ts'
-import { type CursorScan, openCursorScan } from './cursorScan.ts'
+import { type CursorScan, openCursorScan, typeCounts } from './cursorScan.ts'
 import { type CursorStore, openCursorStore } from './cursorStore.ts'
 import type { readHistory } from './history.ts'
 import { openHorizon } from './horizon.ts'
@@ -42,7 +42,7 @@ export interface OpenTable {
     LookStatements &
     LockedStatements &
     FilterStatements &
-    Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog', string>
+    Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog' | 'types', string>
   readonly history: Parameters<typeof readHistory>[1]
   /** Finds rows whose ids cannot be read; null where each can. */
   readonly unreadable: string | null
@@ -118,7 +118,7 @@ function filterStatements(
 
 function lookStatements(
   from: string,
-  { waits, hasId, record, createdAt, stamp, idType, idText, sort }: RowExpressions,
+  { waits, hasId, record, createdAt, type, stamp, idType, idText, sort }: RowExpressions,
 ) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
@@ -130,6 +130,7 @@ function lookStatements(
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
     lockOne: `select ${idText} as "outboxId" from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,
+    types: typeCounts(from, type, waits),
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest
       from ${from} where ${waits}`,

@@ -1,6 +1,7 @@
 import type { OutboxIdentity, StartPosition } from '../ledger/servedOutbox.ts'
 import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from '../model.ts'
 import type { HiddenRows } from './beforeStart.ts'
+import type { TypeCount } from './cursorScan.ts'
 import type { OutboxHistory } from './history.ts'
 import type { LockedRow } from './lockedRows.ts'
 import type { TakenRow } from './takenRows.ts'
@@ -39,6 +40,8 @@ export interface Outbox {
   /** Tries on one row that waits what the daemon writes, and takes it back. */
   tryRow(): Promise<RowTrial>
   backlog(): Promise<OutboxBacklog>
+  /** The types of rows that wait, and how many each has, among some 10,000 of them. */
+  countTypes(): Promise<TypeCount[]>
   /** The rows that wait; null once anything was ever captured. */
   readHistory(): Promise<OutboxHistory | null>
   /** Which table it is, whether or not it is the one that the ledger belongs to. @throws OutboxTableUnusable */

@@ -117,7 +117,7 @@ function writtenValue({ column: name, what, on }: WriteBack, shape: TableShape):
 const sources = { state: 'r.state', transaction_id: 'r."transactionId"', error_code: 'r."errorCode"', error: 'r.error' }
 
 /** The time in the type of the column. */
-function present(shape: TableShape, name: string): string {
+export function present(shape: TableShape, name: string): string {
   const { baseType } = columnOf(shape, name)
   if (/^(bigint|numeric)$/.test(baseType)) return `(extract(epoch from clock_timestamp()) * 1000)::bigint`
   if (baseType === 'timestamp without time zone') return `clock_timestamp() at time zone 'UTC'`

@@ -145,6 +145,7 @@ function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: numbe
     code: findErrorCode(status, json, text),
     retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
+    dateMs: dateOf(headers.date),
     tookMs,
   }
 }
@@ -177,6 +178,11 @@ function everySpelling(secrets: readonly string[]): string[] {
     encodeURIComponent(secret.toWellFormed()),
     JSON.stringify(secret).slice(1, -1),
   ])
+}
+
+function dateOf(header: string | undefined): number | null {
+  const ms = header === undefined ? Number.NaN : Date.parse(header)
+  return Number.isNaN(ms) ? null : ms
 }
 
 function wholeNumber(header: string | undefined): number | null {

@@ -31,6 +31,7 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
+import { poolConnections } from './daemonConnections.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
@@ -122,7 +123,7 @@ export async function openStore({
   const pool = createPool({
     url: config.stateDatabaseUrl,
     name: 'outboxd',
-    connections: 8,
+    connections: poolConnections.ledger,
     onIdleError: onError,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.
     settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
@@ -130,7 +131,7 @@ export async function openStore({
   const outboxPool = createPool({
     url: config.databaseUrl,
     name: 'outboxd outbox',
-    connections: 4,
+    connections: poolConnections.outbox,
     onIdleError: onError,
     everywhere: asText,
   })

@@ -29,6 +29,7 @@ import {
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
+import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
@@ -73,6 +74,7 @@ export interface OperatorStore extends AsyncDisposable {
     | 'readNew'
     | 'tryRow'
     | 'backlog'
+    | 'countTypes'
     | 'identify'
     | 'findNow'
     | 'tryStart'
@@ -121,6 +123,8 @@ export interface OperatorStore extends AsyncDisposable {
   tellGap(gap: LedgerGap): Promise<void>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
+  /** The types that a running daemon has a mapping file for; null where one, of an older version, does not say. */
+  readPublishedTypes(): Promise<string[] | null>
   /** Why one of the databases cannot be written; null where it can. */
   readReadOnly(of: 'ledger' | 'outbox'): Promise<ReadOnlyCause | null>
   /** Whose locks a question to the outbox waits for that was asked here, or by another command. */
@@ -212,6 +216,7 @@ export async function openOperatorStore(
       liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
+      countTypes: () => onOutbox((erp) => erp.countTypes()),
       backlog: () => onOutbox((erp) => erp.backlog()),
       readHistory: () => onOutbox((erp) => erp.readHistory()),
       identify: () => onOutbox((erp) => erp.identify()),
@@ -283,6 +288,7 @@ export async function openOperatorStore(
     tellGap: (gap) => tellGap(pool, gap),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
+    readPublishedTypes: () => readPublishedTypes(pool),
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
     readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),

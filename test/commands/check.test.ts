@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
+import { judgeClocks } from '../../src/commands/checkClocks.ts'
+import { judgeDisks, judgeRoom } from '../../src/commands/checkServers.ts'
 import { interpretCall } from '../../src/commands/checkService.ts'
 import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -46,7 +50,7 @@ const slotsTaken = async () => {
 test('where all is well each line says ok, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} mappings: data to data, order to orders.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
   )
   expect(messages).toBe('All is well.\n')
   expect(code).toBe(0)
@@ -68,7 +72,7 @@ test('where the ledger cannot be read nobody knows what a daemon has spent: noth
   const before = await requestsMade()
   const { code, printed } = await run(away)
   expect(code).toBe(1)
-  expect(printed).toMatch(/PROBLEM {2}service: not asked: the ledger cannot be read.* --ask-anyway/)
+  expect(printed).toMatch(/- {8}service: not asked: the ledger cannot be read.* --ask-anyway/)
   expect(printed).not.toContain('ok       token')
   expect(await requestsMade()).toBe(before)
   const anyway = await run(away, false, true)
@@ -82,7 +86,7 @@ test('databases that cannot be written are problems, and the service is not aske
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}ledger: the ledger’s database is read-only, so the daemons send nothing/)
   expect(printed).toMatch(/PROBLEM {2}outbox: the outbox’s database is read-only/)
-  expect(printed).toMatch(/PROBLEM {2}service: not asked: the ledger cannot be written.* --ask-anyway/)
+  expect(printed).toMatch(/- {8}service: not asked: the ledger cannot be written.* --ask-anyway/)
 })
 
 test('wrong credentials are the token’s problem', async () => {
@@ -113,7 +117,7 @@ test('a variable whose name is a slip of one of ours is told, and is no problem:
   const { code, printed } = await run({ RATE_LIMIT_REQEUSTS: '50' })
   expect(code).toBe(0)
   expect(printed).toMatch(
-    /ok {6} configuration: .*\n {11}note: the variable RATE_LIMIT_REQEUSTS is set, and outboxd does not read it; did you mean RATE_LIMIT_REQUESTS\?/,
+    /WARNING {2}configuration: .*\n {11}note: the variable RATE_LIMIT_REQEUSTS is set, and outboxd does not read it; did you mean RATE_LIMIT_REQUESTS\?/,
   )
 })
 
@@ -169,7 +173,9 @@ test('a broken mapping file is shown with its place', async () => {
 test('as JSON every finding is an object', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
-    ['configuration', 'ledger', 'outbox', 'mappings', 'token', 'service'].map((what) => [what, true]),
+    ['configuration', 'ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'token', 'service', 'clocks'].map(
+      (what) => [what, true],
+    ),
   )
 })
 
@@ -192,7 +198,7 @@ test.each([
   [noAnswer({ sent: true, cause: 'timeout' }), false, 'the connection was lost'],
 ])('%j is judged ok, with nothing to compare it with: %j', (answer, isOk, message) => {
   const finding = interpretCall(answer, null)
-  expect(finding.isOk).toBe(isOk)
+  expect(finding.mark).toBe(isOk ? 'ok' : 'problem')
   expect(finding.message).toContain(message)
 })
 
@@ -218,7 +224,7 @@ test.each([
   ['nothing to compare: it went wrong', response(404, { title: 'none' }), response(502, '<h1>502</h1>'), true],
 ])('a 404 beside that of an address that cannot exist: %s', (_, answer, beside, isOk) => {
   const finding = interpretCall(answer, beside)
-  expect([finding.message, finding.isOk]).toEqual([finding.message, isOk])
+  expect([finding.message, finding.mark]).toEqual([finding.message, isOk ? 'ok' : 'problem'])
   if (!isOk) expect(finding.message).toContain('SERVICE_BASE_URL')
 })
 
@@ -242,4 +248,138 @@ test('a gateway that answers every address with one JSON 404 is not taken for th
     path.startsWith('/api/v1/data/') ? { status: 404, body: '' } : { status: 404, body: '{"error":"Not Found"}' },
   )
   expect((await run({ SERVICE_BASE_URL: terse })).printed).toContain('ok       service: it takes our token')
+})
+
+test('what was not asked is not ok: a mark of its own, null in JSON, and no problem either', async () => {
+  const { code, printed, messages } = await run({ DATABASE_URL: 'nonsense' })
+  expect(code).toBe(2)
+  expect(printed).toMatch(/^- {8}ledger: not asked: the configuration is wrong$/m)
+  expect(printed).toMatch(/^- {8}service: not asked: the configuration is wrong$/m)
+  expect(messages).toBe('1 problem; not asked: ledger, outbox, mappings, connections, disk, service, clocks.\n')
+  const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
+  expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
+    false,
+    ...Array(7).fill(null),
+  ])
+})
+
+test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
+  await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
+  const { code, printed, messages } = await run()
+  expect(printed).toMatch(/^- {8}service: not asked: no slot of the budget was free/m)
+  expect(code).toBe(0)
+  expect(messages).toBe('No problem found; not asked: service.\n')
+}, 60_000)
+
+test('a mapping that the service would refuse is warned of before a slot is spent, and nothing is wrong', async () => {
+  const dir = mappingFiles({
+    'data.yaml': `type: data\nendpoint: data\nfields:\n  c: { from: c, type: string, required: true }\nbody: { customerId: "\${c}", dta: {} }\n`,
+  })
+  const { code, printed, messages } = await run({ MAPPINGS_DIR: dir })
+  expect(code).toBe(0)
+  expect(printed).toMatch(
+    /^WARNING {2}mapping of data: customerId is c, which .*maxLength: 10\n {11}data is not in .*"dta"\?$/m,
+  )
+  expect(messages).toBe('No problem found; 1 warning.\n')
+})
+
+test('rows whose type has no mapping file are said, with their number and the type that may be meant', async () => {
+  await fixture.ledger.pool.query(
+    `insert into outbox (type, payload) values ('dat', '{}'), ('dat', '{}'), ('data', '{}')`,
+  )
+  const { code, printed } = await run()
+  expect(code).toBe(1)
+  expect(printed).toContain(
+    'PROBLEM  types: rows of type "dat" have no mapping file and will be rejected; 2 wait; did you mean "data"?',
+  )
+  await fixture.ledger.pool.query(`delete from outbox where type = 'dat'`)
+  expect((await run()).printed).toContain('ok       types: each row that waits has a mapping file: data 1')
+})
+
+test('a constant type without a mapping file is said before a row is there', async () => {
+  const outbox = 'table: outbox\nid: id\ntype: { constant: invoice }\npayload: payload\nstate: none\n'
+  const dir = mappingFiles({
+    'outbox.yaml': outbox,
+    'order.yaml': readFileSync(join(import.meta.dirname, '../../mappings/order.yaml'), 'utf8'),
+  })
+  expect((await run({ MAPPINGS_DIR: dir })).printed).toContain(
+    'PROBLEM  types: rows of type "invoice" have no mapping file',
+  )
+})
+
+test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
+  const { pool, url } = fixture.ledger
+  await pool.query(`create role "Few Rights" login password 'x'`)
+  onTestFinished(async () => void (await pool.query('drop owned by "Few Rights"; drop role "Few Rights"')))
+  await pool.query(`revoke all on schema public from public`)
+  onTestFinished(async () => void (await pool.query('grant usage on schema public to public')))
+  const env = { DATABASE_URL: Object.assign(new URL(url), { username: 'Few%20Rights', password: 'x' }).href }
+  const pasted: string[] = []
+  for (let round = 0; round < 4; round++) {
+    const { printed } = await run(env)
+    const grants = printed
+      .split('\n')
+      .filter((line) => /^ +grant .*;$/.test(line))
+      .map((line) => line.trim())
+    for (const grant of grants) await pool.query(grant)
+    pasted.push(...grants)
+  }
+  expect(pasted).toContain('grant usage on schema outboxd to "Few Rights";')
+  expect(pasted).toContain('grant usage on schema public to "Few Rights";')
+  expect(pasted).toContain(
+    'grant update (status, transaction_id, error_code, error, updated_at) on public.outbox to "Few Rights";',
+  )
+  const { code, printed } = await run(env)
+  expect(printed).toMatch(/^ok {6} ledger/m)
+  expect(printed).toMatch(/^ok {6} outbox/m)
+  expect(printed).toMatch(/^- {8}disk: not asked/m) // such a role may not know where the data lie
+  expect(code).toBe(0)
+})
+
+test('a service whose Date is off is said', async () => {
+  const server = createServer((request, reply) => {
+    reply.setHeader('date', new Date(Date.now() + 60_000).toUTCString())
+    const token = request.url?.endsWith('/oauth/token')
+    reply.writeHead(token ? 200 : 404, { 'content-type': 'application/json' })
+    reply.end(token ? '{"access_token":"x","token_type":"Bearer","expires_in":3600}' : '{"code":"E001"}')
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { code, printed } = await run({ SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url })
+  expect(printed).toMatch(/^PROBLEM {2}clocks: that of the service is 5\d\.?\d* s ahead of that of this host$/m)
+  expect(code).toBe(1)
+})
+
+const reading = (whose: string, ms: number, doubtMs = 0) => ({ whose, leastMs: ms, mostMs: ms + doubtMs })
+
+test.each([
+  ['within what nobody can tell', [reading('a', -9_000, 10_000)], 'ok'],
+  ['a second apart', [reading('a', 1_000), reading('b', -900)], 'ok'],
+  ['three seconds behind', [reading('a', -3_000)], 'warning'],
+  ['apart from each other, each near to ours', [reading('a', 1_500), reading('b', -1_500)], 'warning'],
+  ['six seconds ahead', [reading('a', 6_000)], 'problem'],
+  ['nobody was asked', [], 'not-asked'],
+] as const)('clocks %s', (_, readings, mark) => {
+  expect(judgeClocks(readings).mark).toBe(mark)
+})
+
+const room = (free: number, ours = 0, server = 's') => ({ server, free, ours, limit: 'max_connections is 20' })
+
+test('connections that a daemon will not get are a problem: those of one server are added up, open ones are not', () => {
+  const one = (of: 'ledger' | 'outbox', given: ReturnType<typeof room>) => ({ of, room: given })
+  expect(judgeRoom([one('ledger', room(12)), one('outbox', room(5, 0, 't'))]).mark).toBe('ok')
+  expect(judgeRoom([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
+    mark: 'problem',
+    message: expect.stringContaining('lets 16 more in (max_connections is 20); a daemon opens 17'),
+  })
+  expect(judgeRoom([one('ledger', room(3, 14)), one('outbox', room(3, 14))]).mark).toBe('ok')
+  expect(judgeRoom([]).mark).toBe('not-asked')
+})
+
+test('a disk that is nearly full is a problem before it is', () => {
+  const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
+  expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
+  expect(judgeDisks([]).mark).toBe('not-asked')
 })

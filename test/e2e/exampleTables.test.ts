@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
+import { examineTable } from '../../src/outbox/examineTable.ts'
+import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { eventually } from '../support/eventually.ts'
 import { exampleDdl } from './exampleDdl.ts'
 import { type Installation, install } from './installation.ts'
@@ -149,8 +151,18 @@ test('sales_order: released orders are sent once, with the digits of their amoun
   expect(field2s(await arrivals())).toEqual(['a', 'fail:E001', 'b', 'later'])
 })
 
-function installExample(name: string, files: { mapping: string } = { mapping }): Promise<Installation> {
-  return install({ 'data.yaml': files.mapping, 'outbox.yaml': readFileSync(`mappings/examples/${name}.yaml`, 'utf8') })
+async function installExample(name: string, files: { mapping: string } = { mapping }): Promise<Installation> {
+  const example = readFileSync(`mappings/examples/${name}.yaml`, 'utf8')
+  const installation = await install({ 'data.yaml': files.mapping, 'outbox.yaml': example })
+  const { pool, mappingsDir, startInstance } = installation
+  return {
+    ...installation,
+    async startInstance(env) {
+      const table = loadOutboxFile(mappingsDir)
+      expect(table && (await examineTable(pool, table))).toEqual([])
+      return startInstance(env)
+    },
+  }
 }
 
 async function states(pool: Installation['pool'], wanted: Record<string, number>): Promise<void> {

@@ -15,6 +15,7 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
     code: findErrorCode(status, json, text),
     retryAfterMs,
     rateRemaining: null,
+    dateMs: null,
     tookMs: 12,
   } as const satisfies Answer
 }

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { queueSchema } from '../queue.ts'
 
 /** The server's version, such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
@@ -30,4 +31,82 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
      where current_setting(name) = '0'`,
   )
   return rows.map(({ statement }) => statement)
+}
+
+/** What our role must not do in our own schemas, where another one has migrated them. @returns the statements that let it */
+export async function readMissingGrants(db: Database): Promise<string[]> {
+  const { rows } = await db.query<{ statement: string }>(
+    `with ours as (
+       select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)
+     ), within as (
+       select ours.name as schema, c.oid, c.relkind as kind, c.relname as name from pg_class c join ours on ours.oid = c.relnamespace
+     ), lacking as (
+       select format('grant usage on schema %I to %I', name, current_user) as statement, 1 as n from ours
+       where not has_schema_privilege(oid, 'usage')
+       union select format('grant select, insert, update, delete on all tables in schema %I to %I', schema, current_user), 2 from within
+       where kind in ('r', 'p') and exists (
+         select from unnest(array['select', 'insert', 'update', 'delete']) act where not has_table_privilege(within.oid, act))
+       union select format('grant usage on all sequences in schema %I to %I', schema, current_user), 3 from within
+       where case when kind = 'S' then not has_sequence_privilege(oid, 'usage') end and not exists (
+         select from pg_depend d where d.objid = within.oid and d.deptype = 'i') -- of an identity column, which needs no right
+     )
+     select statement from lacking order by n, statement`,
+    [queueSchema],
+  )
+  return rows.map(({ statement }) => statement)
+}
+
+/** What a server lets in, and whom it has let in. */
+export interface ServerRoom {
+  /** The same for all databases of one server, as long as it runs. */
+  server: string
+  /** How many more may come, by each limit that holds for our role; the least counts. */
+  free: number
+  /** The limit that leaves so few, in Postgres' words. */
+  limit: string
+  /** Sessions of daemons that run with our role. */
+  ours: number
+}
+
+/** Looks at max_connections, and at the limits of the role and the database, where there are any. */
+export async function readServerRoom(db: Database): Promise<ServerRoom> {
+  const { rows } = await db.query<ServerRoom>(
+    `with session as (
+       select usename = current_user as "isRole", datname = current_database() as "isDatabase", application_name as name
+       from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
+     ), room as (
+       select format('max_connections is %s', current_setting('max_connections')) as "limit", current_setting('max_connections')::int
+           - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0)
+           - (select count(*) from session) as free
+       union all select format('the role %I may have %s', rolname, rolconnlimit), rolconnlimit - (select count(*) from session where "isRole")
+         from pg_roles where rolname = current_user and rolconnlimit >= 0
+       union all select format('the database %I lets in %s', datname, datconnlimit), datconnlimit - (select count(*) from session where "isDatabase")
+         from pg_database where datname = current_database() and datconnlimit >= 0
+     )
+     select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
+       (select count(*)::int from session where "isRole" and name in ('outboxd', 'outboxd outbox', 'outboxd queue', 'outboxd heartbeat', 'outboxd listen')) as ours
+     from room order by free limit 1`,
+  )
+  return rows[0] as ServerRoom
+}
+
+/**
+ * The folder with the server's data, where it lies on this host, as far as that can be told: the same address at both ends, and a role that
+ * may know.
+ */
+export async function readLocalData(db: Database): Promise<string | null> {
+  const { rows } = await db.query<{ folder: string }>(
+    `select setting as folder from pg_settings
+     where name = 'data_directory' and inet_server_addr() is not distinct from inet_client_addr()`,
+  )
+  return rows[0]?.folder ?? null
+}
+
+/** The server's clock, somewhere between two looks at ours: by how much it is ahead at least, and at most, in milliseconds. */
+export async function readClockLead(db: Database, nowMs: () => number): Promise<{ leastMs: number; mostMs: number }> {
+  await db.query('select') // the connection is not to be timed
+  const beforeMs = nowMs()
+  const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
+  const ms = rows[0]?.ms ?? Number.NaN
+  return { leastMs: ms - nowMs(), mostMs: ms - beforeMs }
 }

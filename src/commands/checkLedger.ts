@@ -1,0 +1,38 @@
+import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
+import type { StoreConfig } from '../config.ts'
+import { readMissingGrants, readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
+import { assertMigrated } from '../store/migrateStores.ts'
+import type { Finding } from './finding.ts'
+
+/** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
+export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
+  const { version, limits, cause, grants } = await inspectDatabase({
+    variable: 'STATE_DATABASE_URL',
+    url,
+    async look(db) {
+      const grants = await readMissingGrants(db) // before anything of ours is read
+      if (grants.length === 0) await assertMigrated(db, url)
+      return {
+        grants,
+        version: await readServerVersion(db),
+        limits: await readMissingLimits(db),
+        cause: await readReadOnly(db),
+      }
+    },
+  })
+  if (grants.length > 0) return { what: 'ledger', mark: 'problem', message: grantMessage(grants) }
+  if (cause !== null) return { what: 'ledger', mark: 'problem', message: readOnlyMessage({ of: 'ledger', cause }) }
+  if (limits.length > 0) return { what: 'ledger', mark: 'problem', message: limitMessage(limits) }
+  return { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` }
+}
+
+const grantMessage = (grants: readonly string[]) =>
+  [
+    'our role must not do all that a daemon does in our schemas; their owner grants it so:',
+    ...grants.map((grant) => `${grant};`),
+  ].join('\n')
+
+export function limitMessage(statements: readonly string[]): string {
+  return `a pooler in between keeps our limits of time from the server, so that a statement could wait for ever; give them to the role: ${statements.join('; ')}`
+}

@@ -1,0 +1,142 @@
+import { historyMessage } from '../cli/historyMessage.ts'
+import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
+import { hiddenMessage, startMessage } from '../cli/startMessage.ts'
+import { pluralize } from '../cli/table.ts'
+import { wakeMessage } from '../cli/wakeMessage.ts'
+import { openStoreOf } from '../cli/withOperatorStore.ts'
+import type { StoreConfig } from '../config.ts'
+import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { states } from '../model.ts'
+import { examineTable } from '../outbox/examineTable.ts'
+import { findNearestTable } from '../outbox/findNearestTable.ts'
+import { findRightProblems } from '../outbox/findRightProblems.ts'
+import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
+import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
+import { type OutboxTable, standardTable } from '../outbox/outboxTable.ts'
+import { outboxChannel, splitTableName } from '../outbox/outboxTableName.ts'
+import type { RowTrial } from '../outbox/tryRow.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
+import { gapMessage } from '../store/ledgerGap.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { limitMessage } from './checkLedger.ts'
+import { checkTypes } from './checkTypes.ts'
+import { type Finding, notAsked } from './finding.ts'
+
+/**
+ * Looks at the outbox's database and table: whether it can be written, what our user may do, whether Postgres would run each statement
+ * of the daemon; then, where the ledger is there, at its rows.
+ *
+ * @throws DatabaseUnusable where it cannot be reached, OutboxTableUnusable and FilesInvalid in words
+ */
+export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
+  const described = loadOutboxFile(config.mappingsDir)
+  const table = described ?? standardTable(config.outboxTable, states, outboxChannel)
+  const { version, problems, wakes } = await inspectOutbox(config, table)
+  if (problems.length > 0) return [{ what: 'outbox', mark: 'problem', message: problems.join('\n') }]
+  let store: OperatorStore
+  try {
+    store = await openStoreOf(config)
+  } catch {
+    const why = 'the ledger cannot be used. The table can: Postgres would run each statement of the daemon'
+    return [notAsked('outbox', why), notAsked('types', 'the ledger cannot be used')]
+  }
+  await using open = store
+  const { mark, message } = await readOutbox(open)
+  const whole = mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message
+  return [{ what: 'outbox', mark, message: whole }, await checkTypes(open, config, table)]
+}
+
+interface Inspected {
+  version: string
+  problems: string[]
+  /** What wakes the daemon, to follow; empty for a table of the ERP's own. */
+  wakes: string
+}
+
+function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspected> {
+  const { databaseUrl: url, outboxTable } = config
+  return inspectDatabase({
+    variable: 'DATABASE_URL',
+    url,
+    async look(pool) {
+      const cause = await readReadOnly(pool)
+      const limits = await readMissingLimits(pool)
+      const ours = table.file === null ? await inspectOutboxTable(pool, outboxTable) : null
+      const missing = ours === null ? [] : await tableProblems(pool, outboxTable, ours)
+      // What our user must not see looks as if it were not there.
+      const hidden = missing.length === 0 ? [] : await findRightProblems(pool, table)
+      const problems = [
+        ...(cause === null ? [] : [readOnlyMessage({ of: 'outbox', cause })]),
+        ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await examineTable(pool, table)),
+        ...(limits.length > 0 ? [limitMessage(limits)] : []),
+      ]
+      return { version: await readServerVersion(pool), problems, wakes: ours === null ? '' : `; ${wakeMessage(ours)}` }
+    },
+  })
+}
+
+const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
+const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']
+
+/** What there is not of the table that `migrate --outbox` creates. */
+async function tableProblems(
+  db: Parameters<typeof findNearestTable>[0],
+  name: string,
+  { exists, columns }: OutboxTableState,
+): Promise<string[]> {
+  if (!exists) {
+    const nearest = await findNearestTable(db, splitTableName(name))
+    const ways = `outboxd migrate --outbox creates it, or OUTBOX_TABLE names another, or mappings/outbox.yaml describes yours (outboxd describe TABLE writes it)`
+    return [`there is no table ${name}: ${ways}${nearest === null ? '' : `; did you mean "${nearest}"?`}`]
+  }
+  const missing = [...ourColumns, ...writtenColumns].filter((column) => !columns.includes(column))
+  if (missing.length === 0) return []
+  return [`the table ${name} lacks ${missing.join(', ')}: mappings/outbox.yaml can describe another shape`]
+}
+
+/** Reads it and tries what is written to it, the way the daemon does. */
+async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | 'message'>> {
+  const { waiting } = await open.outbox.backlog()
+  await open.outbox.readNew(1)
+  const until = performance.now() + compareMaxMs
+  const gap = await open.findGap(() => performance.now() < until)
+  if (gap.rows.length > 0) return { mark: 'problem', message: gapMessage(gap) }
+  const { mark, message } = trialMessage(await open.outbox.tryRow())
+  const start = startMessage((await open.readServedOutbox()).start)
+  const history = historyMessage(await open.outbox.readHistory())
+  const hidden = hiddenMessage(await open.outbox.readHidden())
+  const remarks = (await open.outbox.findRemarks()).map((sentence) => `; note: ${sentence}`).join('')
+  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}${remarks}`
+  return {
+    mark,
+    message:
+      mark === 'ok' ? `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${message}${also}` : message,
+  }
+}
+
+/** The daemon compares the whole table each hour. */
+const compareMaxMs = 10_000
+
+/** What the trial of a row shows. */
+function trialMessage(trial: RowTrial): Pick<Finding, 'mark' | 'message'> {
+  switch (trial.kind) {
+    case 'never-written':
+      return { mark: 'ok', message: 'nothing is written to the table' }
+    case 'no-row':
+      return {
+        mark: 'ok',
+        message: trial.waits
+          ? 'we could not try to write: other sessions have each row that waits locked just now'
+          : 'we could not try to write: no row waits',
+      }
+    case 'tried': {
+      const { outboxId, refusals } = trial
+      if (refusals.length === 0)
+        return { mark: 'ok', message: `we wrote each state to row ${outboxId} for a trial, and took it back` }
+      const message = refusals.map(({ state, why }) => `row ${outboxId} cannot be told that it is ${state}: ${why}`)
+      return { mark: 'problem', message: [...message, 'we took all of the trial back'].join('\n') }
+    }
+    default:
+      return trial satisfies never
+  }
+}

@@ -1,0 +1,111 @@
+import { statfs } from 'node:fs/promises'
+import { systemClock } from '../clock.ts'
+import type { StoreConfig } from '../config.ts'
+import { readClockLead, readLocalData, readServerRoom, type ServerRoom } from '../ledger/operator/readServer.ts'
+import { daemonConnections } from '../store/daemonConnections.ts'
+import { inspectDatabase } from '../store/inspectDatabase.ts'
+import type { ClockReading } from './checkClocks.ts'
+import { type Finding, notAsked } from './finding.ts'
+
+/** What the servers of both databases say of themselves. */
+export interface Servers {
+  findings: Finding[]
+  clocks: ClockReading[]
+}
+
+/** Looks at what the databases' servers have left: connections, disk; and at their clocks. */
+export async function checkServers(config: StoreConfig): Promise<Servers> {
+  const databases = [
+    { of: 'ledger', variable: 'STATE_DATABASE_URL', url: config.stateDatabaseUrl },
+    { of: 'outbox', variable: 'DATABASE_URL', url: config.databaseUrl },
+  ] as const
+  const looked = await Promise.all(databases.map((database) => look(database).catch(() => null)))
+  const seen = looked.filter((server) => server !== null)
+  return {
+    findings: [judgeRoom(seen), judgeDisks(seen.flatMap(({ disk }) => disk ?? []))],
+    clocks: seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })),
+  }
+}
+
+interface Database {
+  of: keyof typeof daemonConnections
+  variable: 'DATABASE_URL' | 'STATE_DATABASE_URL'
+  url: string
+}
+
+function look({ of, variable, url }: Database) {
+  return inspectDatabase({
+    variable,
+    url,
+    look: async (db) => ({
+      of,
+      room: await readServerRoom(db),
+      clock: await readClockLead(db, systemClock.nowMs),
+      disk: await readDisk(await readLocalData(db)),
+    }),
+  })
+}
+
+/** The disk of a folder. */
+export interface Disk {
+  folder: string
+  freeBytes: number
+  totalBytes: number
+}
+
+async function readDisk(folder: string | null): Promise<Disk | null> {
+  if (folder === null) return null
+  try {
+    const { bavail, blocks, bsize } = await statfs(folder)
+    return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+  } catch {
+    return null // the server’s files are not where we could see them, in a container of its own for instance
+  }
+}
+
+/** Whether the servers let a daemon in, with all connections that it may open. Pure. */
+export function judgeRoom(databases: readonly { of: Database['of']; room: ServerRoom }[]): Finding {
+  const what = 'connections'
+  if (databases.length === 0) return notAsked(what, 'no database can be reached')
+  const servers = [...Map.groupBy(databases, ({ room }) => room.server).values()].map((those) => {
+    const needed = those.reduce((sum, { of }) => sum + daemonConnections[of], 0)
+    const rooms = those.map(({ room }) => room).sort((a, b) => a.free - b.free)
+    const { free, limit, ours } = rooms[0] as ServerRoom
+    return {
+      names: those.map(({ of }) => `the ${of}`).join(' and '),
+      needed: Math.max(0, needed - ours),
+      free,
+      limit,
+      ours,
+    }
+  })
+  const message = servers.map(({ names, needed, free, limit, ours }) => {
+    const running = ours === 0 ? 'a daemon opens' : `daemons have ${ours} open, and one may open`
+    return `the server of ${names} lets ${Math.max(0, free)} more in (${limit}); ${running} ${needed}${ours === 0 ? '' : ' more'}`
+  })
+  const isShort = servers.some(({ needed, free }) => needed > free)
+  const next = isShort ? ['Raise the limit, or end sessions that nobody needs (select * from pg_stat_activity)'] : []
+  return { what, mark: isShort ? 'problem' : 'ok', message: [...message, ...next].join('\n') }
+}
+
+const gigabyte = 1e9
+/** Below, Postgres soon stops: it cannot write its log any more. */
+const problemBytes = 0.2 * gigabyte
+const warningBytes = 2 * gigabyte
+
+/** Pure. */
+export function judgeDisks(disks: readonly Disk[]): Finding {
+  const what = 'disk'
+  if (disks.length === 0) return notAsked(what, 'no server lets us see its disk from here; look at it there (df)')
+  const least = Math.min(...disks.map(({ freeBytes }) => freeBytes))
+  const folders = [...new Map(disks.map((disk) => [disk.folder, disk])).values()]
+  const message = folders.map(
+    ({ folder, freeBytes, totalBytes }) =>
+      `${showGigabytes(freeBytes)} of ${showGigabytes(totalBytes)} are free at ${folder}`,
+  )
+  const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
+  const next = mark === 'ok' ? [] : ['A full disk stops the database, and with it everything']
+  return { what, mark, message: [...message, ...next].join('\n') }
+}
+
+const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`

@@ -1,0 +1,60 @@
+import type { StoreConfig } from '../config.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import type { OutboxTable } from '../outbox/outboxTable.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
+import { type Finding, notAsked } from './finding.ts'
+
+const what = 'types'
+
+/** Whether each record that waits, and each type that the description speaks of, has a mapping file, here or with a running daemon. */
+export async function checkTypes(
+  store: Pick<OperatorStore, 'outbox' | 'readPublishedTypes'>,
+  { mappingsDir }: StoreConfig,
+  table: OutboxTable,
+): Promise<Finding> {
+  const here = typesHere(mappingsDir)
+  if (here === null) return notAsked(what, 'the mapping files cannot be used')
+  const elsewhere = await store.readPublishedTypes()
+  const known = new Set([...here, ...(elsewhere ?? [])])
+  const waiting = await store.outbox.countTypes()
+  const message = typeProblems({ known, named: typesNamed(table), waiting })
+  if (message.length > 0) return { what, mark: 'problem', message: message.join('\n') }
+  const counts = waiting.map(({ type, waiting }) => `${type} ${waiting}`)
+  return {
+    what,
+    mark: 'ok',
+    message: counts.length === 0 ? 'no row waits' : `each row that waits has a mapping file: ${counts.join(', ')}`,
+  }
+}
+
+function typesHere(mappingsDir: string): string[] | null {
+  try {
+    return [...loadMappings(mappingsDir).keys()]
+  } catch {
+    return null // the mappings' own finding says why
+  }
+}
+
+/** The types that the description itself gives to rows. */
+const typesNamed = ({ type }: OutboxTable): string[] =>
+  type.kind === 'constant' ? [type.type] : [...new Set(type.values.values())]
+
+/** Types without a mapping file, each with what becomes of it. Pure. */
+export function typeProblems({
+  known,
+  named,
+  waiting,
+}: {
+  known: ReadonlySet<string>
+  named: readonly string[]
+  waiting: readonly { type: string; waiting: number }[]
+}): string[] {
+  const counts = new Map(waiting.map(({ type, waiting }) => [type, waiting]))
+  const unknown = [...new Set([...counts.keys(), ...named])].filter((type) => !known.has(type))
+  return unknown.map((type) => {
+    const rows = counts.get(type) ?? 0
+    const wait = rows === 0 ? 'none waits now' : `${rows} ${rows === 1 ? 'waits' : 'wait'}`
+    return `rows of type "${type}" have no mapping file and will be rejected; ${wait}${didYouMean(type, known)}`
+  })
+}

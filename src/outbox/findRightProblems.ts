@@ -1,0 +1,126 @@
+import type { Database } from '../postgres/database.ts'
+import { type OutboxTable, saysTaken } from './outboxTable.ts'
+
+/** The columns that the daemon reads and writes. */
+export interface NeededRights {
+  /** Null: every column of the table. */
+  readonly select: readonly string[] | null
+  readonly update: readonly string[]
+}
+
+/** What the daemon needs of a table as it is described. Pure. */
+export function neededRights(table: OutboxTable): NeededRights {
+  const { payload, type, createdAt, state, write } = table
+  const isWritten = state !== null && (state.kind === 'timestamp' || state.values.size > 0)
+  const written = [...(isWritten ? [state.column] : []), ...write.map(({ column }) => column)]
+  const named = [
+    table.id,
+    table.order,
+    table.sequence,
+    type.kind === 'column' ? type.column : null,
+    table.key,
+    createdAt?.column ?? null,
+    state?.column ?? null,
+    ...(payload.kind === 'column' ? [payload.column] : [...(payload.columns?.values() ?? [])]),
+    ...written,
+  ].filter((name) => name !== null)
+  const isWhole = payload.kind === 'columns' && payload.columns === null
+  return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
+}
+
+/** What our user must not do with the table that the daemon does, and the statements that let it; none where it may do all. */
+export async function findRightProblems(db: Database, table: OutboxTable): Promise<string[]> {
+  const found = await findTable(db, table)
+  if (found === null) return []
+  const { role, schema, name, mayUse } = found
+  if (!mayUse) return [missing(role, [`use the schema ${schema}`], [`grant usage on schema ${schema} to ${role}`])]
+  const { select, update } = neededRights(table)
+  const { unreadable, unwritable, sequence } = await readRights(db, found.oid, {
+    select,
+    update,
+    system: systemColumns(table),
+    sequence: table.sequence,
+  })
+  const qualified = `${schema}.${name}`
+  const lacks = [
+    unreadable.length > 0 && { what: `read ${listed(unreadable)}`, grant: `grant select on ${qualified} to ${role}` },
+    unwritable.length > 0 && {
+      what: `write ${listed(unwritable)}`,
+      grant: `grant update (${listed(unwritable)}) on ${qualified} to ${role}`,
+    },
+    sequence !== null && {
+      what: `read the sequence ${sequence}`,
+      grant: `grant select on sequence ${sequence} to ${role}`,
+    },
+  ].filter((lack) => lack !== false)
+  if (lacks.length === 0) return []
+  return [
+    missing(
+      role,
+      lacks.map(({ what }) => `${what} of ${qualified}`),
+      lacks.map(({ grant }) => grant),
+    ),
+  ]
+}
+
+const missing = (role: string, may: readonly string[], grants: readonly string[]) =>
+  [`${role} must not ${may.join(', nor ')}; the owner grants it so:`, ...grants.map((grant) => `${grant};`)].join('\n')
+
+const listed = (names: readonly string[]) => names.join(', ')
+
+/** Rows locked by others are known by xmax, and rows without a state are put in the order of their transactions. */
+const systemColumns = (table: OutboxTable): string[] =>
+  saysTaken(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
+
+interface FoundTable {
+  oid: string
+  /** Quoted, as the two below. */
+  role: string
+  schema: string
+  name: string
+  mayUse: boolean
+}
+
+/** The table that is meant: also where our user must not use its schema, so that it looks as if it were not there. */
+async function findTable(db: Database, { schema, table }: OutboxTable): Promise<FoundTable | null> {
+  const { rows } = await db.query<FoundTable>(
+    `select c.oid::text, quote_ident(current_user) as role, quote_ident(n.nspname) as schema, quote_ident(c.relname) as name,
+       has_schema_privilege(n.oid, 'usage') as "mayUse"
+     from pg_class c join pg_namespace n on n.oid = c.relnamespace
+     where c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f') and case when $1::text is null
+       then n.nspname::text = any(regexp_split_to_array(replace(current_setting('search_path'), '"', ''), ', *')) else n.nspname = $1 end
+     order by pg_table_is_visible(c.oid) desc limit 1`,
+    [schema, table],
+  )
+  return rows[0] ?? null
+}
+
+/** Names as Postgres quotes them. */
+interface Rights {
+  unreadable: string[]
+  unwritable: string[]
+  /** The sequence that must not be read, quoted; null where there is none, or it may. */
+  sequence: string | null
+}
+
+/** Columns that are not there are none of ours to say. */
+async function readRights(
+  db: Database,
+  oid: string,
+  { select, update, system, sequence }: NeededRights & { system: readonly string[]; sequence: string | null },
+): Promise<Rights> {
+  const { rows } = await db.query<Rights>(
+    `select
+       array(select quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped
+         and (attname = any($2::text[]) or attname = any($4::text[]) or ($2::text[] is null and attnum > 0))
+         and not has_column_privilege($1::oid, attnum, 'select') order by attnum) as unreadable,
+       array(select quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped and attname = any($3::text[])
+         and not has_column_privilege($1::oid, attnum, 'update') order by attnum) as unwritable,
+       (select s.id::text from pg_attribute a
+          cross join lateral (select pg_get_serial_sequence($1::oid::regclass::text, a.attname)::regclass as id) s
+        where a.attrelid = $1::oid and a.attname = $5 and not a.attisdropped
+          and not has_sequence_privilege(s.id, 'select') and not has_sequence_privilege(s.id, 'usage')) as sequence`,
+    [oid, select, update, system, sequence],
+  )
+  return rows[0] ?? { unreadable: [], unwritable: [], sequence: null }
+}

@@ -1,0 +1,136 @@
+import type pg from 'pg'
+import { ended, type State, states } from '../model.ts'
+import { begin, type Database } from '../postgres/database.ts'
+import { columnOf, literal } from './columns.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { OutboxTable, WriteBack } from './outboxTable.ts'
+import { present } from './writeBack.ts'
+
+/**
+ * What is wrong with the columns that we write, found before any row is there to try it on: a type that does not take what we write, a
+ * state that would be cut short, NULL where it must not be. Clauses that follow the table's name.
+ */
+export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
+  const nulls = findNullProblems(table, shape)
+  await using transaction = await begin(pool) // never committed
+  const problems: string[] = []
+  for (const trial of trialsOf(table, shape)) {
+    const why = await tryWrite(transaction.db, trial)
+    if (why !== null) problems.push(why)
+  }
+  return [...nulls, ...new Set(problems)]
+}
+
+/** A value on its way into a column. */
+interface Trial {
+  column: string
+  /** As the catalog has it, with its length. */
+  exactType: string
+  /** What is written, for people. */
+  what: string
+  /** What is written, in SQL, as the daemon casts it. */
+  written: string
+  /** A condition that says that it is whole in the column, asked of "v"; null where a part will do. */
+  whole: string | null
+}
+
+function trialsOf(table: OutboxTable, shape: TableShape): Trial[] {
+  return [...stateTrials(table, shape), ...table.write.flatMap((each) => writeTrials(each, shape))]
+}
+
+function stateTrials({ state }: OutboxTable, shape: TableShape): Trial[] {
+  if (state === null) return []
+  if (state.kind === 'timestamp') return [timeTrial(shape, state.column, true)]
+  const values = [...new Set(state.values.values())]
+  return values.map((value) => textTrial(shape, state.column, value, `"${value}"`, true))
+}
+
+function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[] {
+  switch (what) {
+    case 'now':
+      return [timeTrial(shape, column, on !== null)]
+    case 'state':
+      return (on ?? states).map((state) => textTrial(shape, column, state, `the state "${state}"`, true))
+    case 'transaction_id':
+      return [textTrial(shape, column, anyId, 'the id of a transaction', false)]
+    case 'error_code':
+      return [textTrial(shape, column, 'E001', 'the code of an error', false)]
+    case 'error':
+      return [textTrial(shape, column, 'the customer is unknown', 'the words of an error', false)]
+    default:
+      return what satisfies never
+  }
+}
+
+/** As the ids of transactions commonly are; the interface calls them strings. */
+const anyId = '00000000-0000-4000-8000-000000000000'
+
+function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
+  const { exactType, baseType, type } = columnOf(shape, column)
+  if (/^jsonb?$/.test(baseType))
+    return { column, exactType, what, written: `to_jsonb(${literal(text)}::text)::${exactType}`, whole: null }
+  const whole = isWhole ? `v = ${literal(text)}::${type}` : null
+  return { column, exactType, what, written: `${literal(text)}::text::${exactType}`, whole }
+}
+
+/** @param isKept a time that stands there already stays */
+function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
+  const { exactType } = columnOf(shape, column)
+  const now = present(shape, column)
+  const written = isKept ? `coalesce(null::${exactType}, ${now})::${exactType}` : `(${now})::${exactType}`
+  return { column, exactType, what: 'the time', written, whole: null }
+}
+
+async function tryWrite(db: Database, { column, exactType, what, written, whole }: Trial): Promise<string | null> {
+  const cannot = `has "${column}" of type ${exactType}, which cannot take ${what}`
+  await db.query('savepoint written')
+  try {
+    const { rows } = await db.query<{ whole: boolean }>(
+      `select ${whole ?? 'v is not null'} as whole from (select ${written} as v) written`,
+    )
+    return rows[0]?.whole === false ? `${cannot}: it would be cut short, and the row would say something else` : null
+  } catch (error) {
+    await db.query('rollback to savepoint written')
+    return `${cannot}: SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
+  }
+}
+
+/** NULL where it must not be, and a NULL that never comes. */
+function findNullProblems({ state, write }: OutboxTable, shape: TableShape): string[] {
+  const mustBeSet = (name: string) => columnOf(shape, name).notNull
+  const waiting = state === null ? [] : state.kind === 'timestamp' ? [null] : state.waiting
+  const neverWaits = state !== null && mustBeSet(state.column) && waiting.every((value) => value === null)
+  return [
+    ...(neverWaits
+      ? [`says that a row waits while "${state.column}" is NULL, and that column is not null: no row would ever wait`]
+      : []),
+    ...write
+      .filter((each) => mustBeSet(each.column) && mayBeEmptied(each))
+      .map(
+        ({ column }) =>
+          `has "${column}" not null, and we write NULL to it where there is nothing to say: drop the not null, or name another column`,
+      ),
+  ]
+}
+
+const mayBeEmptied = ({ what, on }: WriteBack): boolean =>
+  on === null ? !isAlwaysThere(what) : !isAlwaysThere(what) || ended.some((state: State) => !on.includes(state))
+
+const isAlwaysThere = (what: WriteBack['what']) => what === 'state' || what === 'now'
+
+/** What may go on as it is, and is worth a word: clauses. */
+export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {
+  return write.flatMap(({ column, what }) => {
+    if (what !== 'transaction_id') return []
+    const { exactType, baseType } = columnOf(shape, column)
+    const length = /^character(?: varying)?\((\d+)\)$/.exec(exactType)?.[1]
+    if (baseType === 'uuid')
+      return [
+        `"${column}" is a uuid, and the interface calls ids of transactions strings: one that is no uuid could not be written`,
+      ]
+    if (length === undefined || Number(length) >= anyId.length) return []
+    return [
+      `"${column}" is ${exactType}, and the id of a transaction would be cut short there: uuids have ${anyId.length} characters`,
+    ]
+  })
+}

@@ -1,0 +1,242 @@
+import pg from 'pg'
+import { expect, onTestFinished, test } from 'vitest'
+import { states } from '../../src/model.ts'
+import { examineTable } from '../../src/outbox/examineTable.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { standardTable } from '../../src/outbox/outboxTable.ts'
+import { createPool } from '../../src/postgres/database.ts'
+import { type Setup, setup, tableOf } from './setup.ts'
+
+/** What is wrong with a table is found before a daemon meets it: as its own user, and without any row. */
+
+const ours = standardTable('outbox', states, 'outboxd_outbox')
+
+/** A pool of a role that may do nothing, with a name that has to be quoted. */
+async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: string }> {
+  const name = new URL(url).pathname.slice(1)
+  const role = `Clerk ${name.slice(5)}`
+  const quoted = pg.escapeIdentifier(role)
+  await pool.query(`create role ${quoted}`)
+  // A setting of the database would hold for the tests' own sessions, too.
+  const clerk = createPool({
+    url,
+    name: 'clerk',
+    connections: 1,
+    onIdleError: () => {},
+    settings: { role: role.replaceAll(' ', '\\ ') },
+  })
+  onTestFinished(async () => {
+    await clerk.end()
+    await pool.query(`drop owned by ${quoted}; drop role ${quoted}`)
+  })
+  return { clerk, role: quoted }
+}
+
+/** Does what the owner is told to. @returns the statements that were pasted */
+async function pasteGrants(pool: pg.Pool, problems: readonly string[]): Promise<string[]> {
+  const grants = problems.flatMap((problem) => problem.split('\n').filter((line) => line.endsWith(';')))
+  for (const grant of grants) await pool.query(grant)
+  return grants
+}
+
+test('a role without rights is given each by pasting what check says, no more than it needs, and can do all the daemon does', async () => {
+  const given = await setup()
+  await given.pool.query(`create schema "Sales Dept"; create table "Sales Dept"."Out""box" (
+      "Id" bigint generated always as identity primary key, "Kind" text not null, body jsonb not null, secret text,
+      "State" text not null default 'new', "tx id" text);
+    insert into "Sales Dept"."Out""box" ("Kind", body) values ('data', '{}')`)
+  const { clerk, role } = await asClerk(given)
+  const table = tableOf(`schema: Sales Dept\ntable: 'Out"box'\nid: Id\ntype: Kind\npayload: body
+state: { status: State, new: new, queued: queued, completed: completed }\nwrite: { tx id: transaction_id }`)
+  const first = await examineTable(clerk, table)
+  expect(first).toEqual([
+    `${role} must not use the schema "Sales Dept"; the owner grants it so:\ngrant usage on schema "Sales Dept" to ${role};`,
+  ])
+  await pasteGrants(given.pool, first)
+  const second = await examineTable(clerk, table)
+  expect(await pasteGrants(given.pool, second)).toEqual([
+    `grant select on "Sales Dept"."Out""box" to ${role};`,
+    `grant update ("State", "tx id") on "Sales Dept"."Out""box" to ${role};`,
+  ])
+  expect(await examineTable(clerk, table)).toEqual([])
+  const outbox = openOutbox(clerk, table, 1_000, given.ledger)
+  expect(await outbox.tryRow()).toMatchObject({ kind: 'tried', refusals: [] })
+  expect(await outbox.countTypes()).toEqual([{ type: 'data', waiting: 1 }])
+})
+
+test('columns that are granted one by one are not enough where locks are looked at: that is known, too', async () => {
+  const given = await setup()
+  const { clerk, role } = await asClerk(given)
+  await given.pool.query(`grant select (id, type, key, payload, created_at, status, transaction_id, error_code, error, updated_at) on outbox to ${role};
+    grant update (status, transaction_id, error_code, error) on outbox to ${role}`)
+  const problems = await examineTable(clerk, ours)
+  expect(problems).toEqual([
+    expect.stringMatching(/must not read xmax of public\.outbox, nor write updated_at of public\.outbox/),
+  ])
+  expect(await pasteGrants(given.pool, problems)).toHaveLength(2)
+  expect(await examineTable(clerk, ours)).toEqual([])
+})
+
+test('a sequence that is read needs its right, and a table that is only read none to write', async () => {
+  const given = await setup({
+    ddl: 'create table source (id bigint generated always as identity primary key, payload jsonb)',
+  })
+  const { clerk, role } = await asClerk(given)
+  const table = tableOf('table: source\nid: id\nsequence: id\ntype: { constant: data }\npayload: payload\nstate: none')
+  await given.pool.query(`grant select on source to ${role}`)
+  const problems = await examineTable(clerk, table)
+  expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on sequence source_id_seq to ${role};`])
+  expect(await examineTable(clerk, table)).toEqual([])
+})
+
+test('a schema of the search path that our role must not use looks empty: that is said', async () => {
+  const given = await setup()
+  const { clerk, role } = await asClerk(given)
+  await given.pool.query('revoke usage on schema public from public')
+  expect(await examineTable(clerk, ours)).toEqual([expect.stringContaining(`grant usage on schema public to ${role};`)])
+})
+
+const columns = 'id bigint primary key, payload jsonb'
+const yaml = (state: string, more = '') =>
+  `table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: ${state}\n${more}`
+const status = '{ status: status, new: new, queued: queued, completed: completed }'
+
+test.each([
+  [
+    'a state that is cut short',
+    'status varchar(5)',
+    status,
+    '',
+    /"status" of type character varying\(5\), which cannot take "queued": it would be cut short/,
+  ],
+  ['an enum without our values', 'status mood', status, '', /cannot take "queued": SQLSTATE 22P02/],
+  ['a number for a state', 'status int', status, '', /"status" of type integer, which cannot take "queued"/],
+  ['a domain that refuses it', 'status short', status, '', /cannot take "completed": SQLSTATE 23514/],
+  [
+    'a boolean for a time',
+    'sent boolean not null default false',
+    '{ timestamp: sent, set: [completed] }',
+    '',
+    /no row would ever wait/,
+  ],
+  [
+    'a nullable boolean for a time',
+    'sent boolean',
+    '{ timestamp: sent, set: [completed] }',
+    '',
+    /"sent" of type boolean, which cannot take the time/,
+  ],
+  [
+    'text for a time',
+    'sent text',
+    '{ timestamp: sent, set: [completed] }',
+    '',
+    /"sent" of type text, which cannot take the time/,
+  ],
+  [
+    'a number that is too small for a time',
+    'sent numeric(5)',
+    '{ timestamp: sent, set: [completed] }',
+    '',
+    /cannot take the time: SQLSTATE 22003/,
+  ],
+  [
+    'a flag that never is NULL',
+    'sent boolean not null',
+    '{ flag: sent, new: null, set: [queued] }',
+    '',
+    /no row would ever wait/,
+  ],
+  [
+    'text in an integer',
+    'status text, note int',
+    status,
+    'write: { note: error }',
+    /"note" of type integer, which cannot take the words of an error/,
+  ],
+  [
+    'an id in a number',
+    'status text, note int',
+    status,
+    'write: { note: transaction_id }',
+    /cannot take the id of a transaction/,
+  ],
+  [
+    'every state in a boolean',
+    'status text, note boolean',
+    status,
+    'write: { note: state }',
+    /cannot take the state "queued"/,
+  ],
+  [
+    'NULL where it must not be',
+    `status text, note text not null default ''`,
+    status,
+    'write: { note: error }',
+    /"note" not null, and we write NULL/,
+  ],
+  [
+    'NULL at an end',
+    `status text, note text not null default ''`,
+    status,
+    'write: { note: { what: now, on: [failed] } }',
+    /"note" not null/,
+  ],
+])('%s is found without a row', async (_, column, state, more, message) => {
+  const { pool } = await setup({
+    ddl: `create type mood as enum ('new', 'done'); create domain short as text check (length(value) < 8); create table source (${columns}, ${column})`,
+  })
+  const problems = await examineTable(pool, tableOf(yaml(state, more)))
+  expect(problems.join('\n')).toMatch(message)
+  expect(problems[0]).toMatch(/^the table "source" /)
+})
+
+test('what no look at columns shows, Postgres says when it is asked to plan the statements', async () => {
+  const { pool } = await setup({
+    ddl: `create table source (${columns}, status int, made text generated always as ('x') stored)`,
+  })
+  const numbers = '{ status: status, new: new, queued: 1 }'
+  expect(await examineTable(pool, tableOf(yaml(numbers)))).toEqual([
+    expect.stringMatching(
+      /would not let the daemon do its work: SQLSTATE 22P02: .*integer.*\(in the statements .*lock/,
+    ),
+  ])
+  const generated = await examineTable(
+    pool,
+    tableOf(yaml('{ status: status, new: 0, queued: 1 }', 'write: { made: error }')),
+  )
+  expect(generated).toEqual([expect.stringMatching(/SQLSTATE 428C9: .*"made".*\(in the statements mark, report\)/)])
+  const filter = await examineTable(pool, tableOf(yaml('{ status: status, new: 0, queued: 1 }', 'filter: region = 5')))
+  expect(filter).toEqual([expect.stringMatching(/SQLSTATE 42703: column "region" does not exist/)])
+})
+
+test.each([
+  ['our own table', '', ours],
+  ['a ledger that remembers by transactions', `create table source (${columns})`, tableOf(yaml('none'))],
+  [
+    'a view',
+    `create table base (${columns}, sent timestamptz); create view source as select * from base`,
+    tableOf(yaml('{ timestamp: sent, set: [queued] }', 'id_unique: promised')),
+  ],
+  [
+    'json, an enum and a number of milliseconds',
+    `create type mood as enum ('new', 'queued', 'completed'); create table source (${columns}, status mood, note json, at bigint)`,
+    tableOf(yaml(status, 'write: { note: error, at: now }')),
+  ],
+])('nothing is wrong with %s, and nothing is left behind', async (_, ddl, table) => {
+  const { pool } = await setup({ ddl })
+  expect(await examineTable(pool, table)).toEqual([])
+  expect((await pool.query('select from pg_prepared_statements')).rowCount).toBe(0)
+})
+
+test('ids of transactions that would be cut short, or must be uuids, are worth a word', async () => {
+  const { outbox } = await setup({
+    ddl: `create table source (${columns}, status text, tx varchar(20), tx2 uuid)`,
+    yaml: yaml(status, 'write: { tx: transaction_id, tx2: transaction_id }'),
+  })
+  expect(await outbox.findRemarks()).toEqual([
+    expect.stringContaining('cut short there'),
+    expect.stringContaining('is a uuid'),
+  ])
+  expect(await outbox.tryRow()).toEqual({ kind: 'no-row', waits: false })
+})
