@@ -1,6 +1,6 @@
 import { stringify } from 'csv-stringify/sync'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { truncate } from './table.ts'
+import { escapeControl, truncate } from './table.ts'
 import { isoTime } from './time.ts'
 
 /** The column that whoever knows fills in, for `outboxd resolve --file`: a transaction's id, or `not-arrived`. */
@@ -9,7 +9,7 @@ export const answerColumn = 'arrived_as'
 /**
  * Submissions as a table for a spreadsheet (RFC 4180), to give to whoever can look at the service: when each was sent and
  * under which idempotency key, nothing of what it holds, and an empty column for the answer. What a spreadsheet would
- * calculate is marked with an apostrophe.
+ * calculate is marked with an apostrophe; what moves a terminal's cursor is written out, but in ids, which are read again.
  */
 export function submissionCsv(submissions: readonly ListedSubmission[]): string {
   return stringify(submissions.map(rowOf), { header: true, columns: [...columns], escape_formulas: true })
@@ -37,14 +37,14 @@ function rowOf(submission: ListedSubmission): Record<(typeof columns)[number], s
     outbox_id: submission.outboxId,
     [answerColumn]: '',
     state: submission.state,
-    type: submission.type,
-    key: submission.key ?? '',
+    type: escapeControl(submission.type),
+    key: escapeControl(submission.key ?? ''),
     sent: submission.sentMs === null ? '' : isoTime(submission.sentMs),
     idempotency_key: submission.idempotencyKey,
     attempts: String(submission.attempts),
     transaction_id: submission.transactionId ?? '',
-    code: submission.code ?? '',
-    error: truncate(submission.error ?? '', 500),
+    code: escapeControl(submission.code ?? ''),
+    error: escapeControl(truncate(submission.error ?? '', 500)),
     since: isoTime(submission.sinceMs),
     recorded: isoTime(submission.recordedMs),
     submission_id: submission.id,

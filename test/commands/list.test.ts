@@ -223,4 +223,6 @@ test('--csv is for a spreadsheet, calculates nothing and has a column for the an
   expect(row).toMatch(/^'=1\+1,,uncertain,data,'@k,\d{4}-.*Z,[0-9a-f-]{36},1,,,"no answer, ""lost"{3},/)
   expect(row?.endsWith(id)).toBe(true)
   expect((await run({ state: 'failed', csv: true })).code).toBe(3)
+  await fixture.end({ ...failedE003, error: 'bad\u001b[2Kgood' })
+  expect((await run({ state: 'failed', csv: true })).printed).toContain('bad\\u001b[2Kgood')
 })

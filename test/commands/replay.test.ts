@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { list } from '../../src/commands/list.ts'
 import { type ReplayOptions, replay } from '../../src/commands/replay.ts'
 import type { GivenChange } from '../support/change.ts'
 import { type Fixture, failedE003, mappingFiles, openFixture, payloadOf, uncertain } from './fixture.ts'
@@ -351,4 +352,20 @@ test('--may-have-arrived alone spares all that it finds, and says so', async () 
   expect(spared.messages).toContain(`(${id}) may have arrived: look at the service first`)
   const both = await run([], { mayHaveArrived: true, evenIfArrived: true, json: true, dryRun: true })
   expect(JSON.parse(both.printed).replayed).toEqual([id])
+})
+
+test('the command that list --by-cause gives replays exactly that line', async () => {
+  const refused = (error: string): GivenChange => ({ state: 'rejected', errorCode: 'E001', error })
+  const mine = [
+    await fixture.end(refused('customer C1 is unknown')),
+    await fixture.end(refused('customer C2 is unknown')),
+  ]
+  await fixture.end(refused('amount 12 is too much'))
+  const context = fixture.context()
+  await list(context, { byCause: true, json: true })
+  const [cause] = JSON.parse(context.printed()) as { cause: string; command: string }[]
+  expect(cause?.command).toBe(`outboxd replay --state rejected --cause ${cause?.cause}`)
+  const { printed } = await run([], { state: 'rejected', cause: cause?.cause ?? '', yes: true, json: true })
+  expect(JSON.parse(printed).replayed.sort()).toEqual(mine.sort())
+  expect(await fixture.ledger.countStates()).toEqual({ queued: 2, rejected: 1 })
 })

@@ -17,7 +17,7 @@ export interface TextSearch {
 }
 
 /** Payloads can be large: so many are read by one statement, which has an end of its own. */
-const rowsAtOnce = 500
+const rowsAtOnce = 200
 
 /**
  * Looks for a text in the payloads, bodies and keys of those that the filter matches, newest in their state first. Upper
