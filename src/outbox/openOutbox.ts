@@ -199,8 +199,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return { kind: 'told', rows: (await read()).map((status) => ({ status, kind: 'written' })) }
     },
     async tryRow() {
-      const { writing, sql } = await open()
-      return writing === null ? { kind: 'never-written' } : tryRow({ pool, writing, lock: sql.lockOne, any: sql.any })
+      const { writing, sql, cursorScan } = await open()
+      return writing === null
+        ? { kind: 'never-written' }
+        : tryRow({ pool, writing, isMarked: cursorScan === null, lock: sql.lockOne, any: sql.any })
     },
     async countTypes() {
       return withFilter(async ({ cursorScan, sql }) => {

@@ -15,6 +15,8 @@ export type RowTrial =
 export interface TrialDeps {
   pool: pg.Pool
   writing: WriteStatements
+  /** Rows are marked as they are taken; where the ledger remembers them instead, they are told like any other. */
+  isMarked: boolean
   /** Locks one row that waits, and gives its `outboxId`. */
   lock: string
   /** Whether any waits. */
@@ -22,7 +24,7 @@ export interface TrialDeps {
 }
 
 /** Tells one row that waits, in one transaction, each state that it may come to, and takes all of it back. Waits for no lock for long. */
-export async function tryRow({ pool, writing, lock, any }: TrialDeps): Promise<RowTrial> {
+export async function tryRow({ pool, writing, isMarked, lock, any }: TrialDeps): Promise<RowTrial> {
   await using transaction = await begin(pool) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
@@ -31,7 +33,7 @@ export async function tryRow({ pool, writing, lock, any }: TrialDeps): Promise<R
   if (outboxId === undefined) return { kind: 'no-row', waits: ((await db.query(any)).rowCount ?? 0) > 0 }
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
-    const why = await tryStep(db, writing, { ...step, outboxId })
+    const why = await tryStep(db, writing, { ...step, by: isMarked ? step.by : 'report', outboxId })
     if (why !== null) refusals.push({ state: step.state, why })
   }
   return { kind: 'tried', outboxId, refusals }

@@ -5,9 +5,9 @@ import { expect, onTestFinished, test } from 'vitest'
 import { type DescribeOptions, describe } from '../../src/commands/describe.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
-import { exampleDdl } from '../e2e/exampleDdl.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
+import { exampleDdl } from '../support/exampleDdl.ts'
 import { mappingFiles } from './fixture.ts'
 
 /** A database with these tables. */

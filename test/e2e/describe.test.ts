@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { describe } from '../../src/commands/describe.ts'
 import { testContext } from '../support/context.ts'
+import { exampleDdl } from '../support/exampleDdl.ts'
 import { until } from '../support/until.ts'
-import { exampleDdl } from './exampleDdl.ts'
 import { type Installation, install } from './installation.ts'
 
 /** What `outboxd describe --write` proposes for a table, filled in where it asks for that, is what the daemon sends its rows by. */

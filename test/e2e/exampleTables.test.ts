@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { examineTable } from '../../src/outbox/examineTable.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { eventually } from '../support/eventually.ts'
-import { exampleDdl } from './exampleDdl.ts'
+import { exampleDdl } from '../support/exampleDdl.ts'
 import { type Installation, install } from './installation.ts'
 
 /** Each of the examples as it ships, on the table's own DDL, against the sandbox. */

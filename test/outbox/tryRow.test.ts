@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { findPolicyProblems } from '../../src/outbox/findPolicyProblems.ts'
 import { standardTable } from '../../src/outbox/outboxTable.ts'
+import { exampleDdl } from '../support/exampleDdl.ts'
 import { type Setup, setup } from './setup.ts'
 
 async function withRow(): Promise<Setup> {
@@ -81,4 +83,15 @@ test('row-level security without a policy for our updates is refused before anyt
   expect(await find()).toEqual([])
   await clerk.query(`reset role`)
   await given.pool.query(`drop owned by ${role}; drop role ${role}`)
+})
+
+test('check called the example sales_order a problem: a row that the ledger remembers is not marked as it is taken, and still waits then', async () => {
+  const yaml = readFileSync('mappings/examples/sales_order.yaml', 'utf8')
+  const { pool, outbox } = await setup({ ddl: exampleDdl.salesOrder, yaml })
+  await pool.query(
+    `insert into sales_order (customer_no, status, net_amount, ordered_at) values ('C1', 'released', 1, now())`,
+  )
+  expect(await outbox.tryRow()).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+  await pool.query('alter table sales_order add check (synced_at is null)')
+  expect(await outbox.tryRow()).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
