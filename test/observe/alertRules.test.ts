@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
 import { problemKinds } from '../../src/model.ts'
-import { createMetrics } from '../../src/observe/metrics.ts'
+import { unknownSelectors } from './unknownSelectors.ts'
 
 const root = new URL('../../', import.meta.url)
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8')
@@ -20,7 +20,6 @@ const groups: { rules: Rule[] }[] = parse(read('deploy/prometheus-rules.yaml')).
 const rules = groups.flatMap((group) => group.rules)
 const alerts = rules.filter(({ alert }) => alert)
 const runbook = read('docs/runbook.md')
-const scrape = await createMetrics({ version: '1' }).render()
 
 test('there are rules', () => {
   expect(alerts.length).toBeGreaterThan(15)
@@ -81,28 +80,6 @@ test.skipIf(spawnSync('promtool', ['--version']).error)('promtool runs the rules
   expect(run.stdout + run.stderr).toContain('SUCCESS')
   expect(run.status).toBe(0)
 })
-
-/** The selectors of an expression that match no series of a fresh scrape; each alternative of `a|b` must match. */
-function unknownSelectors(expr: string): string[] {
-  return [...expr.matchAll(/\b(outboxd_\w+)(?:\{([^}]*)\})?/g)]
-    .filter(([, name = '', matchers = '']) => !isKnown(name, matchers))
-    .map(([selector]) => selector)
-}
-
-function isKnown(name: string, matchers: string): boolean {
-  const series = scrape.split('\n').filter((line) => line.startsWith(`${name} `) || line.startsWith(`${name}{`))
-  return series.length > 0 && [...matchers.matchAll(/(\w+)\s*[=!]~?\s*"([^"]*)"/g)].every(hasValues(series))
-}
-
-function hasValues(series: readonly string[]) {
-  return ([, label, pattern = '']: RegExpExecArray) => {
-    const values = series.map((line) => new RegExp(`[{,]${label}="([^"]*)"`).exec(line)?.[1])
-    return pattern
-      .replaceAll('\\\\', '\\')
-      .split('|')
-      .every((one) => values.some((value) => value !== undefined && new RegExp(`^(?:${one})$`).test(value)))
-  }
-}
 
 function anchors(markdown: string): string[] {
   return [...markdown.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => title.toLowerCase().replaceAll(' ', '-'))
