@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { begin, type Database } from '../postgres/database.ts'
+import { begin, type Database, isLock } from '../postgres/database.ts'
 
 /** A statement of the daemon, by the name that the code has for it. */
 export type NamedStatements = Readonly<Record<string, string>>
@@ -11,8 +11,10 @@ export type NamedStatements = Readonly<Record<string, string>>
 export async function findStatementProblems(pool: pg.Pool, statements: NamedStatements): Promise<string[]> {
   const refusals = new Map<string, string[]>()
   await using transaction = await begin(pool) // never committed
+  await transaction.db.query(`set local lock_timeout = '2s'`)
   for (const [name, statement] of Object.entries(statements)) {
     const why = await explain(transaction.db, statement)
+    if (why === 'locked') return [locked]
     if (why !== null) refusals.set(why, [...(refusals.get(why) ?? []), name])
   }
   return [...refusals].map(
@@ -20,10 +22,14 @@ export async function findStatementProblems(pool: pg.Pool, statements: NamedStat
   )
 }
 
+/** Each statement would wait anew. */
+const locked =
+  'is locked by another session, so that we could not ask Postgres to plan our statements: outboxd status says whose lock that is'
+
 /**
  * Prepared, since Postgres then says itself how many values there are and of which types; NULL will do for each.
  *
- * @returns why it would not run, null where it would
+ * @returns why it would not run, null where it would; `locked`: nobody can say
  */
 async function explain(db: Database, statement: string): Promise<string | null> {
   await db.query('savepoint explained')
@@ -38,6 +44,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
     return null
   } catch (error) {
     await db.query('rollback to savepoint explained')
+    if (isLock(error)) return 'locked'
     return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
   } finally {
     await forget(db) // a rollback does not

@@ -52,7 +52,7 @@ function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[
     case 'state':
       return (on ?? states).map((state) => textTrial(shape, column, state, `the state "${state}"`, true))
     case 'transaction_id':
-      return [textTrial(shape, column, anyId, 'the id of a transaction', false)]
+      return [textTrial(shape, column, anyTransactionId, 'the id of a transaction', false)]
     case 'error_code':
       return [textTrial(shape, column, 'E001', 'the code of an error', false)]
     case 'error':
@@ -63,7 +63,7 @@ function writeTrials({ column, what, on }: WriteBack, shape: TableShape): Trial[
 }
 
 /** As the ids of transactions commonly are; the interface calls them strings. */
-const anyId = '00000000-0000-4000-8000-000000000000'
+export const anyTransactionId = '00000000-0000-4000-8000-000000000000'
 
 function textTrial(shape: TableShape, column: string, text: string, what: string, isWhole: boolean): Trial {
   const { exactType, baseType, type } = columnOf(shape, column)
@@ -128,9 +128,9 @@ export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): str
       return [
         `"${column}" is a uuid, and the interface calls ids of transactions strings: one that is no uuid could not be written`,
       ]
-    if (length === undefined || Number(length) >= anyId.length) return []
+    if (length === undefined || Number(length) >= anyTransactionId.length) return []
     return [
-      `"${column}" is ${exactType}, and the id of a transaction would be cut short there: uuids have ${anyId.length} characters`,
+      `"${column}" is ${exactType}, and the id of a transaction would be cut short there: uuids have ${anyTransactionId.length} characters`,
     ]
   })
 }

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { RowStatus, State } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
+import { anyTransactionId } from './findWriteProblems.ts'
 import type { WriteStatements } from './writeBack.ts'
 
 /** What came of telling one row, for a trial, all that a record can become. */
@@ -83,7 +84,7 @@ const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'
 const trialStatus = (outboxId: string, state: State): RowStatus => ({
   outboxId,
   state,
-  transactionId: withId.has(state) ? 'outboxd-check' : null,
+  transactionId: withId.has(state) ? anyTransactionId : null,
   errorCode: withError.has(state) ? 'E000' : null,
   error: withError.has(state) ? 'outboxd check tries what it may write' : null,
 })

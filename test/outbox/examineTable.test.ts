@@ -240,3 +240,39 @@ test('ids of transactions that would be cut short, or must be uuids, are worth a
   ])
   expect(await outbox.tryRow()).toEqual({ kind: 'no-row', waits: false })
 })
+
+test('a table that somebody has locked is said to be so at once, not by each statement', async () => {
+  const { pool, connect } = await setup()
+  const form = await connect()
+  await form.query('begin; lock table outbox in access exclusive mode')
+  expect(await examineTable(pool, ours)).toEqual([
+    expect.stringMatching(/"outbox" is locked by another session.*outboxd status/),
+  ])
+})
+
+test('an id of a transaction fits into a uuid, for a trial', async () => {
+  const { outbox, pool } = await setup({
+    ddl: `create table source (${columns}, status text default 'new', tx uuid)`,
+    yaml: yaml(status, 'write: { tx: transaction_id }'),
+  })
+  await pool.query('insert into source (id) values (1)')
+  expect(await outbox.tryRow()).toEqual({ kind: 'tried', outboxId: '1', refusals: [] })
+})
+
+test.each([
+  '',
+  'sequence: id',
+])('types are counted where the ledger remembers what was taken, without those that were (%s)', async (more) => {
+  const { outbox, pool, capture } = await setup({
+    ddl: 'create table source (id bigint generated always as identity primary key, kind text, payload jsonb)',
+    yaml: `table: source\nid: id\ntype: kind\npayload: payload\nstate: none\n${more}`,
+  })
+  await pool.query(`insert into source (kind, payload) select 'data', '{}' from generate_series(1, 3)`)
+  await capture()
+  await capture() // moves the position over them
+  await pool.query(`insert into source (kind, payload) values ('dta', '{}'), ('dta', '{}'), (null, '{}')`)
+  expect(await outbox.countTypes()).toEqual([
+    { type: '', waiting: 1 },
+    { type: 'dta', waiting: 2 },
+  ])
+})
