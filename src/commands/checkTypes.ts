@@ -55,6 +55,7 @@ export function typeProblems({
   return unknown.map((type) => {
     const rows = counts.get(type) ?? 0
     const wait = rows === 0 ? 'none waits now' : `${rows} ${rows === 1 ? 'waits' : 'wait'}`
-    return `rows of type "${type}" have no mapping file and will be rejected; ${wait}${didYouMean(type, known)}`
+    const which = type === '' ? 'rows without a type' : `rows of type "${type}"`
+    return `${which} have no mapping file and will be rejected; ${wait}${didYouMean(type, known)}`
   })
 }

@@ -232,3 +232,15 @@ test('no value of a payload is printed, only names', async () => {
   expect(printed).toContain('from: customerId')
   expect(printed + messages).not.toMatch(/Jane|4711/)
 })
+
+test('what check would say of the file is said here: a right that our user lacks, as the grant to paste', async () => {
+  const { pool, url } = await erp(
+    'create table invoice (id bigint primary key, total numeric(12,2), synced_at timestamptz)',
+  )
+  const role = `reader_${new URL(url).pathname.slice(6)}`
+  await pool.query(`create role ${role} login password 'x'; grant select on invoice to ${role}`)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${role}; drop role ${role}`)))
+  const { code, messages } = await runOn(Object.assign(new URL(url), { username: role, password: 'x' }).href)('invoice')
+  expect(code).toBe(0)
+  expect(messages).toContain(`grant update (synced_at) on public.invoice to ${role};`)
+})

@@ -3,6 +3,7 @@ import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
 import { quoteIdentifier } from '../../postgres/database.ts'
 import { writeYamlLines } from '../../yaml/yamlLines.ts'
+import { examineTable } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRemarks } from '../findRemarks.ts'
@@ -109,7 +110,8 @@ async function findWarnings(pool: pg.Pool, table: CatalogTable, text: string): P
   if (described === null)
     return findPolicyProblems(pool, qualifiedTable(table), writesAnything(table)).then(named(table))
   try {
-    return await findRemarks(pool, described, await inspectTable(pool, described))
+    const problems = await examineTable(pool, described)
+    return [...problems, ...(await findRemarks(pool, described, await inspectTable(pool, described)))]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error
