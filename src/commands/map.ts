@@ -8,6 +8,7 @@ import { printJson } from '../cli/printJson.ts'
 import { pluralize, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readMappingsDir } from '../config.ts'
+import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type MappedRecord, mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { OutboxRecord } from '../model.ts'
@@ -38,7 +39,7 @@ export function describeMap(command: Command): Command {
       'after',
       `
 A file needs neither a database nor the service, only MAPPINGS_DIR. \${submission.id} is shown as ${exampleId}.
-The exit code is 1 where a record does not map.
+The exit code is 1 where a record does not map. What the service may refuse though it maps is a warning.
 
 Examples:
   outboxd map payload.json --type order
@@ -72,15 +73,15 @@ export async function map(context: CommandContext, file: string | undefined, opt
       const records = await store.outbox.readNew(limit)
       if (records.length === 0) return nothing(context, 'no row waits in the outbox')
       if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
-      return summarise(
-        context,
-        records.map((record) => previewRow(mappings, record)),
-        options,
-      )
+      const previews = records.map((record) => previewRow(mappings, record))
+      warnOfBodies(context, mappings, previews)
+      return summarise(context, previews, options)
     }
     const record = await store.outbox.readRecord(options.outbox ?? '')
     if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-    return printEach(context, [previewRow(mappings, record)], options)
+    const previews = [previewRow(mappings, record)]
+    warnOfBodies(context, mappings, previews)
+    return printEach(context, previews, options)
   })
 }
 
@@ -110,6 +111,7 @@ async function mapFile(
     type,
     ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleId),
   }))
+  warnOfBodies(context, mappings, previews)
   return printEach(context, previews, options)
 }
 
@@ -129,6 +131,15 @@ const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{')
 /** By the daemon's own mapper: a preview that may differ is none. */
 function previewRow(mappings: Mappings, record: OutboxRecord): Preview {
   return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
+}
+
+/** That a record maps does not say that the service takes it. */
+function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly Preview[]): void {
+  for (const type of new Set(previews.map((preview) => preview.type))) {
+    const mapping = mappings.get(type)
+    const warnings = mapping === undefined ? [] : findBodyWarnings(mapping)
+    for (const warning of warnings) context.stderr.write(`warning: mapping of ${type}: ${warning}\n`)
+  }
 }
 
 function nothing(context: CommandContext, message: string): number {

@@ -46,6 +46,17 @@ describe('a file', () => {
     expect(printed).toContain('line 3 of type data cannot be sent')
   })
 
+  test('that maps and that the service would refuse is warned of', async () => {
+    const dir = mappingFiles({
+      'data.yaml':
+        'type: data\nendpoint: data\nfields:\n  c: { from: customerId, type: string }\nbody: { customerID: "${c}" }\n',
+    })
+    const { code, messages } = await runFile(payloadOf(), {}, dir)
+    expect(code).toBe(0)
+    expect(messages).toMatch(/^warning: mapping of data: customerId is not in the body.*did you mean "customerID"\?$/m)
+    expect((await runFile(payloadOf(), { type: 'data' })).messages).toBe('')
+  })
+
   test('as JSON', async () => {
     const { printed } = await runFile(payloadOf(), { type: 'data', json: true })
     expect(JSON.parse(printed)).toMatchObject({ type: 'data', maps: true, path: '/api/v1/data' })
