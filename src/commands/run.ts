@@ -4,15 +4,17 @@ import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
+import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
-import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { version } from '../version.ts'
 
 /** Some record's outcome could not be found out or written. */
 const leftInDoubt = 1
+
+/** Files that cannot be read are noticed before somebody starts a daemon on them. */
+const lookEveryMs = 60_000
 
 export function describeRun(command: Command): Command {
   return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
@@ -20,7 +22,9 @@ export function describeRun(command: Command): Command {
     `
 Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
-SIGHUP reads the mapping files again; where they are broken, those read before stay in force.
+SIGHUP reads the mapping files and outbox.yaml again; where they are broken, those read before stay in force, and status says
+so. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one, the daemon ends what
+is in hand and begins again within its process.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
 a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
 Any number of instances may run on the same databases.`,
@@ -32,41 +36,64 @@ export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
   const metrics = createMetrics({ version })
-  let mappings = loadMappings(config.mappingsDir)
-  metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
-  context.onReload(() => {
-    try {
-      mappings = loadMappings(config.mappingsDir)
+  let otherTable = Promise.withResolvers<void>()
+  const files = readFilesInForce(config.mappingsDir, {
+    onLoaded(mappings, isOtherTable) {
       metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
       log.info('read the mapping files again', { count: mappings.size })
-    } catch (error) {
+      if (isOtherTable) otherTable.resolve()
+    },
+    onBroken(error) {
       metrics.mappingsBroken()
       log.error('the mapping files are broken; those read before stay in force', { error })
-    }
+    },
   })
+  metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
+  context.onReload(files.reload)
+  const looking = setInterval(files.look, lookEveryMs)
+  using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
-  const app = await startUntilAborted(context.signal, {
+  const deps = {
     config,
-    outboxTable: loadOutboxFile(config.mappingsDir),
-    mappings: () => mappings,
+    mappings: files.mappings,
+    brokenFiles: files.broken,
     clock: systemClock,
     log,
     metrics,
     version,
-  })
-  if (app === null) return 0
-  await aborted(context.signal)
-  return (await app.stop()) ? 0 : leftInDoubt
+    signal: context.signal,
+  }
+  for (;;) {
+    otherTable = Promise.withResolvers()
+    const app = await startWith(files, deps)
+    if (app === null) return 0
+    await Promise.race([aborted(context.signal), otherTable.promise])
+    const isSettled = await app.stop()
+    if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
+    log.info('outbox.yaml is another one: beginning again with it')
+  }
+}
+
+/** Where a table cannot be read as a new outbox.yaml says, it is read as before. */
+async function startWith(files: FilesInForce, deps: AppDeps & { signal: AbortSignal }): Promise<App | null> {
+  try {
+    return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
+  } catch (error) {
+    if (!files.refuseOutboxTable(error)) throw error
+    deps.metrics.mappingsBroken()
+    deps.log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
+    return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
+  }
 }
 
 /** @returns null where it was told to leave before it had begun */
-async function startUntilAborted(signal: AbortSignal, deps: Omit<AppDeps, 'signal'>): Promise<App | null> {
+async function startUntilAborted(deps: AppDeps & { signal: AbortSignal }): Promise<App | null> {
   try {
-    return await startApp({ ...deps, signal })
+    return await startApp(deps)
   } catch (error) {
-    if (!signal.aborted) throw error
+    if (!deps.signal.aborted) throw error
     deps.log.info('told to leave before it had begun')
     return null
   }

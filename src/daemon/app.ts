@@ -27,6 +27,8 @@ export interface AppDeps {
   outboxTable?: StoreDeps['outboxTable'] | null
   /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
   mappings: () => Mappings
+  /** What keeps the files in the folder of mappings from being used; null where nothing does. */
+  brokenFiles?: () => string | null
   clock: Clock
   log: Log
   metrics: Metrics
@@ -77,7 +79,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => client.close())
   const loopHealth = createLoopHealth(clock)
   const wakeups = createWakeups()
-  const parts = createParts({ ...deps, store, client, health: loopHealth, wakeups })
+  const parts = createParts({ brokenFiles: () => null, ...deps, store, client, health: loopHealth, wakeups })
   await parts.heartbeat.runOnce()
   await parts.outboxHistory.tell()
 

@@ -19,7 +19,7 @@ import { createSleep } from './capture/sleep.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import { faultOf } from './faultOf.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
-import { instanceProblems, waitsLong } from './instanceProblems.ts'
+import { filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
 import type { LoopHealth } from './loopHealth.ts'
 import { type Comparing, createComparing } from './maintenance/comparing.ts'
 import { createObserving, type Observing } from './maintenance/observing.ts'
@@ -38,6 +38,8 @@ export interface PartsDeps {
   config: Config
   /** The mappings in force; asked for each record. */
   mappings: () => Mappings
+  /** What keeps the files in the folder of mappings from being used; null where nothing does. */
+  brokenFiles: () => string | null
   clock: Clock
   log: Log
   metrics: Metrics
@@ -238,13 +240,23 @@ function observingOf({ log, metrics, store }: PartsDeps, telemetry: Telemetry, h
   })
 }
 
-function problemTellingOf({ clock, log, store: { pulse }, health }: PartsDeps, dispatch: Dispatch): ProblemTelling {
+function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
+  const { clock, log, health, brokenFiles } = deps
+  const { pulse } = deps.store
   const { unwritten, lostClaims, starving } = dispatch
   return createProblemTelling({
     waitsLong: () => unwritten().some((outcome) => waitsLong(outcome, clock.nowMs())),
     readBlockers: pulse.readBlockers,
-    problems: (blockers) =>
-      instanceProblems(health.failing(), lostClaims(), starving(), { unwritten: unwritten(), blockers }, clock.nowMs()),
+    problems: (blockers) => [
+      ...instanceProblems(
+        health.failing(),
+        lostClaims(),
+        starving(),
+        { unwritten: unwritten(), blockers },
+        clock.nowMs(),
+      ),
+      ...filesProblem(brokenFiles()),
+    ],
     tell: pulse.tell,
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
   })

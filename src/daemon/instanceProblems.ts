@@ -40,6 +40,11 @@ export function instanceProblems(
   ]
 }
 
+/** What the next start would meet. Pure. */
+export function filesProblem(broken: string | null): InstanceProblem[] {
+  return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
+}
+
 function unwrittenProblem(
   { unwritten, blockers }: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
   nowMs: number,

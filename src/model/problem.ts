@@ -18,6 +18,7 @@ export const problemKinds = [
   'clock_off',
   'change_capture',
   'outbox_history',
+  'files_broken',
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 

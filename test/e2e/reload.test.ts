@@ -2,7 +2,9 @@ import { appendFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
+import { status as runStatus } from '../../src/commands/status.ts'
+import { testContext } from '../support/context.ts'
+import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 
 const shipped = join(import.meta.dirname, '..', '..', 'mappings')
@@ -56,4 +58,46 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
   expect(await reload('the mapping files are broken')).toContain('greeting.yaml:6')
   expect(await isUsable()).toBe('0')
   expect(await capture('greeting')).toEqual({ status: 'queued', error: null })
+})
+
+const outboxYaml = (table: string) => `table: ${table}
+id: id
+type: { constant: data }
+created_at: created_at
+payload: payload
+state: { status: status, new: new, queued: queued }
+`
+
+test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no table fits, is a problem and changes nothing', async () => {
+  await using database = await createDatabase()
+  const dir = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
+  onTestFinished(() => rm(dir, { recursive: true }))
+  await cp(shipped, dir, { recursive: true })
+  const file = join(dir, 'outbox.yaml')
+  await using daemon = await startDaemonProcess(daemonEnvironment(database.url, nowhere, { MAPPINGS_DIR: dir }))
+  const reload = async (text: string, event: string, nth = 1) => {
+    await writeFile(file, text)
+    const told = daemon.line((line) => line.includes(event), { nth })
+    daemon.signal('SIGHUP')
+    return told
+  }
+  const status = async () => {
+    const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
+    await runStatus(context, {})
+    return context.printed()
+  }
+
+  await reload('table: outbox\nid: [\n', 'are broken')
+  await expect.poll(status).toContain('problem         files_broken files of ')
+  expect(await status()).toMatch(/cannot be used .*outboxd reload/)
+
+  await reload(outboxYaml('absent'), 'it is read as before')
+  await daemon.line(saysRunning, { nth: 2 })
+  await expect.poll(status).toMatch(/files_broken.*absent/s)
+
+  await reload(outboxYaml('outbox'), '"event":"running"', 3)
+  await database.pool.query(`insert into outbox (type, payload) values ('whatever', '{"customerId": "C1"}')`)
+  const row = async () => (await database.pool.query('select s.type from outboxd.submission s')).rows[0]
+  await expect.poll(row).toEqual({ type: 'data' })
+  await expect.poll(status).not.toContain('files_broken')
 })

@@ -1,0 +1,78 @@
+import { isDeepStrictEqual } from 'node:util'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
+import { failureMessage } from '../observe/failureMessage.ts'
+import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
+import type { OutboxFile } from '../outbox/outboxFile.ts'
+
+/** The mapping files and outbox.yaml: those in force, and how those in the folder are. */
+export interface FilesInForce {
+  mappings(): Mappings
+  /** How the outbox table is read; null where no file says it. */
+  outboxTable(): OutboxFile | null
+  /** What keeps the files in the folder from being used; null where nothing does. */
+  broken(): string | null
+  /** Reads the folder again, and takes it into force, unless it is broken. */
+  reload(): void
+  /** Reads the folder, as the next start would, and changes nothing: `broken` tells what it found. */
+  look(): void
+  /** The outbox table cannot be read as the file says: what held before is in force again. @returns false where nothing did */
+  refuseOutboxTable(error: unknown): boolean
+}
+
+export interface FilesInForceDeps {
+  /** Told what a reload has taken into force, and whether that reads the outbox table in another way. */
+  onLoaded(mappings: Mappings, isOtherTable: boolean): void
+  /** Told why a reload has changed nothing. */
+  onBroken(error: unknown): void
+}
+
+interface Files {
+  mappings: Mappings
+  outboxTable: OutboxFile | null
+}
+
+/** Reads the files of a folder. @throws FilesInvalid with everything that is wrong */
+export function readFilesInForce(folder: string, { onLoaded, onBroken }: FilesInForceDeps): FilesInForce {
+  const read = (): Files => ({ mappings: loadMappings(folder), outboxTable: loadOutboxFile(folder) })
+  let inForce = read()
+  let before: Files | null = null
+  let broken: string | null = null
+  /** It can be read, and the table is not so. */
+  let refused: { outboxTable: OutboxFile | null; why: string } | null = null
+
+  return {
+    mappings: () => inForce.mappings,
+    outboxTable: () => inForce.outboxTable,
+    broken: () => broken,
+    reload() {
+      try {
+        const files = read()
+        const isOtherTable = !isDeepStrictEqual(files.outboxTable, inForce.outboxTable)
+        if (isOtherTable) before = inForce
+        inForce = files
+        broken = null
+        refused = null
+        onLoaded(files.mappings, isOtherTable)
+      } catch (error) {
+        broken = failureMessage(error)
+        onBroken(error)
+      }
+    },
+    look() {
+      try {
+        const { outboxTable } = read()
+        broken = refused !== null && isDeepStrictEqual(outboxTable, refused.outboxTable) ? refused.why : null
+      } catch (error) {
+        broken = failureMessage(error)
+      }
+    },
+    refuseOutboxTable(error) {
+      if (before === null) return false
+      broken = failureMessage(error)
+      refused = { outboxTable: inForce.outboxTable, why: broken }
+      inForce = { ...inForce, outboxTable: before.outboxTable }
+      before = null
+      return true
+    },
+  }
+}
