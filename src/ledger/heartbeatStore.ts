@@ -1,5 +1,5 @@
 import { createPool } from '../postgres/database.ts'
-import { readBlockers } from './blockers.ts'
+import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { writeHeartbeat } from './instances.ts'
 import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
 
@@ -9,12 +9,13 @@ export interface HeartbeatStore {
   beat(): Promise<void>
   /** Says what is wrong in it: exactly these stand. */
   tell(problems: readonly InstanceProblem[]): Promise<void>
-  /** The server's processes of others that this ledger's daemons wait for, as far as we may see them. */
+  /** The server's processes of others that this ledger's daemons wait for in the end, as far as we may see them; 0 is a prepared transaction. */
   readBlockers(): Promise<number[]>
   close(): Promise<void>
 }
 
-/** What a daemon's sessions are called that say that it lives. */
+/** What a daemon's sessions are called that do its work on the ledger, and those that say that it lives. */
+export const workName = 'outboxd'
 export const heartbeatName = 'outboxd heartbeat'
 /** The most that signs of life take. */
 export const heartbeatConnections = 2
@@ -39,7 +40,7 @@ export function openHeartbeatStore(
       await writeHeartbeat(pool, instance)
     },
     tell: (problems) => tellProblems(pool, instance.id, problems),
-    readBlockers: () => readBlockers(pool),
+    readBlockers: async () => (await readLockingSessions(pool, workName)).map(({ pid }) => pid),
     close: () => pool.end(),
   }
 }

@@ -6,7 +6,7 @@ import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
 import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/dispatchStore.ts'
-import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStore.ts'
+import { type HeartbeatStore, openHeartbeatStore, workName } from '../ledger/heartbeatStore.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
 import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
 import { pauseBackoff } from '../ledger/pauseBackoff.ts'
@@ -122,7 +122,7 @@ export async function openStore({
 }: StoreDeps): Promise<Store> {
   const pool = createPool({
     url: config.stateDatabaseUrl,
-    name: 'outboxd',
+    name: workName,
     connections: poolConnections.ledger,
     onIdleError: onError,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.

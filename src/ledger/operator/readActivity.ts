@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { heartbeatName } from '../heartbeatStore.ts'
+import { heartbeatName, workName } from '../heartbeatStore.ts'
 import { isAlive } from '../instanceLife.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
@@ -25,7 +25,7 @@ export interface Activity {
 const lastCompleted = 200
 
 /** What a daemon's sessions are called that it has while it works. A session whose statement fails is closed. */
-const daemonSessions = ['outboxd', heartbeatName]
+const daemonSessions = [workName, heartbeatName]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
   const { rows } = await db.query<Activity>(
