@@ -10,6 +10,8 @@ export interface LedgerSnapshot {
   /** Creation of the oldest outbox row that was captured and not yet accepted, also in backoff or behind a pause. */
   oldestUnsentMs: number | null
   oldestAcceptedMs: number | null
+  /** End of the failed or rejected record that has waited longest for a person. */
+  oldestForPersonMs: number | null
   pauses: { reason: PauseReason; sinceMs: number; untilMs: number | null; detail: string }[]
   /** How many problems of each kind stand. */
   problems: Partial<Record<ProblemKind, number>>
@@ -41,6 +43,8 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
           where state in ('queued', 'sending')) as "oldestUnsentMs",
        (select extract(epoch from min(accepted_at))::float8 * 1000 from outboxd.submission
           where job_id is not null) as "oldestAcceptedMs",
+       (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
+          where state in ('failed', 'rejected')) as "oldestForPersonMs",
        (select coalesce(json_agg(json_build_object('reason', reason, 'detail', detail,
           'sinceMs', extract(epoch from since) * 1000, 'untilMs', extract(epoch from until) * 1000)), '[]')
         from outboxd.pause where ${activePause}) as pauses,

@@ -180,6 +180,11 @@ function submissionInstruments(registry: Registry) {
       help: 'Unix time of acceptance of the oldest transaction that is still processing; 0 for none.',
       registers,
     }),
+    oldestForPerson: new Gauge({
+      name: 'outboxd_oldest_for_person_timestamp_seconds',
+      help: 'Unix time of the end of the failed or rejected record that has waited longest for a person; 0 for none.',
+      registers,
+    }),
     reportsDue: new Gauge({
       name: 'outboxd_reports_due',
       help: 'Outcomes that the rows of the outbox have yet to be told.',

@@ -39,6 +39,8 @@ export interface Snapshot {
   oldestUnsentMs: number | null
   /** Acceptance of the oldest transaction that is still processing, epoch ms. */
   oldestAcceptedMs: number | null
+  /** End of the failed or rejected record that has waited longest for a person, epoch ms. */
+  oldestForPersonMs: number | null
   pauses: readonly PauseReason[]
   /** How many of each kind stand; a kind that is left out has none. */
   problems: Partial<Record<ProblemKind, number>>
@@ -134,6 +136,7 @@ function show(to: Instruments, snapshot: Snapshot): void {
   ifFinite(snapshot.outboxWaiting, (count) => to.outboxWaiting.set(count))
   ifFinite(snapshot.oldestUnsentMs ?? 0, (ms) => to.oldestUnsent.set(ms / 1000))
   ifFinite(snapshot.oldestAcceptedMs ?? 0, (ms) => to.oldestAccepted.set(ms / 1000))
+  ifFinite(snapshot.oldestForPersonMs ?? 0, (ms) => to.oldestForPerson.set(ms / 1000))
   ifFinite(snapshot.reportsDue, (count) => to.reportsDue.set(count))
   ifFinite(snapshot.oldestReportDueMs ?? 0, (ms) => to.oldestReportDue.set(ms / 1000))
   ifFinite(snapshot.rateCapacity, (count) => to.rateCapacity.set(count))

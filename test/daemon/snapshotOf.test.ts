@@ -7,6 +7,7 @@ const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   submissions: Object.fromEntries(states.map((state) => [state, 0])) as Record<State, number>,
   oldestUnsentMs,
   oldestAcceptedMs: null,
+  oldestForPersonMs: null,
   pauses: [{ reason: 'throttled', sinceMs: 0, untilMs: null, detail: '' }],
   problems: {},
   rateCapacity: 100,

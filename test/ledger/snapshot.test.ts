@@ -131,6 +131,13 @@ test('a pause shows its reason, since when, until when, and what was said', asyn
   expect(pauses).toEqual([{ reason: 'operator', detail: 'maintenance', sinceMs: expect.any(Number), untilMs: null }])
 })
 
+test('of those that wait for a person, the failed and rejected, the one that has waited longest is dated', async () => {
+  expect((await readSnapshot(ledger.pool)).oldestForPersonMs).toBeNull()
+  const [first] = await ledger.capture([{ error: 'no', body: null }, { error: 'no', body: null }, {}])
+  await ledger.pool.query(`update outboxd.submission set ended_at = '2026-01-01T00:00:00Z' where id = $1`, [first])
+  expect((await readSnapshot(ledger.pool)).oldestForPersonMs).toBe(Date.parse('2026-01-01T00:00:00Z'))
+})
+
 test('reports that are due are counted, also those put off, with the time of the oldest', async () => {
   await plentyOfSlots(ledger)
   expect(await readSnapshot(ledger.pool)).toMatchObject({ reportsDue: 0, oldestReportDueMs: null })

@@ -30,6 +30,7 @@ test('every metric is there from the start, with every label value at 0', async 
     ...finishes.map((outcome) => `outboxd_submissions_finished_total{outcome="${outcome}"}`),
     ...finishes.map((outcome) => `outboxd_submission_duration_seconds_count{outcome="${outcome}"}`),
     ...finishes.map((outcome) => `outboxd_submissions_finished_by_type_total{type="other",outcome="${outcome}"}`),
+    'outboxd_oldest_for_person_timestamp_seconds',
     'outboxd_reports_due',
     'outboxd_oldest_report_due_timestamp_seconds',
     ...['outbox', 'ledger'].map((database) => `outboxd_database_up{database="${database}"}`),
@@ -106,6 +107,7 @@ test('a snapshot sets every gauge of the databases, and the next one takes back 
   expect(during.value('outboxd_outbox_waiting')).toBe('40')
   expect(during.value('outboxd_oldest_unsent_timestamp_seconds')).toBe('1700000000.25')
   expect(during.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('1700000001')
+  expect(during.value('outboxd_oldest_for_person_timestamp_seconds')).toBe('1700000003')
   expect(during.value('outboxd_reports_due')).toBe('3')
   expect(during.value('outboxd_oldest_report_due_timestamp_seconds')).toBe('1700000002')
   expect(during.value('outboxd_rate_limit_capacity')).toBe('100')
@@ -225,6 +227,7 @@ const snapshot: Snapshot = {
   oldestAcceptedMs: 1_700_000_001_000,
   pauses: ['throttled', 'unavailable'],
   problems: { row_skipped: 2 },
+  oldestForPersonMs: 1_700_000_003_000,
   reportsDue: 3,
   oldestReportDueMs: 1_700_000_002_000,
   rateCapacity: 100,

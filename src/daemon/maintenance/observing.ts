@@ -7,14 +7,17 @@ interface Agreed {
   differences: readonly { detail: string }[]
 }
 
-export interface ObservingDeps<Snapshot extends { outboxWaiting: number }, Acts> {
+export interface ObservingDeps<Ledger, Backlog extends { waiting: number }, Acts> {
   /** Looks whether each database answers, and shows it. */
   watchDatabases(): Promise<void>
   /** Says again what this instance was given, and finds out what holds among all. */
   agreeOnSettings(): Promise<Agreed>
   warn(event: string): void
-  readSnapshot(): Promise<Snapshot>
-  setSnapshot(snapshot: Snapshot): void
+  readLedger(): Promise<Ledger>
+  /** What waits in the outbox. */
+  readBacklog(): Promise<Backlog>
+  /** @param backlog as it was last seen, null where it has not been */
+  show(ledger: Ledger, backlog: Backlog | null): void
   /** What operators have ordered since this was last asked. */
   takeOperatorActs(): Promise<Acts>
   onOperatorActs(acts: Acts): void
@@ -33,10 +36,11 @@ export interface Observing {
 
 const everyMs = 5_000
 
-export function createObserving<Snapshot extends { outboxWaiting: number }, Acts>(
-  deps: ObservingDeps<Snapshot, Acts>,
+export function createObserving<Ledger, Backlog extends { waiting: number }, Acts>(
+  deps: ObservingDeps<Ledger, Backlog, Acts>,
 ): Observing {
   let differences = 0
+  let backlog: Backlog | null = null
 
   function tellSettings(agreed: Agreed): void {
     if (agreed.before !== null)
@@ -50,10 +54,12 @@ export function createObserving<Snapshot extends { outboxWaiting: number }, Acts
     async runOnce() {
       await deps.watchDatabases() // before one that does not ends the round
       tellSettings(await deps.agreeOnSettings())
-      const snapshot = await deps.readSnapshot()
-      deps.setSnapshot(snapshot)
+      const ledger = await deps.readLedger()
+      deps.show(ledger, backlog) // the outbox may be away, or slow
       deps.onOperatorActs(await deps.takeOperatorActs())
-      await deps.sawWaiting(snapshot.outboxWaiting)
+      backlog = await deps.readBacklog()
+      deps.show(ledger, backlog)
+      await deps.sawWaiting(backlog.waiting)
       await deps.watchLocks()
       await deps.tellCaptureProblems()
       return everyMs

@@ -3,28 +3,50 @@ import { createObserving } from '../../../src/daemon/maintenance/observing.ts'
 
 function setup() {
   const agreed = { requests: 50, windowMs: 60_000, before: null as unknown, differences: [] as { detail: string }[] }
+  const outbox = { isAway: false }
   const calls: string[] = []
   const warned: string[] = []
   const observing = createObserving({
     watchDatabases: async () => void calls.push('databases'),
     agreeOnSettings: async () => agreed,
     warn: (event) => warned.push(event),
-    readSnapshot: async () => ({ outboxWaiting: 7 }),
-    setSnapshot: ({ outboxWaiting }) => calls.push(`snapshot with ${outboxWaiting}`),
+    readLedger: async () => 'ledger',
+    async readBacklog() {
+      if (outbox.isAway) throw new Error('the outbox is away')
+      return { waiting: 7 }
+    },
+    show: (ledger, backlog) => calls.push(`${ledger} with ${backlog?.waiting ?? 'nothing'}`),
     takeOperatorActs: async () => 'acts',
     onOperatorActs: (acts) => calls.push(acts),
     sawWaiting: async (rows) => void calls.push(`${rows} wait`),
     watchLocks: async () => void calls.push('locks'),
     tellCaptureProblems: async () => void calls.push('capture problems'),
   })
-  return { ...observing, agreed, calls, warned }
+  return { ...observing, outbox, agreed, calls, warned }
 }
 
 test('what the databases say now goes to whoever shows it', async () => {
   const { runOnce, calls, warned } = setup()
   expect(await runOnce()).toBe(5_000)
-  expect(calls).toEqual(['databases', 'snapshot with 7', 'acts', '7 wait', 'locks', 'capture problems'])
+  expect(calls).toEqual([
+    'databases',
+    'ledger with nothing',
+    'acts',
+    'ledger with 7',
+    '7 wait',
+    'locks',
+    'capture problems',
+  ])
   expect(warned).toEqual([])
+})
+
+test('while the outbox is away what the ledger says is shown, with the backlog as it was last seen', async () => {
+  const { runOnce, calls, outbox } = setup()
+  await runOnce()
+  calls.length = 0
+  outbox.isAway = true
+  await expect(runOnce()).rejects.toThrow('away')
+  expect(calls).toEqual(['databases', 'ledger with 7', 'acts'])
 })
 
 test('a limit that becomes another for all is said once', async () => {

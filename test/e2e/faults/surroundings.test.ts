@@ -17,10 +17,11 @@ async function metric(daemon: Daemon, series: string): Promise<number> {
 }
 
 test('of two databases the one that is away is named; outcomes wait for the outbox, and are counted and dated', async () => {
-  await using harness = await setup()
   await using ledger = await createDatabase()
+  await using harness = await setup()
   const daemon = await harness.start({
     STATE_DATABASE_URL: ledger.url,
+    REQUEST_TIMEOUT_SECONDS: '30',
     DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL),
   })
   const up = async () => [
@@ -37,7 +38,17 @@ test('of two databases the one that is away is named; outcomes wait for the outb
   )
   await harness.postgres.setFault({ kind: 'refuse' })
   await until(up, isSame([0, 1]))
+  // What the ledger knows is shown meanwhile.
+  await until(
+    () => metric(daemon, 'outboxd_reports_due'),
+    (due) => due === 1,
+  )
+  await until(
+    () => metric(daemon, 'outboxd_submissions{state="completed"}'),
+    (completed) => completed === 1,
+  )
   await harness.postgres.setFault(null)
+  await harness.control('DELETE', 'faults')
   await until(up, isSame([1, 1]))
 
   await harness.pool.query(`alter table outbox add constraint never_done check (status <> 'completed') not valid`)
