@@ -78,9 +78,11 @@ const unseenServers: Servers = { findings: [notAsked('connections', why), notAsk
 const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [] }
 
 async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {
-  if (config === null) return yield* ['ledger', 'outbox', 'mappings'].map((what) => notAsked(what, why))
+  if (config === null) return yield* ['ledger', 'outbox', 'types', 'mappings'].map((what) => notAsked(what, why))
   yield* await orProblem('ledger', async () => [await checkLedger(config)])
-  yield* await orProblem('outbox', () => checkOutbox(config))
+  const outbox = await orProblem('outbox', () => checkOutbox(config))
+  yield* outbox
+  if (!outbox.some(({ what }) => what === 'types')) yield notAsked('types', 'the outbox has a problem')
   const capture = await checkCapture(config)
   if (capture !== null) yield capture
   yield* checkMappings(config)

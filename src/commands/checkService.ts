@@ -71,7 +71,13 @@ async function ask(
   if (asked === null) return unseen(tooLate)
   const { answer, token } = asked
   if (token === null)
-    return { findings: [{ what: 'token', mark: 'problem', message: decideToken(answer).detail }], clocks: [] }
+    return {
+      findings: [
+        { what: 'token', mark: 'problem', message: decideToken(answer).detail },
+        notAsked('service', 'there is no token'),
+      ],
+      clocks: [],
+    }
   const lifetime =
     token.lifetimeMs === null
       ? 'which does not say how long it lasts (TOKEN_EXPIRES_IN_UNIT?)'

@@ -43,9 +43,12 @@ export async function findRightProblems(db: Database, table: OutboxTable): Promi
   })
   const qualified = `${schema}.${name}`
   const lacks = [
-    unreadable.length > 0 && { what: `read ${listed(unreadable)}`, grant: `grant select on ${qualified} to ${role}` },
+    unreadable.length > 0 && {
+      what: `read ${shortened(unreadable)}`,
+      grant: `grant select on ${qualified} to ${role}`,
+    },
     unwritable.length > 0 && {
-      what: `write ${listed(unwritable)}`,
+      what: `write ${shortened(unwritable)}`,
       grant: `grant update (${listed(unwritable)}) on ${qualified} to ${role}`,
     },
     sequence !== null && {
@@ -65,6 +68,13 @@ export async function findRightProblems(db: Database, table: OutboxTable): Promi
 
 const missing = (role: string, may: readonly string[], grants: readonly string[]) =>
   [`${role} must not ${may.join(', nor ')}; the owner grants it so:`, ...grants.map((grant) => `${grant};`)].join('\n')
+
+const shownMax = 6
+
+function shortened(names: readonly string[]): string {
+  const more = names.length - shownMax
+  return more < 2 ? listed(names) : `${listed(names.slice(0, shownMax))} and ${more} more columns`
+}
 
 const listed = (names: readonly string[]) => names.join(', ')
 

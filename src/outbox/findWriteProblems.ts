@@ -13,12 +13,22 @@ import { present } from './writeBack.ts'
 export async function findWriteProblems(pool: pg.Pool, table: OutboxTable, shape: TableShape): Promise<string[]> {
   const nulls = findNullProblems(table, shape)
   await using transaction = await begin(pool) // never committed
-  const problems: string[] = []
+  const refused: Refusal[] = []
   for (const trial of trialsOf(table, shape)) {
     const why = await tryWrite(transaction.db, trial)
-    if (why !== null) problems.push(why)
+    if (why !== null) refused.push({ ...trial, why })
   }
-  return [...nulls, ...new Set(problems)]
+  const columns = Object.values(Object.groupBy(refused, ({ column }) => column))
+  return [...nulls, ...columns.flatMap((refusals) => (refusals === undefined ? [] : [explainRefusals(refusals)]))]
+}
+
+type Refusal = Trial & { why: string }
+
+/** One clause for a column, with the first reason: the others are mostly its like. */
+function explainRefusals(refusals: readonly Refusal[]): string {
+  const [{ column, exactType, why }] = refusals as [Refusal]
+  const what = [...new Set(refusals.map((refusal) => refusal.what))].join(', ')
+  return `has "${column}" of type ${exactType}, which cannot take ${what}: ${why}`
 }
 
 /** A value on its way into a column. */
@@ -81,17 +91,17 @@ function timeTrial(shape: TableShape, column: string, isKept: boolean): Trial {
   return { column, exactType, what: 'the time', written, whole: null }
 }
 
-async function tryWrite(db: Database, { column, exactType, what, written, whole }: Trial): Promise<string | null> {
-  const cannot = `has "${column}" of type ${exactType}, which cannot take ${what}`
+/** @returns why it cannot be written, null where it can */
+async function tryWrite(db: Database, { written, whole }: Trial): Promise<string | null> {
   await db.query('savepoint written')
   try {
     const { rows } = await db.query<{ whole: boolean }>(
       `select ${whole ?? 'v is not null'} as whole from (select ${written} as v) written`,
     )
-    return rows[0]?.whole === false ? `${cannot}: it would be cut short, and the row would say something else` : null
+    return rows[0]?.whole === false ? 'it would be cut short, and the row would say something else' : null
   } catch (error) {
     await db.query('rollback to savepoint written')
-    return `${cannot}: SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
+    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
   }
 }
 

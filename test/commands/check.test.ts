@@ -93,6 +93,7 @@ test('wrong credentials are the token’s problem', async () => {
   const { code, printed } = await run({ SERVICE_CLIENT_SECRET: 'wrong-secret' })
   expect(code).toBe(1)
   expect(printed).toMatch(/PROBLEM {2}token: .*SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET/)
+  expect(printed).toContain('-        service: not asked: there is no token')
   expect(printed).not.toContain('wrong-secret')
 })
 
@@ -255,11 +256,11 @@ test('what was not asked is not ok: a mark of its own, null in JSON, and no prob
   expect(code).toBe(2)
   expect(printed).toMatch(/^- {8}ledger: not asked: the configuration is wrong$/m)
   expect(printed).toMatch(/^- {8}service: not asked: the configuration is wrong$/m)
-  expect(messages).toBe('1 problem; not asked: ledger, outbox, mappings, connections, disk, service, clocks.\n')
+  expect(messages).toBe('1 problem; not asked: ledger, outbox, types, mappings, connections, disk, service, clocks.\n')
   const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
   expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
     false,
-    ...Array(7).fill(null),
+    ...Array(8).fill(null),
   ])
 })
 
@@ -382,4 +383,21 @@ test('a disk that is nearly full is a problem before it is', () => {
   const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
   expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
   expect(judgeDisks([]).mark).toBe('not-asked')
+})
+
+test('a role that the server gives fewer sessions than a daemon opens is said, with the limit', async () => {
+  const { pool, url } = fixture.ledger
+  const role = `limited_${new URL(url).pathname.slice(6)}`
+  await pool.query(`create role ${role} login password 'x' connection limit 9`)
+  onTestFinished(async () => void (await pool.query(`drop role ${role}`)))
+  const { code, printed } = await run({
+    DATABASE_URL: Object.assign(new URL(url), { username: role, password: 'x' }).href,
+  })
+  expect(printed).toMatch(
+    new RegExp(
+      `^PROBLEM  connections: .* lets [789] more in \\(the role ${role} may have 9\\); a daemon opens 17\n {11}Raise`,
+      'm',
+    ),
+  )
+  expect(code).toBe(1)
 })

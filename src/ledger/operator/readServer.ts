@@ -79,9 +79,10 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
            - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0)
            - (select count(*) from session) as free
        union all select format('the role %I may have %s', rolname, rolconnlimit), rolconnlimit - (select count(*) from session where "isRole")
-         from pg_roles where rolname = current_user and rolconnlimit >= 0
+         from pg_roles where rolname = current_user and rolconnlimit >= 0 and not rolsuper
        union all select format('the database %I lets in %s', datname, datconnlimit), datconnlimit - (select count(*) from session where "isDatabase")
          from pg_database where datname = current_database() and datconnlimit >= 0
+           and not exists (select from pg_roles where rolname = current_user and rolsuper)
      )
      select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
        (select count(*)::int from session where "isRole" and name in ('outboxd', 'outboxd outbox', 'outboxd queue', 'outboxd heartbeat', 'outboxd listen')) as ours
