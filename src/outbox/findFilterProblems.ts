@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { begin } from '../postgres/database.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { saysTaken } from './outboxTable.ts'
 
@@ -9,7 +10,12 @@ import { saysTaken } from './outboxTable.ts'
  * again. So the filter must depend on the row alone, as the predicate of a partial index must: Postgres is asked
  * whether it would take it for one, on an empty copy of the table, in a transaction that is rolled back.
  */
-export async function findFilterProblems(pool: pg.Pool, qualified: string, table: OutboxTable): Promise<string[]> {
+export async function findFilterProblems(
+  pool: pg.Pool,
+  qualified: string,
+  table: OutboxTable,
+  columns: Iterable<string>,
+): Promise<string[]> {
   const { filter } = table
   if (filter === null || saysTaken(table)) return []
   await using transaction = await begin(pool)
@@ -27,12 +33,20 @@ export async function findFilterProblems(pool: pg.Pool, qualified: string, table
     await db.query(`create index on pg_temp.o ((1)) where (${filter}\n)`)
     return []
   } catch (error) {
-    if (codeOf(error) !== notImmutable) return [`cannot be read with its filter: ${(error as Error).message}`]
+    if (codeOf(error) !== notImmutable)
+      return [`cannot be read with its filter: ${(error as Error).message}${didYouMeanColumn(error, columns)}`]
     await db.query('rollback to savepoint asked')
     await db.query(`create temporary view filtered as select from pg_temp.o where (${filter}\n)`)
     const { rows } = await db.query<{ name: string }>(changingParts)
     return [problem(rows.map(({ name }) => name))]
   }
+}
+
+/** 42703, undefined_column. Postgres says which: column "relaesed" does not exist. */
+function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
+  const missing =
+    codeOf(error) === '42703' ? /column (?:o\.)?"?([^"]+?)"? does not exist/.exec(String(error))?.[1] : null
+  return missing ? didYouMean(missing, columns) : ''
 }
 
 /** 42P17, invalid_object_definition: "functions in index predicate must be marked IMMUTABLE". */

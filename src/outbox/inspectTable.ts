@@ -70,7 +70,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
     problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
   if (problems.length === 0) {
     problems.push(...(await findIdProblems(db, qualified, table)))
-    problems.push(...(await findFilterProblems(db, qualified, table)))
+    problems.push(...(await findFilterProblems(db, qualified, table, columns.keys())))
     problems.push(...(await findPolicyProblems(db, qualified, table)))
   }
   if (problems.length === 0)

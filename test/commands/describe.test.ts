@@ -244,3 +244,24 @@ test('what check would say of the file is said here: a right that our user lacks
   expect(code).toBe(0)
   expect(messages).toContain(`grant update (synced_at) on public.invoice to ${role};`)
 })
+
+test('a status of the business is not taken for one of data: which of its words wait is left to fill in', async () => {
+  const { pool, run } = await erp(
+    `create table t (id bigint primary key, data jsonb, status text not null default 'draft')`,
+  )
+  await pool.query(`insert into t values (1, '{}', 'draft'), (2, '{}', 'shipped')`)
+  const { messages, mappingsDir } = await run('t', { write: true })
+  expect(messages).toMatch(/warning: "status" has words that need not be about data \(draft, shipped\)/)
+  expect(messages).toMatch(/to fill in: .*which values say that the row waits\? null for NULL; it has draft, shipped/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"new" is empty/)
+})
+
+test('rows that cannot be looked at are not known, and the rest is proposed', async () => {
+  const { run } = await erp(`create table below (id bigint primary key, type text, n int);
+    insert into below values (1, 'data', 0);
+    create view t as select id, type, jsonb_build_object('quotient', 1 / n) as payload from below`)
+  const { code, printed, messages } = await run('t')
+  expect(code).toBe(0)
+  expect(printed).toMatch(/^payload: payload /m)
+  expect(messages).toContain('warning: what "payload" holds could not be looked at: division by zero')
+})

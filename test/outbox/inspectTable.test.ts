@@ -132,3 +132,8 @@ test('a column that is not there is answered with the one that may be meant', as
     /has no column "statsu" \(key\); it has doc_no, .*; did you mean "status"\?/,
   )
 })
+
+test('a column in a filter that is not there is answered with the one that may be meant', async () => {
+  const message = await refusal(table(unique), remembered("statsu = 'released'"))
+  expect(message).toContain('cannot be read with its filter: column "statsu" does not exist; did you mean "status"?')
+})

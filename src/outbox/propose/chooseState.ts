@@ -70,12 +70,13 @@ function byFlag(column: CatalogColumn): StateChoice {
   }
 }
 
+const knownWords = Object.values(stateWords).flat()
 const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
 /** @param words of an enum, of a CHECK, or of the rows that are there */
 function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice {
   const fallback = /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
-  const waiting = fallback ?? findWord(words, stateWords.new)
+  const waiting = findWord([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
   const written = states.flatMap((state) => {
     const word = wordFor(column, words, state, waiting)
     return word === null ? [] : [{ state, word }]
@@ -87,6 +88,11 @@ function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice 
     : [
         `nothing in "${column.name}" says that a row is taken: the ledger remembers which rows were; a value for "queued" is simpler and cheaper`,
       ]
+  const odd = words.filter((word) => findWord([word], knownWords) === null)
+  if (odd.length > 0)
+    warnings.push(
+      `"${column.name}" has words that need not be about data (${odd.join(', ')}): where it is a state of your business, another column has to say what is sent`,
+    )
   const tooLong = column.allowed === null ? states.filter((state) => !fits(column, state)) : []
   if (tooLong.length > 0)
     warnings.push(

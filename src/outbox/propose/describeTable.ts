@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { quoteIdentifier } from '../../postgres/database.ts'
+import { isPassing, quoteIdentifier } from '../../postgres/database.ts'
 import { writeYamlLines } from '../../yaml/yamlLines.ts'
 import { examineTable } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
@@ -38,7 +38,8 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
   const qualified = [...(name.schema === null ? [] : [name.schema]), name.table].map(quoteIdentifier).join('.')
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
-  const words = await readAllWords(pool, table)
+  const unseen: string[] = []
+  const words = await readAllWords(pool, table, unseen)
   const proposal = proposeOutbox(table, (column) => words.get(column) ?? null)
   const text = writeYamlLines([
     { text: '# yaml-language-server: $schema=./outbox.schema.json' },
@@ -49,7 +50,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
     ...proposal.lines,
   ])
   const types = typesOf(table, proposal, words)
-  const fields = await readFields(pool, table, proposal)
+  const fields = await readFields(pool, table, proposal, unseen)
   const mappings = (types ?? [null])
     .filter((type) => type === null || !mapped.includes(type))
     .map((type) => ({ name: fileName(type ?? table.name), ...proposeMapping(type, fields) }))
@@ -61,6 +62,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
       ...mappings.map(({ name, lines }) => ({ name, text: writeYamlLines(lines) })),
     ],
     warnings: [
+      ...unseen,
       ...proposal.warnings,
       ...new Set(mappings.flatMap(({ warnings }) => warnings)),
       ...(await findWarnings(pool, table, text)),
@@ -68,14 +70,29 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
   }
 }
 
-async function readAllWords(pool: pg.Pool, table: CatalogTable): Promise<Map<string, readonly string[]>> {
+async function readAllWords(
+  pool: pg.Pool,
+  table: CatalogTable,
+  warnings: string[],
+): Promise<Map<string, readonly string[]>> {
   const words = new Map<string, readonly string[]>()
   for (const column of findWordColumns(table)) {
     const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
-    const found = isReadable ? await readWords(pool, table, column) : null
+    const found = isReadable ? await lookAt(column, warnings, () => readWords(pool, table, column)) : null
     if (found !== null) words.set(column, found)
   }
   return words
+}
+
+/** What cannot be looked at (a view that fails, or takes too long) is not known: that is no reason to propose nothing. */
+async function lookAt<T>(column: string, warnings: string[], look: () => Promise<T>): Promise<T | null> {
+  try {
+    return await look()
+  } catch (error) {
+    if (isPassing(error)) throw error
+    warnings.push(`what "${column}" holds could not be looked at: ${(error as Error).message}`)
+    return null
+  }
 }
 
 /** Null where no row says. */
@@ -95,12 +112,14 @@ async function readFields(
   pool: pg.Pool,
   table: CatalogTable,
   { payload }: OutboxProposal,
+  warnings: string[],
 ): Promise<SourceField[] | null> {
   if ('columns' in payload)
     return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
   if (type === 'bytea' || !isReadable) return null
-  const fields = fieldsOfPayloads(await readSomePayloads(pool, table, name))
+  const payloads = await lookAt(name, warnings, () => readSomePayloads(pool, table, name))
+  const fields = fieldsOfPayloads(payloads ?? [])
   return fields.length === 0 ? null : fields
 }
 
