@@ -5,6 +5,8 @@ export interface YamlLine {
   readonly comment?: string
   /** What a person has to say here: the file cannot be loaded before. */
   readonly fillIn?: string
+  /** What may stand there instead to try the rest; without it, nothing. */
+  readonly trial?: string
 }
 
 const commentColumn = 45
@@ -14,6 +16,11 @@ const mark = 'FILL IN'
 /** The lines with their comments beside them, or above where these are long. */
 export function writeYamlLines(lines: readonly YamlLine[]): string {
   return lines.map((line) => `${writeLine(line)}\n`).join('')
+}
+
+/** The same as it may be loaded, to try it: a line that is to be filled in says something, or is left out. */
+export function writeTrial(lines: readonly YamlLine[]): string {
+  return lines.flatMap(({ text, fillIn, trial }) => (fillIn === undefined ? [text] : (trial ?? []))).join('\n')
 }
 
 /** The places that a person has to fill in, by line. */

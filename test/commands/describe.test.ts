@@ -159,7 +159,8 @@ test('what check would say is a warning: row-level security, rights, and columns
     await erp(`create table t (id bigint generated always as identity primary key, type text, payload jsonb,
       status varchar(4) default 'new', transaction_id uuid, error text not null default '');
     alter table t enable row level security;
-    create role reader_of_t login password 'secret'; grant select on t to reader_of_t`)
+    create table w (id bigint primary key, type text, payload jsonb, sent_at timestamptz);
+    create role reader_of_t login password 'secret'; grant select on t, w to reader_of_t`)
   const { messages } = await run('t')
   expect(messages).toMatch(/"status" is character varying\(4\), which cannot take queued, completed/)
   expect(messages).toMatch(/"transaction_id" could take transaction_id, but it is uuid, and we write text/)
@@ -168,8 +169,11 @@ test('what check would say is a warning: row-level security, rights, and columns
   asReader.username = 'reader_of_t'
   asReader.password = 'secret'
   const reader = await runOn(asReader.href)('t')
-  expect(reader.messages).toMatch(/we may not write status: grant update \(status\) on "public"\."t" to reader_of_t/)
   expect(reader.messages).toMatch(/has row-level security, and no policy lets reader_of_t see rows: create policy/)
+  expect(reader.messages).toContain('no policy lets reader_of_t update rows')
+  const ofW = await runOn(asReader.href)('w')
+  expect(ofW.messages).toMatch(/warning: reader_of_t must not write sent_at of public\.w; the owner grants it so:/)
+  expect(ofW.messages).toContain('grant update (sent_at) on public.w to reader_of_t;')
   await pool.query('drop owned by reader_of_t; drop role reader_of_t')
 })
 
@@ -264,4 +268,12 @@ test('rows that cannot be looked at are not known, and the rest is proposed', as
   expect(code).toBe(0)
   expect(printed).toMatch(/^payload: payload /m)
   expect(messages).toContain('warning: what "payload" holds could not be looked at: division by zero')
+})
+
+test('what check would find of the columns that are written is a warning before the file is filled in', async () => {
+  const { run } = await erp(`create domain brief as text check (length(value) < 5);
+    create table t (id bigint primary key, status text not null, net_amount numeric not null, synced_at timestamptz, sync_error brief)`)
+  const { messages } = await run('t')
+  expect(messages).toMatch(/to fill in: .*which rows are to be sent/)
+  expect(messages).toMatch(/warning: the table "public"\."t" .*"sync_error".*the words of an error/)
 })

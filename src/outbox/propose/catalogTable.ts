@@ -18,7 +18,6 @@ export interface CatalogColumn {
   /** From a sequence of its own, which counts up, without a cache. */
   readonly isDrawn: boolean
   readonly isReadable: boolean
-  readonly isWritable: boolean
 }
 
 export interface CatalogTable {
@@ -31,8 +30,6 @@ export interface CatalogTable {
   readonly isUpdatable: boolean
   readonly primaryKey: readonly string[]
   readonly columns: readonly CatalogColumn[]
-  /** Us, quoted. */
-  readonly role: string
 }
 
 /** Quoted, with its schema. */
@@ -56,7 +53,7 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
 }
 
 const tableSql = `
-  select n.nspname as schema, c.relname as name, c.relkind as kind, quote_ident(current_user) as role,
+  select n.nspname as schema, c.relname as name, c.relkind as kind,
     exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as "hasHeirs",
     pg_relation_is_updatable(c.oid, false) & 4 = 4 as "isUpdatable",
     coalesce((select json_agg(a.attname order by k.place)
@@ -70,7 +67,6 @@ const columnsSql = `
   select a.attname as name, format_type(base.type, null) as type, format_type(a.atttypid, a.atttypmod) as "exactType",
     a.attnotnull as "notNull", a.attgenerated <> '' as "isGenerated", pg_get_expr(d.adbin, d.adrelid) as default,
     has_column_privilege(a.attrelid, a.attnum, 'select') as "isReadable",
-    has_column_privilege(a.attrelid, a.attnum, 'update') as "isWritable",
     (select json_agg(enumlabel order by enumsortorder) from pg_enum where enumtypid = base.type) as labels,
     (select json_agg(pg_get_constraintdef(k.oid)) from pg_constraint k
       where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]) as checks,

@@ -105,7 +105,11 @@ function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice 
       { text: 'state:' },
       { text: `  status: ${quoteYaml(column.name)}`, comment: `${column.exactType}${seen}` },
       waiting === null
-        ? { text: '  new: []', fillIn: `which values say that the row waits? null for NULL${seen}` }
+        ? {
+            text: '  new: []',
+            trial: '  new: FILL_IN',
+            fillIn: `which values say that the row waits? null for NULL${seen}`,
+          }
         : { text: `  new: ${quoteYaml(waiting)}`, comment: 'the row waits' },
       ...written.map(({ state, word }) => ({ text: `  ${state}: ${quoteYaml(word)}`, comment: meanings[state] })),
     ],

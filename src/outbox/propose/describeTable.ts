@@ -1,14 +1,16 @@
 import type pg from 'pg'
+import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
+import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
 import { isPassing, quoteIdentifier } from '../../postgres/database.ts'
-import { writeYamlLines } from '../../yaml/yamlLines.ts'
+import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { examineTable } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRemarks } from '../findRemarks.ts'
+import { findRightProblems } from '../findRightProblems.ts'
 import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
-import { type OutboxTable, standardTable } from '../outboxTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, readWords } from './catalogTable.ts'
 import { findWordColumns, type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
@@ -53,19 +55,18 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
   const fields = await readFields(pool, table, proposal, unseen)
   const mappings = (types ?? [null])
     .filter((type) => type === null || !mapped.includes(type))
-    .map((type) => ({ name: fileName(type ?? table.name), ...proposeMapping(type, fields) }))
+    .map((type) => ({ name: fileName(type ?? table.name), proposed: proposeMapping(type, fields) }))
+    .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
   return {
     kind: 'described',
     table: `${table.schema}.${table.name}`,
-    files: [
-      { name: 'outbox.yaml', text },
-      ...mappings.map(({ name, lines }) => ({ name, text: writeYamlLines(lines) })),
-    ],
+    files: [{ name: 'outbox.yaml', text }, ...mappings.map(({ name, text }) => ({ name, text }))],
     warnings: [
       ...unseen,
       ...proposal.warnings,
       ...new Set(mappings.flatMap(({ warnings }) => warnings)),
-      ...(await findWarnings(pool, table, text)),
+      ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
+      ...(await findWarnings(pool, table, proposal)),
     ],
   }
 }
@@ -123,25 +124,30 @@ async function readFields(
   return fields.length === 0 ? null : fields
 }
 
-/** What `check` would say of the file as it is; of one that is still to be filled in, what holds for the table whatever it says. */
-async function findWarnings(pool: pg.Pool, table: CatalogTable, text: string): Promise<string[]> {
-  const { table: described } = readOutboxFile('outbox.yaml', text)
-  if (described === null)
-    return findPolicyProblems(pool, qualifiedTable(table), writesAnything(table)).then(named(table))
+/** What `check` would say of the file; of one whose id is still to be named, what holds for the table whatever it is. */
+async function findWarnings(pool: pg.Pool, table: CatalogTable, { lines, hasId }: OutboxProposal): Promise<string[]> {
+  const { table: described, problems } = readOutboxFile('outbox.yaml', writeTrial(lines))
+  if (described === null) return problems.map(({ message }) => message)
+  const rights = await findRightProblems(pool, described)
+  if (rights.length > 0 || !hasId) {
+    const qualified = qualifiedTable(table)
+    const policies = await findPolicyProblems(pool, qualified, described)
+    return [...rights, ...policies.map((problem) => `the table ${qualified} ${problem}`)]
+  }
   try {
-    const problems = await examineTable(pool, described)
-    return [...problems, ...(await findRemarks(pool, described, await inspectTable(pool, described)))]
+    const found = await examineTable(pool, described)
+    return [...found, ...(await findRemarks(pool, described, await inspectTable(pool, described)))]
   } catch (error) {
     if (error instanceof OutboxTableUnusable) return error.message.split('\n')
     throw error
   }
 }
 
-const named = (table: CatalogTable) => (problems: string[]) =>
-  problems.map((problem) => `the table ${qualifiedTable(table)} ${problem}`)
-
-/** A description that writes to its rows, for policies alone. */
-const writesAnything = (table: CatalogTable): OutboxTable => standardTable(table.name, [], '')
+/** What the service would mind in the requests, where the mapping needs nothing more. */
+function findMappingWarnings(name: string, text: string): string[] {
+  const { mapping } = readMapping(name, text)
+  return mapping === null ? [] : findBodyWarnings(mapping).map((clause) => `${name}: ${clause}`)
+}
 
 const fileName = (type: string) => {
   const plain = type.replace(/[^A-Za-z0-9_.-]+/g, '-').replace(/^[.-]+/, '') || 'record'

@@ -11,8 +11,8 @@ export interface OutboxProposal {
   readonly type: { readonly constant: string } | { readonly column: string }
   /** The column that holds the payload, or those that it is built of. */
   readonly payload: { readonly column: CatalogColumn } | { readonly columns: ReadonlyMap<string, CatalogColumn> }
-  /** Columns that it writes to. */
-  readonly written: readonly string[]
+  /** Whether a column was found that names rows. */
+  readonly hasId: boolean
 }
 
 /** Columns whose few values are to be looked at before anything is proposed. */
@@ -35,10 +35,10 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf): OutboxProp
   const typeName = plainName(table.name)
   const payload = document === null ? { columns: payloadColumns(columns, written) } : ({ column: document } as const)
   return {
-    written,
+    hasId: id.column !== null,
     payload,
     type: type === null ? { constant: typeName } : { column: type.name },
-    warnings: [...id.warnings, ...state.warnings, ...writes.warnings, ...rightsWarnings(table, written)],
+    warnings: [...id.warnings, ...state.warnings, ...writes.warnings],
     lines: [
       { text: `schema: ${quoteYaml(table.schema)}` },
       { text: `table: ${quoteYaml(table.name)}` },
@@ -103,16 +103,30 @@ function chooseId(table: CatalogTable): { column: CatalogColumn | null; lines: Y
       ],
       lines: [
         likely === undefined
-          ? { text: 'id:', fillIn: `the column that names a row for ever, of ${namesOf(columns)}` }
+          ? {
+              text: 'id:',
+              trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
+              fillIn: `the column that names a row for ever, of ${namesOf(columns)}`,
+            }
           : { text: `id: ${quoteYaml(likely.name)}`, comment: likely.type },
-        { text: 'id_unique:', fillIn: 'promised, where no two rows can ever have one id' },
+        {
+          text: 'id_unique:',
+          trial: 'id_unique: promised',
+          fillIn: 'promised, where no two rows can ever have one id',
+        },
       ],
     }
   const nullable = columns.find((column) => column.isUnique)
   return {
     column: null,
     warnings: [noIdWarning(table, nullable)],
-    lines: [{ text: 'id:', fillIn: 'the column that names a row for ever: unique, and not null (see the warning)' }],
+    lines: [
+      {
+        text: 'id:',
+        trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
+        fillIn: 'the column that names a row for ever: unique, and not null (see the warning)',
+      },
+    ],
   }
 }
 
@@ -193,7 +207,7 @@ function createdAtLines(column: CatalogColumn | null): YamlLine[] {
 function payloadColumns(columns: readonly CatalogColumn[], written: readonly string[]): Map<string, CatalogColumn> {
   const payload = new Map<string, CatalogColumn>()
   for (const column of columns) {
-    if (written.includes(column.name) || !column.isReadable) continue
+    if (written.includes(column.name)) continue
     const name = plainName(column.name)
     payload.set(payload.has(name) ? column.name : name, column)
   }
@@ -296,21 +310,6 @@ const noWrites: YamlLine = {
 function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): string {
   const why = notNull ? 'it must not be NULL, and we empty it' : `it is ${exactType}, and we write text`
   return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
-}
-
-function rightsWarnings(table: CatalogTable, written: readonly string[]): string[] {
-  const qualified = qualifiedTable(table)
-  const list = (columns: readonly CatalogColumn[]) => columns.map(({ name }) => quoteFilter(name)).join(', ')
-  const unreadable = table.columns.filter(({ isReadable }) => !isReadable)
-  const unwritable = table.columns.filter(({ name, isWritable }) => written.includes(name) && !isWritable)
-  return [
-    ...(unreadable.length > 0
-      ? [`we may not read ${list(unreadable)}: grant select on ${qualified} to ${table.role}`]
-      : []),
-    ...(unwritable.length > 0
-      ? [`we may not write ${list(unwritable)}: grant update (${list(unwritable)}) on ${qualified} to ${table.role}`]
-      : []),
-  ]
 }
 
 const namesOf = (columns: readonly CatalogColumn[]) => columns.map(({ name }) => name).join(', ')
