@@ -74,7 +74,11 @@ export async function readOutboxHalf(store: OperatorStore): Promise<OutboxHalf> 
   }
 }
 
-async function askOutbox(store: OperatorStore): Promise<OutboxHalf> {
+/** SQLSTATE of a lock_timeout. */
+const lockTimeout = '55P03'
+
+/** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
+async function askOutbox(store: OperatorStore, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
       store.outbox.backlog(),
@@ -83,6 +87,8 @@ async function askOutbox(store: OperatorStore): Promise<OutboxHalf> {
     ])
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
+    const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined
+    if (patient && cause?.code === lockTimeout) return askOutbox(store, false)
     return { kind: 'unreadable', problem: explain(error).message }
   }
 }
