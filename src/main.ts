@@ -90,6 +90,10 @@ const commands: Record<string, (command: Command) => Promise<Command>> = {
     const { describeResume, resume } = await import('./commands/resume.ts')
     return describeResume(command).action((options) => finish(resume(context, options)))
   },
+  async reload(command) {
+    const { describeReload, reload } = await import('./commands/reload.ts')
+    return describeReload(command).action((options) => finish(reload(context, options)))
+  },
   async check(command) {
     const { describeCheck, check } = await import('./commands/check.ts')
     return describeCheck(command).action((options) => finish(check(context, options)))

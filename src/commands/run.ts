@@ -58,7 +58,7 @@ export async function run(context: CommandContext): Promise<number> {
   const deps = {
     config,
     mappings: files.mappings,
-    brokenFiles: files.broken,
+    files,
     clock: systemClock,
     log,
     metrics,

@@ -15,7 +15,7 @@ import { isPassing } from '../postgres/database.ts'
 import { createServiceClient } from '../service/client.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 import { openStore, type Store, type StoreDeps } from '../store/openStore.ts'
-import { createParts } from './createParts.ts'
+import { createParts, type PartsDeps } from './createParts.ts'
 import { settleAll } from './leaving.ts'
 import { createLoopHealth } from './loopHealth.ts'
 import { type Loops, startLoops } from './loops.ts'
@@ -27,8 +27,8 @@ export interface AppDeps {
   outboxTable?: StoreDeps['outboxTable'] | null
   /** The mappings in force; asked for each record, so that they can be exchanged while the daemon runs. */
   mappings: () => Mappings
-  /** What keeps the files in the folder of mappings from being used; null where nothing does. */
-  brokenFiles?: () => string | null
+  /** The files in the folder of mappings, where they can be read again. */
+  files?: PartsDeps['files']
   clock: Clock
   log: Log
   metrics: Metrics
@@ -79,7 +79,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => client.close())
   const loopHealth = createLoopHealth(clock)
   const wakeups = createWakeups()
-  const parts = createParts({ brokenFiles: () => null, ...deps, store, client, health: loopHealth, wakeups })
+  const parts = createParts({ files: fixedFiles, ...deps, store, client, health: loopHealth, wakeups })
   await parts.heartbeat.runOnce()
   await parts.outboxHistory.tell()
 
@@ -105,6 +105,9 @@ export async function startApp(deps: AppDeps): Promise<App> {
     },
   }
 }
+
+/** What was read at the start stays in force. */
+const fixedFiles: PartsDeps['files'] = { reload() {}, broken: () => null }
 
 /** What ends each loop's wait. */
 function createWakeups(): Record<LoopName, Wakeup> {

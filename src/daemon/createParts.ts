@@ -18,6 +18,7 @@ import { type CaptureRounds, createCaptureRounds } from './capture/captureRounds
 import { createSleep } from './capture/sleep.ts'
 import { createDispatch, type Dispatch } from './createDispatch.ts'
 import { faultOf } from './faultOf.ts'
+import type { FilesInForce } from './filesInForce.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import { filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
 import type { LoopHealth } from './loopHealth.ts'
@@ -27,6 +28,7 @@ import { createOrphanRescue, type OrphanRescue } from './maintenance/orphanRescu
 import { createOutboxHistory, type OutboxHistory } from './maintenance/outboxHistory.ts'
 import { createProblemTelling, type ProblemTelling } from './maintenance/problemTelling.ts'
 import { createReconciling, type Reconciling } from './maintenance/reconciling.ts'
+import { createReloadAnswering, type ReloadAnswering } from './maintenance/reloadAnswering.ts'
 import { createTouching, type Touching } from './maintenance/touching.ts'
 import { createReporting, type Reporting } from './report/reporting.ts'
 import { snapshotOf } from './snapshotOf.ts'
@@ -38,8 +40,7 @@ export interface PartsDeps {
   config: Config
   /** The mappings in force; asked for each record. */
   mappings: () => Mappings
-  /** What keeps the files in the folder of mappings from being used; null where nothing does. */
-  brokenFiles: () => string | null
+  files: Pick<FilesInForce, 'reload' | 'broken'>
   clock: Clock
   log: Log
   metrics: Metrics
@@ -62,6 +63,7 @@ export interface Parts {
   comparing: Comparing
   observing: Observing
   problemTelling: ProblemTelling
+  reloadAnswering: ReloadAnswering
   outboxHistory: OutboxHistory
 }
 
@@ -103,6 +105,7 @@ export function createParts(deps: PartsDeps): Parts {
     comparing: createComparing({ compareLedger: store.compareLedger }),
     observing: observingOf(deps, telemetry, outboxHistory),
     problemTelling: problemTellingOf(deps, dispatch),
+    reloadAnswering: reloadAnsweringOf(deps),
     outboxHistory,
   }
 }
@@ -242,7 +245,7 @@ function observingOf({ log, metrics, store }: PartsDeps, telemetry: Telemetry, h
 }
 
 function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
-  const { clock, log, health, brokenFiles } = deps
+  const { clock, log, health, files } = deps
   const { pulse } = deps.store
   const { unwritten, lostClaims, starving } = dispatch
   return createProblemTelling({
@@ -256,9 +259,18 @@ function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
         { unwritten: unwritten(), blockers },
         clock.nowMs(),
       ),
-      ...filesProblem(brokenFiles()),
+      ...filesProblem(files.broken()),
     ],
     tell: pulse.tell,
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),
+  })
+}
+
+function reloadAnsweringOf({ log, files, store: { pulse } }: PartsDeps): ReloadAnswering {
+  return createReloadAnswering({
+    ...files,
+    readAsked: pulse.readReloadAsked,
+    answer: pulse.answerReload,
+    onFailed: (error) => log.warn('whether a reload was asked for could not be read or answered', { error }),
   })
 }

@@ -85,7 +85,11 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
   }
 }
 
-/** What is wrong is told with each beat; the next does not wait for it. */
-function beatAndTell({ heartbeat, problemTelling }: Parts): Part {
-  return { runOnce: () => heartbeat.runOnce().finally(() => void problemTelling.runOnce()) }
+/** With each beat what is wrong is told, and a reload that was asked for is done; the next does not wait for it. */
+function beatAndTell({ heartbeat, problemTelling, reloadAnswering }: Parts): Part {
+  function tell(): void {
+    void problemTelling.runOnce()
+    void reloadAnswering.runOnce()
+  }
+  return { runOnce: () => heartbeat.runOnce().finally(tell) }
 }

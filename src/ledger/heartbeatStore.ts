@@ -1,6 +1,7 @@
 import { createPool } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { writeHeartbeat } from './instances.ts'
+import { answerReload, readReloadAsked } from './reloads.ts'
 import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
 
 /** What an instance says of itself, on connections of its own. */
@@ -11,6 +12,9 @@ export interface HeartbeatStore {
   tell(problems: readonly InstanceProblem[]): Promise<void>
   /** The server's processes of others that this ledger's daemons wait for in the end, as far as we may see them; 0 is a prepared transaction. */
   readBlockers(): Promise<number[]>
+  /** The number of the reload that an operator has asked for; null where none waits for an answer. */
+  readReloadAsked(): Promise<number | null>
+  answerReload(answer: { asked: number; problem: string | null }): Promise<void>
   close(): Promise<void>
 }
 
@@ -41,6 +45,8 @@ export function openHeartbeatStore(
     },
     tell: (problems) => tellProblems(pool, instance.id, problems),
     readBlockers: async () => (await readLockingSessions(pool, workName)).map(({ pid }) => pid),
+    readReloadAsked: () => readReloadAsked(pool, instance.id),
+    answerReload: (answer) => answerReload(pool, instance.id, answer),
     close: () => pool.end(),
   }
 }

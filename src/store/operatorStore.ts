@@ -32,6 +32,7 @@ import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
+import { askReload, type InstanceReload, readReloads } from '../ledger/reloads.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
@@ -110,6 +111,10 @@ export interface OperatorStore extends AsyncDisposable {
   shortenPauses(): Promise<PauseReason[]>
   /** Takes mass refusals at their word for so long. @returns what was said in them */
   believeRefusals(forMs: number): Promise<string[]>
+  /** Asks all daemons that live to read their files again. */
+  askReload(): Promise<InstanceReload[]>
+  /** The daemons that live, and what they have said to that. */
+  readReloads(): Promise<InstanceReload[]>
   readSnapshot(): Promise<LedgerSnapshot>
   readActivity(): Promise<Activity>
   /** How the service has served us. */
@@ -278,6 +283,8 @@ export async function openOperatorStore(
     resume: () => endOperatorPause(pool),
     shortenPauses: () => shortenPauses(pool),
     believeRefusals: (forMs) => believeRefusals(pool, forMs),
+    askReload: () => askReload(pool),
+    readReloads: () => readReloads(pool),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool, keyOnFailure),
     readRecentCounts: () => readRecentCounts(pool),

@@ -2,6 +2,7 @@ import { appendFile, cp, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { type ReloadOptions, reload as runReload } from '../../src/commands/reload.ts'
 import { status as runStatus } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
@@ -75,9 +76,9 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   await cp(shipped, dir, { recursive: true })
   const file = join(dir, 'outbox.yaml')
   await using daemon = await startDaemonProcess(daemonEnvironment(database.url, nowhere, { MAPPINGS_DIR: dir }))
-  const reload = async (text: string, event: string, nth = 1) => {
+  const reload = async (text: string, event: string) => {
     await writeFile(file, text)
-    const told = daemon.line((line) => line.includes(event), { nth })
+    const told = daemon.line((line) => line.includes(event))
     daemon.signal('SIGHUP')
     return told
   }
@@ -91,13 +92,38 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   await expect.poll(status).toContain('problem         files_broken files of ')
   expect(await status()).toMatch(/cannot be used .*outboxd reload/)
 
+  const ask = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
+  expect(await runReload(ask, { json: true })).toBe(1)
+  expect(JSON.parse(ask.printed()).instances).toMatchObject([
+    { hasAnswered: true, problem: expect.stringContaining('outbox.yaml') },
+  ])
+  expect(ask.messages()).toContain('goes on with the files that it had read')
+
   await reload(outboxYaml('absent'), 'it is read as before')
   await daemon.line(saysRunning, { nth: 2 })
   await expect.poll(status).toMatch(/files_broken.*absent/s)
 
-  await reload(outboxYaml('outbox'), '"event":"running"', 3)
+  await writeFile(file, outboxYaml('outbox'))
+  const again = daemon.line(saysRunning, { nth: 3 })
+  const mended = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
+  expect(await runReload(mended, {})).toBe(0)
+  expect(mended.messages()).toMatch(/^daemon \w{8} on .* has read its files again\.\n$/)
+  await again
   await database.pool.query(`insert into outbox (type, payload) values ('whatever', '{"customerId": "C1"}')`)
   const row = async () => (await database.pool.query('select s.type from outboxd.submission s')).rows[0]
   await expect.poll(row).toEqual({ type: 'data' })
   await expect.poll(status).not.toContain('files_broken')
+})
+
+test('reload says that no daemon runs, and --dry-run which ones it would ask', async () => {
+  await using database = await createDatabase()
+  const env = daemonEnvironment(database.url, nowhere)
+  const run = async (options: ReloadOptions) => {
+    const context = testContext(env)
+    return { code: await runReload(context, options), messages: context.messages() }
+  }
+  expect(await run({})).toMatchObject({ code: 3, messages: expect.stringContaining('No daemon runs') })
+  await using _ = await startDaemonProcess(env)
+  expect(await run({ dryRun: true })).toMatchObject({ code: 0, messages: expect.stringMatching(/^Would ask daemon/) })
+  expect((await database.pool.query('select reload_asked from outboxd.instance')).rows).toEqual([{ reload_asked: 0 }])
 })

@@ -142,3 +142,12 @@ test('0015: a ledger with rows in it comes through, and has counted nothing yet'
   expect(untouched).toMatchObject([{ id }])
   expect((await pool.query('select from outboxd.request_count')).rowCount).toBe(0)
 })
+
+test('0016: instances come through, and nobody has asked any of them to reload', async () => {
+  const { pool, migrate } = await before('0016_reload.sql')
+  await rowsOf(pool)('completed', { ended_at: new Date(), transaction_id: 'tx', done_ms: 5 })
+  await pool.query("insert into outboxd.instance (id, version, host) values (gen_random_uuid(), '1', 'erp-1')")
+  await migrate()
+  const { rows } = await pool.query('select host, reload_asked, reload_answered, reload_problem from outboxd.instance')
+  expect(rows).toEqual([{ host: 'erp-1', reload_asked: 0, reload_answered: 0, reload_problem: null }])
+})

@@ -1,0 +1,73 @@
+import { setTimeout } from 'node:timers/promises'
+import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { exit } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { escapeControl } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import type { InstanceReload } from '../ledger/reloads.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+
+export interface ReloadOptions {
+  dryRun?: boolean
+  json?: boolean
+}
+
+export function describeReload(command: Command): Command {
+  return command
+    .description('have every running daemon read its mapping files and outbox.yaml again')
+    .option('--dry-run', 'say which daemons it would ask')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
+files are broken goes on with those that it has read, and says what is wrong. The exit code is 1 where one is, or does not answer.`,
+    )
+}
+
+/** A sign of life comes every three seconds; one may be lost. */
+const patienceMs = 15_000
+const askAgainMs = 250
+
+/** Asks the daemons, and waits for what they say. @returns 3 where none runs */
+export async function reload(context: CommandContext, options: ReloadOptions): Promise<number> {
+  return withOperatorStore(context, async (store) => {
+    const { dryRun = false } = options
+    const asked = dryRun ? await store.readReloads() : await store.askReload()
+    const answers = dryRun ? asked : await awaitAnswers(store, asked, context.signal)
+    if (options.json) printJson(context, { dryRun, instances: answers })
+    if (asked.length === 0) {
+      context.stderr.write('No daemon runs: one that starts reads its files.\n')
+      return exit.nothing
+    }
+    for (const answer of answers) context.stderr.write(`${escapeControl(messageOf(answer, dryRun))}\n`)
+    const isGood = dryRun || answers.every(({ hasAnswered, problem }) => hasAnswered && problem === null)
+    return isGood ? exit.done : exit.failed
+  })
+}
+
+/** What those that were asked have said, when all have, or when it has taken too long. One that has left needs say nothing. */
+async function awaitAnswers(
+  store: OperatorStore,
+  asked: readonly InstanceReload[],
+  signal: AbortSignal,
+): Promise<InstanceReload[]> {
+  const ids = new Set(asked.map(({ id }) => id))
+  const untilMs = systemClock.nowMs() + patienceMs
+  for (;;) {
+    const answers = (await store.readReloads()).filter(({ id }) => ids.has(id))
+    if (answers.every(({ hasAnswered }) => hasAnswered) || systemClock.nowMs() > untilMs || signal.aborted)
+      return answers
+    await setTimeout(askAgainMs)
+  }
+}
+
+function messageOf({ id, host, version, hasAnswered, problem }: InstanceReload, dryRun: boolean): string {
+  const daemon = `daemon ${id.slice(0, 8)} on ${host}`
+  if (dryRun) return `Would ask ${daemon}.`
+  if (!hasAnswered) return `${daemon} (${version}) has not answered: send it SIGHUP, and see outboxd status.`
+  if (problem !== null) return `${daemon} goes on with the files that it had read: ${problem.replaceAll('\n', '; ')}`
+  return `${daemon} has read its files again.`
+}
