@@ -132,14 +132,20 @@ test('0014: rows in every state come through, and are found by what a person loo
   }
 })
 
-test('0015: a ledger with rows in it comes through, and has counted nothing yet', async () => {
+test('0015: rows in every state come through as they are, and no request has been counted yet', async () => {
   const { pool, migrate } = await before('0015_request_count.sql')
-  const id = await rowsOf(pool)('completed', { ended_at: new Date(), transaction_id: 'tx', done_ms: 5 })
-  const rows = 'select * from outboxd.submission'
-  const { rows: untouched } = await pool.query(rows)
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0015 = (await pool.query(rows)).rows
+  expect(before0015).toHaveLength(8)
   await migrate()
-  expect((await pool.query(rows)).rows).toEqual(untouched)
-  expect(untouched).toMatchObject([{ id }])
+  expect((await pool.query(rows)).rows).toEqual(before0015)
   expect((await pool.query('select from outboxd.request_count')).rowCount).toBe(0)
 })
 
