@@ -54,7 +54,10 @@ export async function run(context: CommandContext): Promise<number> {
   context.onReload(files.reload)
   const looking = setInterval(files.look, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
-  context.onCrash((error) => log.error('an unexpected error: leaving', { error }))
+  context.onCrash((error) => {
+    log.error('an unexpected error: leaving', { error })
+    log.flush()
+  })
   const deps = {
     config,
     mappings: files.mappings,

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import type { Daemon } from '../../support/daemon.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -60,4 +61,18 @@ test('of two databases the one that is away is named; outcomes wait for the outb
   const oldest = await metric(daemon, 'outboxd_oldest_report_due_timestamp_seconds')
   expect(Math.abs(oldest - Date.now() / 1_000)).toBeLessThan(60)
   await harness.pool.query('alter table outbox drop constraint never_done')
+})
+
+test('when our certificate and our authority end is shown, and of a service without one nothing', async () => {
+  await using harness = await setup()
+  const file = (name: string) => join(import.meta.dirname, '..', '..', 'service', 'tls', name)
+  const daemon = await harness.start({
+    SERVICE_CERT_FILE: file('cert.pem'),
+    SERVICE_KEY_FILE: file('key.pem'),
+    SERVICE_CA_FILE: file('cert.pem'),
+  })
+  const expiry = (certificate: string) =>
+    metric(daemon, `outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`)
+  const end = Date.parse('2126-10-28T00:26:50Z') / 1_000
+  expect([await expiry('client'), await expiry('ca'), await expiry('service')]).toEqual([end, end, 0])
 })
