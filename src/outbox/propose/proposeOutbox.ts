@@ -1,7 +1,9 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
+import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
+import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, isText, type StateChoice, type WordsOf } from './chooseState.ts'
-import { findNamed, isAnyStatus, isError, isGivenUp, names, plain, textPayloads } from './columnNames.ts'
+import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
+import { findNamed, isAnyStatus, names, plain, textPayloads } from './columnNames.ts'
 
 /** What `outbox.yaml` may say of a table that the catalog has, and what it cannot know. */
 export interface OutboxProposal {
@@ -58,8 +60,6 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf): OutboxProp
 }
 
 const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date|bigint)$/.test(type)
-const isGivenUpTime = (column: CatalogColumn) =>
-  isGivenUp(column.name) && !column.notNull && /^timestamp/.test(column.type)
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
 const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
@@ -76,78 +76,6 @@ const findType = (columns: readonly CatalogColumn[]) =>
 /** The status of the business, as draft or released, which is not about data. */
 const findLifecycle = (columns: readonly CatalogColumn[]) =>
   columns.find((column) => isAnyStatus(column.name) && (isText(column) || column.allowed !== null)) ?? null
-
-function chooseId(table: CatalogTable): { column: CatalogColumn | null; lines: YamlLine[]; warnings: string[] } {
-  const { columns, primaryKey, kind, hasHeirs } = table
-  const certain = columns.filter((column) => column.isUnique && column.notNull)
-  const found =
-    certain.find(({ name }) => primaryKey.length === 1 && name === primaryKey[0]) ??
-    findNamed(certain, ['id', 'uuid', 'guid'], () => true) ??
-    certain[0]
-  const catalogCan = kind === 'r' && !hasHeirs
-  if (found !== undefined && !hasHeirs) {
-    const why = primaryKey.length === 1 && primaryKey[0] === found.name ? 'the primary key' : 'unique and not null'
-    return {
-      column: found,
-      warnings: [],
-      lines: [{ text: `id: ${quoteYaml(found.name)}`, comment: `${found.type}, ${why}` }],
-    }
-  }
-  const likely =
-    found ?? findNamed(columns, ['id', 'uuid', 'guid'], () => true) ?? columns.find(({ isDrawn }) => isDrawn)
-  if (!catalogCan)
-    return {
-      column: likely ?? null,
-      warnings: [
-        `"${table.name}" is ${kindName(table)}: no index can say that an id is unique. Where you are sure that it is, say id_unique: promised; of two rows of one id the second would never be sent`,
-      ],
-      lines: [
-        likely === undefined
-          ? {
-              text: 'id:',
-              trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
-              fillIn: `the column that names a row for ever, of ${namesOf(columns)}`,
-            }
-          : { text: `id: ${quoteYaml(likely.name)}`, comment: likely.type },
-        {
-          text: 'id_unique:',
-          trial: 'id_unique: promised',
-          fillIn: 'promised, where no two rows can ever have one id',
-        },
-      ],
-    }
-  const nullable = columns.find((column) => column.isUnique)
-  return {
-    column: null,
-    warnings: [noIdWarning(table, nullable)],
-    lines: [
-      {
-        text: 'id:',
-        trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
-        fillIn: 'the column that names a row for ever: unique, and not null (see the warning)',
-      },
-    ],
-  }
-}
-
-function noIdWarning(table: CatalogTable, nullable: CatalogColumn | undefined): string {
-  const { name, primaryKey } = table
-  const qualified = qualifiedTable(table)
-  if (nullable !== undefined)
-    return `"${name}" has no column that is unique and not null: "${nullable.name}" allows NULL: alter table ${qualified} alter "${nullable.name}" set not null`
-  const add = `alter table ${qualified} add column outbox_id bigint generated always as identity unique (it rewrites the table, locked)`
-  return primaryKey.length > 1
-    ? `the primary key of "${name}" is of ${primaryKey.length} columns (${primaryKey.join(', ')}), and an id is one: ${add}`
-    : `"${name}" has no unique column, and two rows of one id would count as one: ${add}`
-}
-
-function kindName({ kind, hasHeirs }: CatalogTable): string {
-  if (hasHeirs) return 'a table that others inherit from'
-  return (
-    { v: 'a view', m: 'a materialized view', f: 'a foreign table', p: 'partitioned by another column' }[kind] ??
-    'no table'
-  )
-}
 
 /** Rows are put in order by the id where nothing else is said; one that is drawn as the row is inserted is best. */
 function orderLines(
@@ -255,61 +183,3 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
 
 /** As a column is written in SQL. */
 const quoteFilter = (name: string) => (/^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name}"`)
-
-interface Writes {
-  columns: string[]
-  lines: YamlLine[]
-  warnings: string[]
-}
-
-function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): Writes {
-  const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
-  if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }
-  const transactionId = findNamed(
-    free,
-    isOutbox ? names.transactionId : ['servicetransactionid', 'synctransactionid'],
-    () => true,
-  )
-  const wanted: [CatalogColumn | null | undefined, string, string][] = [
-    [transactionId, 'transaction_id', 'by which the service knows it'],
-    [free.find(({ name }) => isError(name, isOutbox, 'code')), 'error_code', 'E001 and the like'],
-    [free.find(({ name }) => isError(name, isOutbox, 'text')), 'error', 'why it failed; cut to fit'],
-  ]
-  const fitting = wanted.flatMap(([column, what, comment]) =>
-    column !== null && column !== undefined && isText(column) && !column.notNull ? [{ column, what, comment }] : [],
-  )
-  const warnings = wanted.flatMap(([column, what]) =>
-    column === null || column === undefined || (isText(column) && !column.notNull) ? [] : [notWritten(column, what)],
-  )
-  const givenUp = isOutbox && state.column !== null ? free.find(isGivenUpTime) : undefined
-  const updated =
-    isOutbox && state.lines.some(({ text }) => text.startsWith('  status:'))
-      ? findNamed(free, names.updatedAt, ({ type }) => /^timestamp/.test(type))
-      : null
-  const times = [
-    ...(givenUp
-      ? [{ column: givenUp, what: '{ what: now, on: [failed, rejected, discarded] }', comment: 'given up' }]
-      : []),
-    ...(updated ? [{ column: updated, what: 'now', comment: 'when we wrote last' }] : []),
-  ]
-  const all = [...fitting, ...times]
-  const lines = all.map(({ column, what, comment }) => ({ text: `  ${quoteYaml(column.name)}: ${what}`, comment }))
-  return {
-    columns: all.map(({ column }) => column.name),
-    warnings,
-    lines: all.length > 0 ? [{ text: 'write:' }, ...lines] : [noWrites],
-  }
-}
-
-const noWrites: YamlLine = {
-  text: '',
-  comment:
-    'write: columns for transaction_id, error_code and error. None of the columns looks like one: nobody sees in the table why a record failed.',
-}
-
-function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): string {
-  const why = notNull ? 'it must not be NULL, and we empty it' : `it is ${exactType}, and we write text`
-  return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
-}
-
-const namesOf = (columns: readonly CatalogColumn[]) => columns.map(({ name }) => name).join(', ')

@@ -1,0 +1,66 @@
+import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
+import { isText, type StateChoice } from './chooseState.ts'
+import { findNamed, isError, isGivenUp, names } from './columnNames.ts'
+
+/** The columns that we write beside the state's, and what the file says of them. */
+export interface WriteChoice {
+  readonly columns: readonly string[]
+  readonly lines: readonly YamlLine[]
+  readonly warnings: readonly string[]
+}
+
+/** Chooses the columns that take what becomes of a row, beside that of its state. */
+export function chooseWrites(table: CatalogTable, isOutbox: boolean, state: StateChoice): WriteChoice {
+  const free = table.columns.filter((column) => column !== state.column && !column.isGenerated)
+  if (!table.isUpdatable) return { columns: [], lines: [], warnings: [] }
+  const transactionId = findNamed(
+    free,
+    isOutbox ? names.transactionId : ['servicetransactionid', 'synctransactionid'],
+    () => true,
+  )
+  const wanted: [CatalogColumn | null | undefined, string, string][] = [
+    [transactionId, 'transaction_id', 'by which the service knows it'],
+    [free.find(({ name }) => isError(name, isOutbox, 'code')), 'error_code', 'E001 and the like'],
+    [free.find(({ name }) => isError(name, isOutbox, 'text')), 'error', 'why it failed; cut to fit'],
+  ]
+  const fitting = wanted.flatMap(([column, what, comment]) =>
+    column !== null && column !== undefined && isText(column) && !column.notNull ? [{ column, what, comment }] : [],
+  )
+  const warnings = wanted.flatMap(([column, what]) =>
+    column === null || column === undefined || (isText(column) && !column.notNull) ? [] : [notWritten(column, what)],
+  )
+  const givenUp = isOutbox && state.column !== null ? free.find(isGivenUpTime) : undefined
+  const updated =
+    isOutbox && state.lines.some(({ text }) => text.startsWith('  status:'))
+      ? findNamed(free, names.updatedAt, ({ type }) => /^timestamp/.test(type))
+      : null
+  const times = [
+    ...(givenUp
+      ? [{ column: givenUp, what: '{ what: now, on: [failed, rejected, discarded] }', comment: 'given up' }]
+      : []),
+    ...(updated ? [{ column: updated, what: 'now', comment: 'when we wrote last' }] : []),
+  ]
+  const all = [...fitting, ...times]
+  const lines = all.map(({ column, what, comment }) => ({ text: `  ${quoteYaml(column.name)}: ${what}`, comment }))
+  return {
+    columns: all.map(({ column }) => column.name),
+    warnings,
+    lines: all.length > 0 ? [{ text: 'write:' }, ...lines] : [noWrites],
+  }
+}
+
+const noWrites: YamlLine = {
+  text: '',
+  comment:
+    'write: columns for transaction_id, error_code and error. None of the columns looks like one: nobody sees in the table why a record failed.',
+}
+
+function notWritten({ name, exactType, notNull }: CatalogColumn, what: string): string {
+  const why = notNull ? 'it must not be NULL, and we empty it' : `it is ${exactType}, and we write text`
+  return `"${name}" could take ${what}, but ${why}: the proposal leaves it out`
+}
+
+/** A time that says that the row was given up. */
+export const isGivenUpTime = (column: CatalogColumn) =>
+  isGivenUp(column.name) && !column.notNull && /^timestamp/.test(column.type)

@@ -1,0 +1,68 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import type { CatalogColumn, CatalogTable } from '../../src/outbox/propose/catalogTable.ts'
+import { proposeOutbox } from '../../src/outbox/propose/proposeOutbox.ts'
+import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
+import { findPlaces, writeTrial, writeYamlLines } from '../../src/yaml/yamlLines.ts'
+
+const names = [
+  ...[
+    'id',
+    'ID',
+    'type',
+    'key',
+    'payload',
+    'data',
+    'created_at',
+    'status',
+    'sync_status',
+    'processed',
+    'synced_at',
+    'sent',
+  ],
+  ...['transaction_id', 'error', 'sync_error', 'error_code', 'abandoned_at', 'updated_at', 'customer no', 'deleted_at'],
+  ...['yes', 'null', '007', 'a: b', '# x', '"quoted"', 'ümlaut', 'a\nb', '{x}', 'o’clock', '-', '*', 'true'],
+]
+const types = ['bigint', 'integer', 'text', 'character varying', 'jsonb', 'uuid', 'bytea', 'boolean', 'numeric', 'date']
+const times = ['timestamp with time zone', 'timestamp without time zone', 'double precision', 'point', 'money']
+
+const word = fc.constantFrom('new', 'OPEN', 'busy', 'queued', 'sent', 'done', 'draft', 'error', 'yes', "it's", '1', '')
+const column = fc.record({
+  name: fc.constantFrom(...names),
+  type: fc.constantFrom(...types, ...times),
+  notNull: fc.boolean(),
+  isGenerated: fc.boolean(),
+  default: fc.constantFrom(null, "'new'::text", "'queued'::text", 'now()', "'it''s'::text"),
+  allowed: fc.option(fc.uniqueArray(word, { maxLength: 6 })),
+  isUnique: fc.boolean(),
+  isDrawn: fc.boolean(),
+  isReadable: fc.boolean(),
+})
+const tables: fc.Arbitrary<CatalogTable> = fc.record({
+  schema: fc.constantFrom('public', 'Erp 1', 'no'),
+  name: fc.constantFrom(...names),
+  kind: fc.constantFrom('r', 'p', 'v', 'm', 'f'),
+  hasHeirs: fc.boolean(),
+  isUpdatable: fc.boolean(),
+  primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
+  columns: fc
+    .uniqueArray(column, { minLength: 1, maxLength: 12, selector: ({ name }) => name })
+    .map((all) => all.map((each): CatalogColumn => ({ ...each, exactType: each.type }))),
+})
+
+test('whatever a table is like, what is proposed loads, as it is or once its places are filled in, and names its columns', () => {
+  fc.assert(
+    fc.property(tables, fc.option(fc.uniqueArray(word, { maxLength: 5 })), (table, words) => {
+      const { lines } = proposeOutbox(table, () => words)
+      const text = writeYamlLines(lines)
+      const tried = readOutboxFile('outbox.yaml', writeTrial(lines))
+      expect(tried.problems).toEqual([])
+      expect(tried.table).toMatchObject({ schema: table.schema, table: table.name })
+      expect(table.columns.map(({ name }) => name)).toContain(tried.table?.id)
+      const asItIs = readOutboxFile('outbox.yaml', text)
+      expect(asItIs.problems.length > 0).toBe(findPlaces(text).length > 0)
+      if (asItIs.table !== null) expect(asItIs.table).toEqual(tried.table)
+    }),
+    { numRuns: 500 },
+  )
+})
