@@ -21,7 +21,18 @@ export async function examineTable(pool: pg.Pool, table: OutboxTable): Promise<s
   if (written.length > 0) return written.map(named)
   const context = { served: anyServed, unfilterable: [] }
   // The ledger is not asked: nothing but the statements is wanted.
-  return (await findStatementProblems(pool, statementsOf(openTable(pool, table, inspected, context, pool)))).map(named)
+  const refused = await findStatementProblems(pool, statementsOf(openTable(pool, table, inspected, context, pool)))
+  const grant = await grantOfAll(pool, inspected.shape.qualified)
+  return refused.map((clause) => named(deniesTable(clause, table) ? `${clause}\n${grant}` : clause))
+}
+
+/** Only Postgres knows which columns a filter reads. */
+const deniesTable = (clause: string, { table }: OutboxTable) =>
+  new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table)} `).test(clause)
+
+async function grantOfAll(pool: pg.Pool, qualified: string): Promise<string> {
+  const { rows } = await pool.query<{ role: string }>('select quote_ident(current_user) as role')
+  return `grant select on ${qualified} to ${rows[0]?.role};`
 }
 
 const anyServed: ServedOutbox = {

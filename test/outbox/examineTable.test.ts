@@ -276,3 +276,14 @@ test.each([
     { type: 'dta', waiting: 2 },
   ])
 })
+
+test('a column that only the filter reads is found by the statements, and granted by pasting, too', async () => {
+  const given = await setup({ ddl: `create table source (${columns}, sent timestamptz, region int)` })
+  const { clerk, role } = await asClerk(given)
+  await given.pool.query(`grant select (id, payload, sent, xmax), update (sent) on source to ${role}`)
+  const table = tableOf(yaml('{ timestamp: sent, set: [queued] }', 'filter: region = 5'))
+  const problems = await examineTable(clerk, table)
+  expect(problems).toEqual([expect.stringMatching(/SQLSTATE 42501: permission denied for table source/)])
+  expect(await pasteGrants(given.pool, problems)).toEqual([`grant select on "source" to ${role};`])
+  expect(await examineTable(clerk, table)).toEqual([])
+})
