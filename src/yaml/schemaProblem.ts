@@ -43,10 +43,15 @@ export function explainIssue(
 }
 
 function explainKey(key: string, keys: readonly string[], optionsElsewhere: ReadonlySet<string>): string {
+  if (isCutRest.test(key)) return `${quote(key)} is the end of a value that must be in quotes within { }`
   if (key === 'path' && keys.includes('from')) return 'unknown key "path"; did you mean "from"?'
   if (optionsElsewhere.has(key)) return `"${key}" does not go with this type`
   return `unknown key ${quote(key)}${didYouMean(key, keys) || `: known are ${keys.join(', ')}`}`
 }
+
+/** What YAML makes of `{ type: decimal(10,2) }`: the one is the value, the other a key. */
+const isCutDecimal = /^decimal\(\s*\d+$/
+const isCutRest = /^\d+\s*\)$/
 
 function explainValue(issue: Issue, found: PayloadValue): string {
   if (issue.code === 'invalid_type') {
@@ -59,7 +64,10 @@ function explainValue(issue: Issue, found: PayloadValue): string {
   }
   if (issue.code === 'invalid_value')
     return `must be ${issue.values.map(String).join(' or ')}, and is ${nameKind(found)}`
-  if (issue.code === 'invalid_format') return 'must be written decimal(digits, decimals), for example decimal(10,2)'
+  if (issue.code === 'invalid_format')
+    return typeof found === 'string' && isCutDecimal.test(found)
+      ? `must be in quotes within { }, where a comma ends a value: for example "${found},2)"`
+      : 'must be written decimal(digits, decimals), for example decimal(10,2)'
   if (issue.code === 'too_small')
     return issue.origin === 'number' || issue.origin === 'int' ? 'must be at least 1' : 'is empty'
   if (issue.code === 'too_big') return `is too large: at most ${issue.maximum}`

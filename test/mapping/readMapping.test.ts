@@ -80,6 +80,13 @@ describe('a problem of a field', () => {
       ['decimal > "type" must be written decimal(digits, decimals), for example decimal(10,2)'],
     ],
     [
+      'from: v, type: decimal(10,2)',
+      [
+        'decimal(10 > "type" must be in quotes within { }, where a comma ends a value: for example "decimal(10,2)"',
+        '2) > "2)" is the end of a value that must be in quotes within { }',
+      ],
+    ],
+    [
       'from: v, type: "decimal(2,3)"',
       [
         '"decimal(2,3)" > "decimal(2,3)" is not possible: decimal(digits, decimals) takes 1 to 100 digits in all, and no more decimals than digits',
