@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
+import { styleText } from 'node:util'
 import { Command, CommanderError } from 'commander'
 import type { CommandContext } from './cli/context.ts'
 import { type EnvironmentFile, readEnvironmentFile, withFile } from './cli/environmentFile.ts'
@@ -45,7 +46,11 @@ const program = new Command('outboxd')
     context.envFile = environmentFile(program.opts().envFile)
     context.env = withFile(process.env, context.envFile)
   })
-  .configureHelp({ showGlobalOptions: false, sortSubcommands: false })
+  .configureHelp({
+    showGlobalOptions: false,
+    sortSubcommands: false,
+    styleTitle: (title) => styleText('bold', title, { validateStream: false }), // commander leaves it out where there is no colour
+  })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
 /** Each command's module is loaded when it is wanted: the daemon need not carry the sandbox and the demo in memory. */

@@ -28,6 +28,7 @@ function helpOf(command: Command): string {
       text += part
     },
     getOutHelpWidth: () => 78,
+    getOutHasColors: () => false,
   })
   command.outputHelp()
   return text.trimEnd()

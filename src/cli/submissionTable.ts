@@ -1,9 +1,9 @@
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { renderTable, truncate } from './table.ts'
+import { renderTable, type Terminal, truncate } from './table.ts'
 import { showTime } from './time.ts'
 
 /** The table of `list` and of previews. */
-export function submissionTable(submissions: readonly ListedSubmission[]): string {
+export function submissionTable(submissions: readonly ListedSubmission[], terminal: Terminal | null = null): string {
   return renderTable(
     ['ID', 'OUTBOX', 'TYPE', 'KEY', 'STATE', 'CODE', 'SINCE', 'NOTE', 'ERROR'],
     submissions.map((submission) => [
@@ -17,6 +17,7 @@ export function submissionTable(submissions: readonly ListedSubmission[]): strin
       noteOn(submission),
       truncate(submission.error ?? '', 80),
     ]),
+    terminal,
   )
 }
 

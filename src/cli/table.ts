@@ -1,11 +1,42 @@
-/** Lays rows out in columns, two spaces apart; the last column is as wide as it is. */
-export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
+import { styleText } from 'node:util'
+
+/** A terminal that shows what is written; what is written to a file or a pipe is whole and plain. */
+export interface Terminal {
+  columns: number
+  bold(text: string): string
+}
+
+/** The terminal behind a stream, null where there is none; without bold where NO_COLOR is set, or it has none. */
+export function terminalOf(stream: NodeJS.WritableStream & { isTTY?: boolean; columns?: number }): Terminal | null {
+  if (!stream.isTTY) return null
+  return { columns: stream.columns ?? 80, bold: (text) => styleText('bold', text, { stream }) }
+}
+
+/**
+ * Lays rows out in columns, two spaces apart. The last column is as wide as it is; on a terminal it ends with the line, where
+ * enough of it is left to be read.
+ */
+export function renderTable(
+  head: readonly string[],
+  rows: readonly (readonly string[])[],
+  terminal: Terminal | null = null,
+): string {
   const all = [head, ...rows].map((row) => row.map(escapeControl))
   const widths = head.map((_, column) => Math.max(...all.map((row) => row[column]?.length ?? 0)))
-  return all
+  const lines = all
     .map((row) => row.map((cell, i) => (i === row.length - 1 ? cell : cell.padEnd(widths[i] ?? 0))).join('  '))
-    .map((line) => `${line.trimEnd()}\n`)
-    .join('')
+    .map((line) => line.trimEnd())
+  if (terminal === null) return lines.map((line) => `${line}\n`).join('')
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0)
+  const [first = '', ...others] = lines.map((line) => endWithin(line, terminal.columns, before))
+  return [terminal.bold(first), ...others].map((line) => `${line}\n`).join('')
+}
+
+const lastColumnMin = 20
+
+function endWithin(line: string, columns: number, before: number): string {
+  const isRead = columns - before >= lastColumnMin
+  return isRead && line.length > columns ? `${line.slice(0, columns - 1).toWellFormed()}…` : line
 }
 
 /** The text's beginning, and an ellipsis where there is more. */

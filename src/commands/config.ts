@@ -3,7 +3,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { effectiveConfig, inUnit } from '../cli/effectiveConfig.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { renderTable } from '../cli/table.ts'
+import { renderTable, terminalOf } from '../cli/table.ts'
 import { readConfig, variables } from '../config.ts'
 import { ConfigInvalid, type Variable } from '../readVariables.ts'
 
@@ -58,7 +58,7 @@ function printEffective(context: CommandContext, { json }: ConfigOptions): numbe
       value ?? (problem && from ? 'INVALID' : 'not set'),
       from ?? '',
     ])
-    context.stdout.write(renderTable(['VARIABLE', 'VALUE', 'FROM'], cells))
+    context.stdout.write(renderTable(['VARIABLE', 'VALUE', 'FROM'], cells, terminalOf(context.stdout)))
   }
   const mistakes = mistakesIn(context)
   for (const mistake of mistakes) context.stderr.write(`outboxd: ${mistake}\n`)

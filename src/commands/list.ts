@@ -8,7 +8,7 @@ import { printJson } from '../cli/printJson.ts'
 import { submissionCsv } from '../cli/submissionCsv.ts'
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
-import { escapeControl, pluralize, truncate } from '../cli/table.ts'
+import { escapeControl, pluralize, terminalOf, truncate } from '../cli/table.ts'
 import { showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
@@ -80,7 +80,7 @@ export async function list(context: CommandContext, options: ListOptions): Promi
     const submissions = found.slice(0, limit)
     if (options.json) printJson(context, submissions.map(submissionJson))
     else if (options.csv) context.stdout.write(submissionCsv(submissions))
-    else if (found.length > 0) context.stdout.write(submissionTable(submissions))
+    else if (found.length > 0) context.stdout.write(submissionTable(submissions, terminalOf(context.stdout)))
     await sayWhatIsSkipped(context, store)
     if (found.length > limit) context.stderr.write(await totalMessage(store, filter, limit))
     if (found.length === 0) {

@@ -6,7 +6,7 @@ import { printJson } from '../cli/printJson.ts'
 import { findAll, findNamed, type NamedSubmissions, readReferences, referenceHelp } from '../cli/references.ts'
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
-import { escapeControl } from '../cli/table.ts'
+import { escapeControl, terminalOf } from '../cli/table.ts'
 import { isoTime, showMoment, showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -75,7 +75,7 @@ function printSeveral(
 ): number {
   const shown = submissions.slice(0, severalMax)
   if (json) printJson(context, shown.map(submissionJson))
-  else context.stdout.write(submissionTable(shown))
+  else context.stdout.write(submissionTable(shown, terminalOf(context.stdout)))
   const more = submissions.length > severalMax ? `, the newest ${severalMax} of them are listed` : ''
   const all = by === 'key' && more !== '' ? '; outboxd list --key shows all' : ''
   context.stderr.write(`Several records fit ${escapeControl(name)}${more}: outboxd show ID shows one${all}.\n`)

@@ -1,5 +1,6 @@
-import { expect, test } from 'vitest'
-import { escapeControl, renderTable, truncate } from '../../src/cli/table.ts'
+import { PassThrough } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import { escapeControl, renderTable, terminalOf, truncate } from '../../src/cli/table.ts'
 
 test('columns are aligned, the last is as wide as it is', () => {
   expect(
@@ -21,4 +22,23 @@ test('what the service wrote cannot move the cursor or hide a line', () => {
 test('a text is cut to one line, never within a character', () => {
   expect(truncate('one\n two', 20)).toBe('one two')
   expect(truncate('abc😀def', 5)).toBe('abc\uFFFD…')
+})
+
+describe('on a terminal', () => {
+  const terminal = (columns: number, colours: boolean) =>
+    terminalOf(Object.assign(new PassThrough(), { isTTY: true, columns, getColorDepth: () => (colours ? 8 : 1) }))
+  const table = (columns: number, colours = false) =>
+    renderTable(['ID', 'ERROR'], [['1', 'x'.repeat(60)]], terminal(columns, colours)).split('\n')
+
+  test('the last column ends with the line, where enough of it is left', () => {
+    expect(table(40)[1]).toBe(`1   ${'x'.repeat(35)}…`)
+    expect(table(80)[1]).toHaveLength(64)
+    expect(table(20)[1]).toHaveLength(64)
+  })
+
+  test('the head is bold where the terminal has colours, and NO_COLOR is not set', () => {
+    expect(table(80, true)[0]).toBe('\u001b[1mID  ERROR\u001b[22m')
+    expect(table(80, false)[0]).toBe('ID  ERROR')
+    expect(terminalOf(new PassThrough())).toBe(null)
+  })
 })
