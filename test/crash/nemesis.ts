@@ -152,8 +152,16 @@ export async function unleash(
   await faults.clear()
   await ledger.clear()
   await retryPatiently(() => erp.clear())
+  await retryPatiently(() => tellNow(environment))
   await Promise.all(stopped)
   return done
+}
+
+/** What the ERP refused again and again is told ten minutes later at most, which would only make the end last longer. */
+async function tellNow({ ledger }: Environment): Promise<void> {
+  await ledger.query(
+    'update outboxd.submission set report_not_before = clock_timestamp() where report_not_before > clock_timestamp()',
+  )
 }
 
 /** Records on their way; more of them would only make the end last longer. */
