@@ -59,8 +59,8 @@ test.concurrent('one locked job row stops the queue’s maintenance, and nobody 
 
 test.concurrent('a job that somebody locks while its poll is in hand holds up that record alone', async (context) => {
   const { harness, start, lock } = await setting(context)
-  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'status', times: 1 })
-  await start()
+  await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'status', times: 1 })
+  await start({ REQUEST_TIMEOUT_SECONDS: '20' })
   await harness.insert('held-')
   const job = `select from pgboss.job where state = 'active' and name = 'outboxd_poll'`
   await until(
@@ -85,8 +85,8 @@ test.concurrent('a job that somebody locks while its poll is in hand holds up th
 
 test.concurrent('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async (context) => {
   const { harness, start, lock, statusSays } = await setting(context)
-  await harness.fault({ kind: 'delay', delayMs: 1_500, endpoint: 'submit', bodyContains: 'locked-' })
-  const { port } = await start()
+  await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'submit', bodyContains: 'locked-' })
+  const { port } = await start({ REQUEST_TIMEOUT_SECONDS: '20' })
   await harness.insert('locked-')
   await until(
     () => harness.outcome('locked-'),
