@@ -79,10 +79,10 @@ export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempote
     async stir() {
       await call('DELETE', 'faults')
       const isCalm = round++ % 10 >= 10 - calmRounds
-      const faults = (isCalm ? [] : [1, 2, 3]).map(() => ({
-        ...random.pick(random.chance(pausingShare) ? pausing : choice),
-        times: random.whole(1, 3),
-      }))
+      const storm = [1, 2, 3].map(() => random.pick(random.chance(pausingShare) ? pausing : choice))
+      // It pauses nobody, so that it may happen in a calm, too.
+      const calm = idempotency === 'e002' ? [storedAnd500] : []
+      const faults = (isCalm ? calm : storm).map((fault) => ({ ...fault, times: random.whole(1, 3) }))
       // The first fault that concerns a request takes it: the rare ones come first.
       for (const fault of [...faults, random.pick(slow)]) await call('POST', 'faults', fault)
       if (random.chance(0.1)) await call('POST', 'tokens/revoke')
