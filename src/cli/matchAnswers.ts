@@ -1,6 +1,6 @@
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import type { TransactionRef } from '../ledger/transactionIds.ts'
+import type { Holder, TransactionRef } from '../ledger/transactionIds.ts'
 import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
@@ -62,9 +62,9 @@ export async function matchAnswers(
     const transaction = arrivedAs === null ? null : transactionOf(detail, arrivedAs)
     if (transaction !== null && !isFirst(line, `${transaction.resource} ${arrivedAs}`, transaction.transactionId))
       continue
-    const taken = transaction === null ? null : await whoseElse(store, transaction, submission)
+    const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
     const why = whySkipped(detail, answered)
-    if (taken !== null) problems.push(`line ${line}: ${taken}`)
+    if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
     else if (why !== null) skipped.push({ line, submission, reason: why })
     else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
   }
@@ -88,21 +88,15 @@ async function findSubmission(
   return first
 }
 
-const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
+/** The transaction of a submission that a person gives the id of. */
+export const transactionOf = ({ resource }: SubmissionDetail, transactionId: string): TransactionRef => ({
   resource: resource ?? resourceNames[0],
   transactionId,
 })
 
-async function whoseElse(
-  store: Pick<OperatorStore, 'readHolders'>,
-  transaction: TransactionRef,
-  { id }: ListedSubmission,
-): Promise<string | null> {
-  const other = (await store.readHolders(transaction)).find(({ submissionId }) => submissionId !== id)
-  return other === undefined
-    ? null
-    : `${transaction.transactionId} is the transaction of outbox:${other.outboxId}: outboxd show outbox:${other.outboxId}`
-}
+/** Whose the id is already, and where to look. */
+export const takenMessage = ({ transactionId, outboxId }: Holder) =>
+  `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
 
 function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts }: AnsweredLine): string | null {
   if (arrivedAs !== null && detail.transactionId === arrivedAs && isFollowed(detail))

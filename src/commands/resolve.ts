@@ -3,6 +3,7 @@ import { askForTransaction } from '../cli/askForTransaction.ts'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
 import { findAll, referenceHelp } from '../cli/references.ts'
 import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
 import { whyNotSettled } from '../cli/whyNotSettled.ts'
@@ -11,7 +12,6 @@ import { readConfig } from '../config.ts'
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { Holder } from '../ledger/transactionIds.ts'
-import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { resolveFile } from './resolveFile.ts'
 
@@ -152,22 +152,16 @@ async function sayTakenBack({ context, store, submission, detail }: Settling) {
 
 async function sayArrived({ context, store, submission, detail, options }: Settling, transactionId: string) {
   const { stderr } = context
-  const transaction = { resource: detail.resource ?? resourceNames[0], transactionId }
-  const [other] = (await store.readHolders(transaction)).filter(({ submissionId }) => submissionId !== submission.id)
-  if (other !== undefined) {
-    stderr.write(`outboxd: ${takenMessage(other)}\n`)
-    return exit.failed
-  }
+  const transaction = transactionOf(detail, transactionId)
+  const other = await store.readOtherHolder(submission, transaction)
+  if (other !== null) return sayTaken(context, other)
   if (!options.unchecked) {
     const { kind, message } = await askForTransaction(context, readConfig(context.env), transaction)
     stderr.write(`${kind === 'known' ? `${message}.` : `outboxd: ${message}\nNothing was changed. ${hints[kind]}`}\n`)
     if (kind !== 'known') return exit.failed
   } else if (!(await isMeant(context, uncheckedQuestion(submission, transactionId), options))) return exit.unconfirmed
   const settled = await store.resolveArrived(submission, transaction)
-  if (settled.kind === 'taken') {
-    stderr.write(`outboxd: ${takenMessage(settled.by)}\n`)
-    return exit.failed
-  }
+  if (settled.kind === 'taken') return sayTaken(context, settled.by)
   const name = `outbox:${submission.outboxId}`
   if (settled.kind === 'changed') return sayChanged(context, name)
   stderr.write(
@@ -178,11 +172,13 @@ async function sayArrived({ context, store, submission, detail, options }: Settl
   return exit.done
 }
 
-function takenMessage({ transactionId, outboxId, idByPerson }: Holder): string {
-  const name = `outbox:${outboxId}`
-  const told = `${transactionId} is the transaction of ${name}: outboxd show ${name}. One transaction is one record's; nothing was changed.`
-  if (!idByPerson) return told
-  return `${told}\nA person said so. If that is wrong, correct it first: outboxd resolve ${name} --arrived ITS_ID, or --take-back where that is not known.`
+function sayTaken({ stderr }: CommandContext, holder: Holder): number {
+  stderr.write(`outboxd: ${takenMessage(holder)}. One transaction is one record's; nothing was changed.\n`)
+  if (holder.idByPerson)
+    stderr.write(
+      `A person said so. If that is wrong, correct it first: outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID, or --take-back where that is not known.\n`,
+    )
+  return exit.failed
 }
 
 const uncheckedQuestion = ({ outboxId }: ListedSubmission, transactionId: string) =>

@@ -42,6 +42,15 @@ export async function readHolders(db: Database, ids: readonly TransactionRef[]):
   return rows
 }
 
+/** Another submission than this one that has the id; null where there is none. */
+export async function readOtherHolder(
+  db: Database,
+  transaction: TransactionRef,
+  submissionId: string,
+): Promise<Holder | null> {
+  return (await readHolders(db, [transaction])).find((holder) => holder.submissionId !== submissionId) ?? null
+}
+
 /** The id that the service has just given for a transition's record; null where the step is another. */
 export function givenId({ submission, change }: Transition): TransactionRef | null {
   const isGiven = submission.state === 'sending' && !submission.probing && change.state !== 'sending'

@@ -36,7 +36,7 @@ import { askReload, type InstanceReload, readReloads } from '../ledger/reloads.t
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
-import { type Holder, lockTransactionIds, readHolders, type TransactionRef } from '../ledger/transactionIds.ts'
+import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { CapturedRecord, PauseReason, Problem, State } from '../model.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
@@ -96,8 +96,8 @@ export interface OperatorStore extends AsyncDisposable {
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
   /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
   replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
-  /** The submissions that the ledger has under a transaction's id. */
-  readHolders(transaction: TransactionRef): Promise<Holder[]>
+  /** Another submission than this one that the ledger has under the transaction's id; null where there is none. */
+  readOtherHolder(seen: Seen, transaction: TransactionRef): Promise<Holder | null>
   resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
   /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
   resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
@@ -236,13 +236,13 @@ export async function openOperatorStore(
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readReplayable: (seen) => readReplayable(pool, seen),
     replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
-    readHolders: (transaction) => readHolders(pool, [transaction]),
+    readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
     resolveArrived: (seen, transaction) =>
       withQueue((queue) =>
         inTransaction(pool, async (db): Promise<ArrivalSettled> => {
           await lockJobsOf(db, [seen])
           await lockTransactionIds(db, [transaction])
-          const by = (await readHolders(db, [transaction])).find(({ submissionId }) => submissionId !== seen.id)
+          const by = await readOtherHolder(db, transaction, seen.id)
           if (by) return { kind: 'taken', by }
           const jobId = randomUUID()
           const { transactionId } = transaction
