@@ -1,14 +1,22 @@
 import { createInterface } from 'node:readline/promises'
 import type { CommandContext } from './context.ts'
 
+type AskingContext = Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>
+
 /** What came of asking. */
 export type Confirmed = 'yes' | 'no' | 'no-terminal'
 
+/** Whether a change is meant; says that nothing was changed where it is not, or nobody could say so. */
+export async function isConfirmed(context: AskingContext, question: string): Promise<boolean> {
+  const answer = await confirm(context, question)
+  if (answer === 'no-terminal')
+    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer === 'yes'
+}
+
 /** Asks on the terminal; nobody is asked where standard input is none. Anything but y or yes is a no. */
-export async function confirm(
-  { stdin, stderr, signal }: Pick<CommandContext, 'stdin' | 'stderr' | 'signal'>,
-  question: string,
-): Promise<Confirmed> {
+export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'
   const terminal = createInterface({ input: stdin, output: stderr })
   // The end of input (ctrl-D) closes the terminal and answers nothing.

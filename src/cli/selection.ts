@@ -2,7 +2,7 @@ import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
-import { confirm } from './confirm.ts'
+import { isConfirmed } from './confirm.ts'
 import type { CommandContext } from './context.ts'
 import { exit, usageError } from './exitCodes.ts'
 import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
@@ -88,7 +88,8 @@ export async function selectForChange(
   }
   if (!options.json) context.stderr.write(preview(change, submissions, skipped))
   if (options.yes) return named
-  return (await asked(context, change, submissions.length)) ? named : { kind: 'over', exitCode: exit.unconfirmed }
+  const question = `${capital(change.verb)} ${pluralize(submissions.length, 'record')}?`
+  return (await isConfirmed(context, question)) ? named : { kind: 'over', exitCode: exit.unconfirmed }
 }
 
 async function selectNamed(
@@ -132,14 +133,6 @@ async function selectMatching(
   const spared = await store.select({ ...filter, mayHaveArrived: true }, mostAtOnce)
   const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
   return { kind: 'chosen', submissions, skipped }
-}
-
-async function asked(context: CommandContext, change: BulkChange, count: number): Promise<boolean> {
-  const answer = await confirm(context, `${capital(change.verb)} ${pluralize(count, 'record')}?`)
-  if (answer === 'no-terminal')
-    context.stderr.write(`Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n`)
-  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
-  return answer === 'yes'
 }
 
 /** What a change would do: how many of each kind, and the first few. */

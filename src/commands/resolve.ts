@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import { askForTransaction } from '../cli/askForTransaction.ts'
-import { confirm } from '../cli/confirm.ts'
+import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
@@ -138,7 +138,7 @@ async function isCorrectionMeant({ context, submission, detail, options }: Settl
   if (detail.state !== 'completed' && !(detail.state === 'failed' && detail.idByPerson)) return true
   const name = `outbox:${submission.outboxId}`
   const question = `${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`
-  return isMeant(context, question, options)
+  return options.yes || isConfirmed(context, question)
 }
 
 async function sayTakenBack({ context, store, submission, detail }: Settling) {
@@ -159,7 +159,8 @@ async function sayArrived({ context, store, submission, detail, options }: Settl
     const { kind, message } = await askForTransaction(context, readConfig(context.env), transaction)
     stderr.write(`${kind === 'known' ? `${message}.` : `outboxd: ${message}\nNothing was changed. ${hints[kind]}`}\n`)
     if (kind !== 'known') return exit.failed
-  } else if (!(await isMeant(context, uncheckedQuestion(submission, transactionId), options))) return exit.unconfirmed
+  } else if (!options.yes && !(await isConfirmed(context, uncheckedQuestion(submission, transactionId))))
+    return exit.unconfirmed
   const settled = await store.resolveArrived(submission, transaction)
   if (settled.kind === 'taken') return sayTaken(context, settled.by)
   const name = `outbox:${submission.outboxId}`
@@ -187,15 +188,6 @@ const uncheckedQuestion = ({ outboxId }: ListedSubmission, transactionId: string
 const hints = {
   denied: 'Look the id up once more; if you are sure, --unchecked believes you.',
   silent: 'Try again when the service answers (outboxd check); if you are sure of the id, --unchecked believes you.',
-}
-
-async function isMeant(context: CommandContext, question: string, { yes }: ResolveOptions): Promise<boolean> {
-  if (yes) return true
-  const answer = await confirm(context, question)
-  if (answer === 'no-terminal')
-    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
-  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
-  return answer === 'yes'
 }
 
 async function sayNotArrived({ context, store, submission, detail, options }: Settling) {

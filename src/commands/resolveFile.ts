@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises'
 import { type AskedTestimony, askForTransactions } from '../cli/askForTransaction.ts'
-import { confirm } from '../cli/confirm.ts'
+import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../cli/matchAnswers.ts'
@@ -40,7 +40,8 @@ export async function resolveFile(context: CommandContext, path: string, options
     else if (!options.json || !options.yes) context.stderr.write(preview(matched, unanswered, options))
     const { settling } = matched
     const asks = settling.length > 0 && !options.dryRun && !options.yes
-    if (asks && !(await isMeant(context, settling.length))) return exit.unconfirmed
+    const question = `Settle ${pluralize(settling.length, 'record')}?`
+    if (asks && !(await isConfirmed(context, question))) return exit.unconfirmed
     const progress = createProgress(context, 'Settled', settling.length)
     const run = { context, store, options, done: [], skipped: [...matched.skipped], progress }
     if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
@@ -115,14 +116,6 @@ function skippedLines(skipped: readonly SkippedLine[]): string {
   return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
     .map((line) => `${escapeControl(truncate(line, 400))}\n`)
     .join('')
-}
-
-async function isMeant(context: CommandContext, count: number): Promise<boolean> {
-  const answer = await confirm(context, `Settle ${pluralize(count, 'record')}?`)
-  if (answer === 'no-terminal')
-    context.stderr.write('Nothing was changed: standard input is no terminal, so nobody could confirm: give --yes.\n')
-  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
-  return answer === 'yes'
 }
 
 interface Run {
