@@ -1,7 +1,7 @@
 import type { Cause } from '../ledger/operator/readCauses.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { renderTable, truncate } from './table.ts'
-import { isoTime, showTime } from './time.ts'
+import { isoTime, isoTimeOrNull, showTime } from './time.ts'
 
 /** What a list by cause was asked for. */
 export interface AskedFilters {
@@ -47,12 +47,11 @@ export function commandFor({ cause, state, mayHaveArrived }: Cause, asked: Asked
 }
 
 function filterArguments({ filter, containing }: AskedFilters): string[] {
-  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
   const given: [string, string | null][] = [
     ['type', filter.type],
     ['key', filter.key],
-    ['since', time(filter.sinceMs)],
-    ['until', time(filter.untilMs)],
+    ['since', isoTimeOrNull(filter.sinceMs)],
+    ['until', isoTimeOrNull(filter.untilMs)],
     ['transaction', filter.transactionId],
     ['containing', containing],
   ]

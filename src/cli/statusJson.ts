@@ -2,11 +2,10 @@ import { states } from '../model.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
 import type { StatusReport } from './readStatus.ts'
 import { performanceJson } from './serviceTargets.ts'
-import { isoTime } from './time.ts'
+import { isoTime, isoTimeOrNull } from './time.ts'
 
 /** The report for programs; the keys are promises. */
 export function statusJson(report: StatusReport) {
-  const time = (ms: number | null) => (ms === null ? null : isoTime(ms))
   const { outbox } = report
   const [first] = report.diagnoses
   return {
@@ -17,26 +16,26 @@ export function statusJson(report: StatusReport) {
     outboxWaiting: outbox.kind === 'read' ? outbox.outbox.waiting : null,
     outboxProblem: outbox.kind === 'unreadable' ? outbox.problem : null,
     outboxLockedBy: outbox.kind === 'locked' ? outbox.by.map(lockingSession) : [],
-    oldestUnsent: time(report.oldestMs),
-    oldestAccepted: time(report.oldestAcceptedMs),
+    oldestUnsent: isoTimeOrNull(report.oldestMs),
+    oldestAccepted: isoTimeOrNull(report.oldestAcceptedMs),
     backlog: report.backlog && {
       records: report.backlog.records,
       estimatedSeconds: Math.round(report.backlog.durationMs / 1000),
       pollsPerRecord: report.backlog.pollsPerRecord,
-      throughAt: time(report.throughAtMs),
+      throughAt: isoTimeOrNull(report.throughAtMs),
     },
     heldForPerson: report.heldForPerson,
-    reportsDue: { number: report.reportsDue, oldest: time(report.oldestReportDueMs) },
+    reportsDue: { number: report.reportsDue, oldest: isoTimeOrNull(report.oldestReportDueMs) },
     service: performanceJson(report.recent),
     budget: {
       capacity: report.rateCapacity,
       available: report.rateAvailable,
-      nextSlot: time(report.nextSlotMs),
+      nextSlot: isoTimeOrNull(report.nextSlotMs),
     },
     pauses: report.pauses.map(({ reason, sinceMs, untilMs, detail }) => ({
       reason,
       since: isoTime(sinceMs),
-      until: time(untilMs),
+      until: isoTimeOrNull(untilMs),
       detail,
     })),
     start: report.start,
@@ -48,7 +47,7 @@ export function statusJson(report: StatusReport) {
       since: isoTime(sinceMs),
       seenAt: isoTime(seenMs),
       times,
-      retryAt: time(retryMs),
+      retryAt: isoTimeOrNull(retryMs),
     })),
     daemonConnected: report.daemonConnected,
     instances: report.instances.map(({ id, host, version, startedMs, beatMs }) => ({

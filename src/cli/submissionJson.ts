@@ -1,5 +1,5 @@
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { isoTime } from './time.ts'
+import { isoTime, isoTimeOrNull } from './time.ts'
 
 /** A listed submission as `--json` has it: times as ISO 8601, under their names without the unit. */
 export function submissionJson(submission: ListedSubmission) {
@@ -10,10 +10,8 @@ export function submissionJson(submission: ListedSubmission) {
     ...{ transactionId, idempotencyKey, attempts },
     recorded: isoTime(submission.recordedMs),
     captured: isoTime(submission.capturedMs),
-    sent: orNull(submission.sentMs),
-    accepted: orNull(submission.acceptedMs),
-    ended: orNull(submission.endedMs),
+    sent: isoTimeOrNull(submission.sentMs),
+    accepted: isoTimeOrNull(submission.acceptedMs),
+    ended: isoTimeOrNull(submission.endedMs),
   }
 }
-
-const orNull = (ms: number | null) => (ms === null ? null : isoTime(ms))

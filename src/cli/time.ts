@@ -47,6 +47,11 @@ export function isoTime(ms: number): string {
   return new Date(ms).toISOString()
 }
 
+/** The same of a moment that may not be known, or may not come. */
+export function isoTimeOrNull(ms: number | null): string | null {
+  return ms === null ? null : isoTime(ms)
+}
+
 /** A moment and how long ago or until then: `2026-11-03 10:22:33Z (2 h ago)`. */
 export function showMoment(ms: number, nowMs: number): string {
   const distance = ms <= nowMs ? `${showDuration(nowMs - ms)} ago` : `in ${showDuration(ms - nowMs)}`

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { isoTime, parseDurationMs, showMoment } from '../cli/time.ts'
+import { isoTimeOrNull, parseDurationMs, showMoment } from '../cli/time.ts'
 import { operatorName, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 
@@ -51,7 +51,7 @@ export async function pause(context: CommandContext, options: PauseOptions): Pro
     if (!dryRun) await store.pause(detail, forMs)
     const nowMs = systemClock.nowMs()
     const untilMs = forMs === null ? null : nowMs + forMs
-    if (options.json) printJson(context, { dryRun, reason: detail, until: untilMs === null ? null : isoTime(untilMs) })
+    if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
     const until = untilMs === null ? 'until outboxd resume' : `until ${showMoment(untilMs, nowMs)}`
     context.stderr.write(
       dryRun ? `Would pause ${until}.\n` : `Paused ${until}. Running instances stop within a second.\n`,

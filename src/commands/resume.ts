@@ -3,7 +3,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { truncate } from '../cli/table.ts'
-import { isoTime, showMoment } from '../cli/time.ts'
+import { isoTimeOrNull, showMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
@@ -95,7 +95,7 @@ const jsonOf = ({ ended, believed, shortened, remaining }: Resumed, { dryRun = f
   believed,
   remaining: remaining.map(({ reason, untilMs, detail }) => ({
     reason,
-    until: untilMs === null ? null : isoTime(untilMs),
+    until: isoTimeOrNull(untilMs),
     detail,
     isTriedNow: shortened.includes(reason),
   })),

@@ -7,7 +7,7 @@ import { findAll, findNamed, type NamedSubmissions, readReferences, referenceHel
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
 import { escapeControl, terminalOf } from '../cli/table.ts'
-import { isoTime, showMoment, showTime } from '../cli/time.ts'
+import { isoTime, isoTimeOrNull, showMoment, showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -206,9 +206,7 @@ function jsonOf(
   { events, pauses, nowMs: _, permitsFree: __, ...detail }: SubmissionDetail,
   { why, next }: Explanation,
 ) {
-  const times = Object.fromEntries(
-    timeFields.map((name) => [name.slice(0, -2), detail[name] === null ? null : isoTime(detail[name])]),
-  )
+  const times = Object.fromEntries(timeFields.map((name) => [name.slice(0, -2), isoTimeOrNull(detail[name])]))
   const rest = Object.fromEntries(Object.entries(detail).filter(([name]) => !name.endsWith('Ms')))
   return {
     ...rest,
@@ -218,7 +216,7 @@ function jsonOf(
     pauses: pauses.map(({ sinceMs, untilMs, ...pause }) => ({
       ...pause,
       since: isoTime(sinceMs),
-      until: untilMs === null ? null : isoTime(untilMs),
+      until: isoTimeOrNull(untilMs),
     })),
     events: events.map(({ atMs, ...event }) => ({ at: isoTime(atMs), ...event })),
   }
