@@ -65,13 +65,15 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   const mayFail = described.filter !== null || !saysTaken(described)
   /** Does work that the filter, or a stamp, may fail for a single row in. */
   const withFilter = async <T>(work: (from: OpenTable) => Promise<T>): Promise<T> => {
-    const { sql } = await open()
-    await unfilterable.retest(sql)
+    const before = unfilterable.ids()
+    const first = await open()
+    await unfilterable.retest(first.sql)
     const known = unfilterable.ids()
+    const from = known === before ? first : await open()
     try {
-      return await work(await open())
+      return await work(from)
     } catch (error) {
-      if (!mayFail || !mayBeRowsFault(error) || !(await unfilterable.find(sql, known))) throw error
+      if (!mayFail || !mayBeRowsFault(error) || !(await unfilterable.find(from.sql, known))) throw error
       return work(await open())
     }
   }
