@@ -2,13 +2,13 @@ import { isDeepStrictEqual } from 'node:util'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { failureMessage } from '../observe/failureMessage.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
-import type { OutboxFile } from '../outbox/outboxFile.ts'
+import type { OutboxTable } from '../outbox/outboxTable.ts'
 
 /** The mapping files and outbox.yaml: those in force, and how those in the folder are. */
 export interface FilesInForce {
   mappings(): Mappings
   /** How the outbox table is read; null where no file says it. */
-  outboxTable(): OutboxFile | null
+  outboxTable(): OutboxTable | null
   /** What keeps the files in the folder from being used; null where nothing does. */
   broken(): string | null
   /** Reads the folder again, and takes it into force, unless it is broken. */
@@ -28,7 +28,7 @@ export interface FilesInForceDeps {
 
 interface Files {
   mappings: Mappings
-  outboxTable: OutboxFile | null
+  outboxTable: OutboxTable | null
 }
 
 /** Reads the files of a folder. @throws FilesInvalid with everything that is wrong */
@@ -38,7 +38,7 @@ export function readFilesInForce(folder: string, { onLoaded, onBroken }: FilesIn
   let before: Files | null = null
   let broken: string | null = null
   /** It can be read, and the table is not so. */
-  let refused: { outboxTable: OutboxFile | null; why: string } | null = null
+  let refused: { outboxTable: OutboxTable | null; why: string } | null = null
 
   return {
     mappings: () => inForce.mappings,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
 import { FilesInvalid } from '../yaml/fileProblem.ts'
-import type { OutboxFile } from './outboxFile.ts'
+import type { OutboxTable } from './outboxTable.ts'
 import { readOutboxFile } from './readOutboxFile.ts'
 
 /**
@@ -10,7 +10,7 @@ import { readOutboxFile } from './readOutboxFile.ts'
  * @returns null where there is no such file
  * @throws FilesInvalid with everything that is wrong with it, by line and column
  */
-export function loadOutboxFile(dir: string): OutboxFile | null {
+export function loadOutboxFile(dir: string): OutboxTable | null {
   const file = path.join(dir, 'outbox.yaml')
   let text: string
   try {

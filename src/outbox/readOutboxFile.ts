@@ -4,8 +4,8 @@ import type { FileProblem } from '../yaml/fileProblem.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { YamlDocument } from '../yaml/yamlDocument.ts'
 import { EntryReader } from './entryReader.ts'
-import type { OutboxFile, OutboxState, OutboxWrite } from './outboxFile.ts'
 import { forms, outboxFileSchema } from './outboxSchema.ts'
+import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
 import { readPayloadEntry } from './readPayloadEntry.ts'
 import { readStateEntry } from './readStateEntry.ts'
 
@@ -13,7 +13,7 @@ import { readStateEntry } from './readStateEntry.ts'
 export function readOutboxFile(
   file: string,
   text: string,
-): { table: OutboxFile | null; problems: readonly FileProblem[] } {
+): { table: OutboxTable | null; problems: readonly FileProblem[] } {
   const document = new YamlDocument(file, text)
   const { content } = document
   const table = content === undefined ? null : readEntries(new EntryReader(document), file, content)
@@ -21,7 +21,7 @@ export function readOutboxFile(
   return { table: problems.length === 0 ? table : null, problems }
 }
 
-function readEntries(entry: EntryReader, file: string, content: PayloadValue): OutboxFile | null {
+function readEntries(entry: EntryReader, file: string, content: PayloadValue): OutboxTable | null {
   const top = entry.check(outboxFileSchema, [], content)
   if (!isObject(content)) return null
   const pieces = {
@@ -60,8 +60,8 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
 function judge(
   entry: EntryReader,
   top: z.infer<typeof outboxFileSchema>,
-  state: OutboxState | null,
-  write: readonly OutboxWrite[],
+  state: StateColumn | null,
+  write: readonly WriteBack[],
 ): void {
   // A row that came to wait only after the position had passed it would never be seen.
   if (top.sequence !== undefined && state !== null) {
@@ -76,7 +76,7 @@ function judge(
   }
 }
 
-function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxFile['type'] | null {
+function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {
   if (typeof value === 'string')
     return entry.column(['type'], value, { kind: 'column', column: value, values: new Map() })
   if (!entry.isMapping(['type'], value, 'the column with the type, or { constant: data }')) return null
@@ -88,7 +88,7 @@ function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxFi
   return checked && { kind: 'column', column: checked.column, values: new Map(Object.entries(checked.values ?? {})) }
 }
 
-function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): OutboxFile['createdAt'] {
+function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['createdAt'] {
   if (value === undefined) return null
   if (typeof value === 'string')
     return entry.column(['created_at'], value, { column: value, unit: null, timezone: 'UTC' })
@@ -103,7 +103,7 @@ function readCreatedAt(entry: EntryReader, value: PayloadValue | undefined): Out
   return { column, unit, timezone }
 }
 
-function readWrite(entry: EntryReader, value: PayloadValue | undefined): OutboxWrite[] {
+function readWrite(entry: EntryReader, value: PayloadValue | undefined): WriteBack[] {
   if (value === undefined || !isObject(value)) return []
   return Object.entries(value).flatMap(([column, what]) => {
     const at = ['write', column]

@@ -1,11 +1,11 @@
 import { isObject, nameKind, type PayloadObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { EntryReader } from './entryReader.ts'
-import type { OutboxFile } from './outboxFile.ts'
 import { forms } from './outboxSchema.ts'
+import type { OutboxTable } from './outboxTable.ts'
 
 /** Reads where the payload is, or what it is built of; null where that is wrong. */
-export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxFile['payload'] | null {
+export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['payload'] | null {
   if (typeof value === 'string')
     return entry.column(['payload'], value, { kind: 'column', column: value, encoding: 'utf-8' })
   if (!entry.isMapping(['payload'], value, 'a column, or { columns: … } to build it of the row')) return null
@@ -20,7 +20,7 @@ export function readPayloadEntry(entry: EntryReader, value: PayloadValue | undef
   return { kind: 'column', column, encoding: encoding.toLowerCase() }
 }
 
-function readColumns(entry: EntryReader, value: PayloadObject): OutboxFile['payload'] | null {
+function readColumns(entry: EntryReader, value: PayloadObject): OutboxTable['payload'] | null {
   const { columns, ...rest } = value
   entry.check(forms.payload.columns.omit({ columns: true }), ['payload'], rest, ['columns'])
   const at = ['payload', 'columns']

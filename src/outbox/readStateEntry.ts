@@ -2,11 +2,11 @@ import type { State } from '../model.ts'
 import { states } from '../model.ts'
 import { type PayloadObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import type { EntryReader } from './entryReader.ts'
-import type { OutboxState } from './outboxFile.ts'
 import { forms } from './outboxSchema.ts'
+import type { StateColumn } from './outboxTable.ts'
 
 /** Reads what says that a row waits; null where that is wrong. */
-export function readStateEntry(entry: EntryReader, value: PayloadValue | undefined): OutboxState | 'none' | null {
+export function readStateEntry(entry: EntryReader, value: PayloadValue | undefined): StateColumn | 'none' | null {
   if (value === 'none') return 'none'
   const expected = 'none, or { status: … }, { timestamp: … } or { flag: … }'
   if (!entry.isMapping(['state'], value, expected)) return null
@@ -20,7 +20,7 @@ export function readStateEntry(entry: EntryReader, value: PayloadValue | undefin
   return null
 }
 
-function readStatus(entry: EntryReader, value: PayloadObject): OutboxState | null {
+function readStatus(entry: EntryReader, value: PayloadObject): StateColumn | null {
   const checked = entry.check(forms.state.status, ['state'], value)
   if (!Object.hasOwn(value, 'new')) {
     entry.report(['state'], '"new" is missing: the value of a row that waits')
@@ -39,7 +39,7 @@ function readStatus(entry: EntryReader, value: PayloadObject): OutboxState | nul
   return checked && { kind: 'value', column: checked.status, waiting, values }
 }
 
-function readFlag(entry: EntryReader, value: PayloadObject): OutboxState | null {
+function readFlag(entry: EntryReader, value: PayloadObject): StateColumn | null {
   const checked = entry.check(forms.state.flag, ['state'], value)
   const waiting = readWaiting(entry, Object.hasOwn(value, 'new') ? value.new : false)
   const done = entry.scalar(['state', 'done'], value.done ?? true)
