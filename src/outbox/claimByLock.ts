@@ -1,6 +1,7 @@
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
+import { createKeyOrder } from './keyOrder.ts'
 import type { RowExpressions } from './statements.ts'
 
 interface LockedRow {
@@ -123,14 +124,8 @@ async function findOvertaking(
 
 /** The rows that may be taken: of each key the first ones, up to one that overtakes, and at most `lineMax`. */
 function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>, lineMax: number): LockedRow[] {
-  const lengths = new Map<string, number>()
-  return rows.filter(({ outboxId, line }) => {
-    if (line === null) return true
-    const length = lengths.get(line) ?? 0
-    const mayGo = length < lineMax && !overtaking.has(outboxId)
-    lengths.set(line, mayGo ? length + 1 : Number.POSITIVE_INFINITY)
-    return mayGo
-  })
+  const goes = createKeyOrder(lineMax)
+  return rows.filter(({ outboxId, line }) => goes(line, !overtaking.has(outboxId)))
 }
 
 const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)

@@ -2,13 +2,15 @@ import { findRepeated, type RowConflict, twiceInBatch } from '../ledger/sameRow.
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { cutId, idCharsMax, stays } from './claimByLock.ts'
+import { chooseInLine } from './chooseInLine.ts'
+import { cursorScanStatements, type PageRow } from './cursorScanStatements.ts'
 import type { Cursor, CursorStore, Position, SeenRow } from './cursorStore.ts'
 import { createDifferences } from './differences.ts'
 import type { Horizon, SafePosition } from './horizon.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
 import type { RowExpressions } from './statements.ts'
 import { testSample } from './testSample.ts'
+import type { TypeCount } from './typeCounts.ts'
 
 /** Finds the rows that wait where the rows themselves do not say so: those that the ledger does not have. */
 export interface CursorScan {
@@ -28,28 +30,9 @@ export interface CursorScan {
   readonly statements: Readonly<Record<string, string>>
 }
 
-/** How many rows of a type wait. */
-export interface TypeCount {
-  type: string
-  waiting: number
-}
-
 export interface UnknownRows {
   outboxIds: string[]
   leftTypes: string[]
-}
-
-interface PageRow extends SeenRow {
-  /** Stands for the row's key. */
-  line: string | null
-  /** Its key has to stay. */
-  excepted: boolean | null
-  /** Its type, where another instance has to take it. */
-  leftType: string | null
-  position: string[]
-  /** Its position, or its id, cannot be given back: nobody can go on from there, or name it. */
-  unreadable: 'position' | 'id' | null
-  settled: boolean | null
 }
 
 export interface CursorScanDeps {
@@ -66,8 +49,6 @@ export interface CursorScanDeps {
 
 const pageMost = 2_000
 const pagesMost = 20
-/** Rows at the position and just behind it that are compared with those that were taken there. */
-const sampleMax = 20
 
 /**
  * The table is read from a cursor on. It moves over rows that are in the ledger and settled, never over one that is
@@ -76,7 +57,7 @@ const sampleMax = 20
  */
 export function openCursorScan(deps: CursorScanDeps): CursorScan {
   const { db, horizon, cursorStore } = deps
-  const sql = cursorScanStatements(deps)
+  const sql = cursorScanStatements(deps.from, deps.rows)
   let cursor: Cursor | null = null
   /** Where to go on when so many known rows lay behind the cursor that none was found among them. */
   let resumeAt: Position | null = null
@@ -248,74 +229,3 @@ const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > Bi
 
 type Left = Pick<RowsRequest, 'exceptKeys' | 'types'>
 const nothing: Left = { exceptKeys: [], types: { known: [], elsewhere: [] } }
-
-/** Chooses, of unknown rows met in order, those that may be taken. */
-function chooseInLine({ limit, lineMax }: RowsRequest, skipped: ReadonlySet<string>, held: ReadonlySet<string>) {
-  const lengths = new Map([...held].map((line) => [line, Number.POSITIVE_INFINITY]))
-  const outboxIds: string[] = []
-  const leftTypes = new Set<string>()
-  return {
-    outboxIds,
-    leftTypes,
-    isFull: () => outboxIds.length >= limit,
-    meet({ outboxId, line, excepted, leftType, unreadable }: PageRow): void {
-      const length = line === null ? 0 : (lengths.get(line) ?? 0)
-      const mayGo =
-        leftType === null &&
-        unreadable !== 'id' &&
-        !skipped.has(outboxId.slice(0, idCharsMax)) &&
-        excepted !== true &&
-        length < lineMax
-      if (leftType !== null) leftTypes.add(leftType)
-      if (line !== null) lengths.set(line, mayGo ? length + 1 : Number.POSITIVE_INFINITY)
-      if (mayGo) outboxIds.push(outboxId)
-    },
-  }
-}
-
-function cursorScanStatements({
-  from,
-  rows: { waits, key, line, type, stamp, createdAt, idType, idText, hasId, sort },
-}: CursorScanDeps) {
-  const expressions = sort.map(({ expression }) => expression)
-  const order = expressions.join(', ')
-  const idOf = expressions.at(-1)
-  const after = (firstParameter: number) =>
-    ` and (${order}) > (${sort.map(({ type }, i) => `$${firstParameter + i}::${type}`).join(', ')})`
-  const upTo = ` and (${order}) <= (${sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')})`
-  const descending = expressions.map((each) => `${each} desc`).join(', ')
-  const behind = (and: string) => `
-    select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt"
-    from ${from} where ${waits}${hasId}${and} order by ${descending} limit ${sampleMax}`
-  const isReadable = (those: RowExpressions['sort']) =>
-    those.map(({ readable }) => readable.isReadable ?? true).join(' and ')
-  const unreadable = `case when not (${isReadable(sort.slice(-1))}) then 'id' when not (${isReadable(sort)}) then 'position' end`
-  const page = (and: string) => `
-    select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt", ${line} as line,
-      ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
-      array[${sort.map(({ readable }) => readable.text).join(', ')}] as position, ${unreadable} as unreadable,
-      ${expressions[0]} <= $2::${sort[0]?.type} as settled
-    from ${from} where ${waits}${and} order by ${order} limit $1`
-  const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`
-  const count = (and: string) => `select count(*)::float8 as n from ${from} where ${waits}${and}`
-  return {
-    page: page(''),
-    pageAfter: page(after(6)),
-    behind: behind(upTo),
-    behindSince: behind(`${upTo}${after(sort.length + 1)}`),
-    one: `select ${idText} as "outboxId", ${stamp} as stamp, ${createdAt} as "createdAt" from ${from} where ${waits} and ${idOf} = $1::${idType}`,
-    lines: `select distinct ${line} as line from ${from} where ${idOf} = any($1::${idType}[]) and ${key} is not null`,
-    linesByText: `select distinct ${line} as line from ${from} where ${cutId(idText)} = any($1::text[]) and ${key} is not null`,
-    any: any(''),
-    anyAfter: any(after(1)),
-    count: count(''),
-    countAfter: count(after(1)),
-    types: typeCounts(from, type, waits),
-    typesAfter: typeCounts(from, type, `${waits}${after(2)}`),
-  }
-}
-
-/** Counts the types among the first rows that Postgres finds; $1: how many. */
-export const typeCounts = (from: string, type: string, condition: string): string => `
-  select type, count(*)::int as waiting from (select ${type} as type from ${from} where ${condition} limit $1) waiting
-  group by type order by type`

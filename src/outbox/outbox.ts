@@ -1,11 +1,11 @@
 import type { OutboxIdentity, StartPosition } from '../ledger/servedOutbox.ts'
 import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from '../model.ts'
 import type { HiddenRows } from './beforeStart.ts'
-import type { TypeCount } from './cursorScan.ts'
 import type { OutboxHistory } from './history.ts'
 import type { LockedRow } from './lockedRows.ts'
 import type { TakenRow } from './takenRows.ts'
 import type { RowTrial } from './tryRow.ts'
+import type { TypeCount } from './typeCounts.ts'
 
 /** What is left in the outbox. */
 export interface OutboxBacklog {

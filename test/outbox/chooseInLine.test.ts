@@ -1,0 +1,82 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { chooseInLine, type MetRow } from '../../src/outbox/chooseInLine.ts'
+import { idCharsMax } from '../../src/outbox/claimByLock.ts'
+
+const row = (outboxId: string, line: string | null, some: Partial<MetRow> = {}): MetRow => ({
+  outboxId,
+  line,
+  excepted: false,
+  leftType: null,
+  unreadable: null,
+  ...some,
+})
+
+function choose(
+  rows: readonly MetRow[],
+  { limit = 100, lineMax = 100, skipped = [], held = [] }: Partial<Options> = {},
+): { outboxIds: string[]; leftTypes: string[]; isFull: boolean } {
+  const choice = chooseInLine({ limit, lineMax }, new Set(skipped), new Set(held))
+  for (const each of rows) choice.meet(each)
+  return { outboxIds: choice.outboxIds, leftTypes: [...choice.leftTypes], isFull: choice.isFull() }
+}
+
+interface Options {
+  limit: number
+  lineMax: number
+  skipped: string[]
+  held: string[]
+}
+
+test.each([
+  ['its key has to stay', { excepted: true }],
+  ['its type is left to another instance', { leftType: 'order' }],
+  ['its id cannot be read', { unreadable: 'id' }],
+] as const)('a row stays where %s, and so do those of its key behind it, and no others', (_why, some) => {
+  const rows = [row('1', 'k'), row('2', 'k', some), row('3', 'k'), row('4', null), row('5', 'l')]
+  expect(choose(rows).outboxIds).toEqual(['1', '4', '5'])
+})
+
+test('a row that is put off stays, with those of its key behind it: known by as much of its id as a problem holds', () => {
+  const long = 'x'.repeat(idCharsMax)
+  const rows = [row(`${long}y`, 'k'), row('2', 'k'), row('3', 'l')]
+  expect(choose(rows, { skipped: [long] }).outboxIds).toEqual(['3'])
+})
+
+test('a row without a key stays alone', () => {
+  expect(choose([row('1', null), row('2', null), row('3', null)], { skipped: ['2'] }).outboxIds).toEqual(['1', '3'])
+})
+
+test('a row whose position cannot be read is taken all the same', () => {
+  expect(choose([row('1', 'k', { unreadable: 'position' })]).outboxIds).toEqual(['1'])
+})
+
+test('of one key no more than lineMax are taken, and none of a line that is held', () => {
+  const rows = [row('1', 'k'), row('2', 'k'), row('3', 'k'), row('4', 'held'), row('5', 'l')]
+  expect(choose(rows, { lineMax: 2, held: ['held'] }).outboxIds).toEqual(['1', '2', '5'])
+})
+
+test('the types that are left to others are told, each once', () => {
+  const rows = [row('1', 'k', { leftType: 'order' }), row('2', 'k', { leftType: 'order' }), row('3', null)]
+  expect(choose(rows)).toEqual({ outboxIds: ['3'], leftTypes: ['order'], isFull: false })
+})
+
+test('it is full with as many as were asked for', () => {
+  expect(choose([row('1', null)], { limit: 1 }).isFull).toBe(true)
+})
+
+test('of each key those that are taken are the first ones of it', () => {
+  const anyRow = fc.record({ line: fc.constantFrom('k', 'l', 'm'), excepted: fc.boolean() })
+  fc.assert(
+    fc.property(fc.array(anyRow, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), (met, lineMax) => {
+      const rows = met.map(({ line, excepted }, i) => row(String(i), line, { excepted }))
+      const taken = new Set(choose(rows, { lineMax }).outboxIds)
+      for (const line of ['k', 'l', 'm']) {
+        const ofKey = rows.filter((each) => each.line === line)
+        const count = ofKey.filter(({ outboxId }) => taken.has(outboxId)).length
+        expect(count).toBeLessThanOrEqual(lineMax)
+        expect(ofKey.slice(0, count).every(({ outboxId }) => taken.has(outboxId))).toBe(true)
+      }
+    }),
+  )
+})
