@@ -3,7 +3,7 @@ import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '.
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { insertCaptured } from './insertCaptured.ts'
 import { isAlive } from './instanceLife.ts'
-import { blockingStates, type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
+import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
 import { forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
@@ -51,10 +51,7 @@ async function insert(
   client: Database,
   records: readonly CapturedRecord[],
 ): Promise<ReadonlySet<string>> {
-  const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
-  if (keys.length > 0) await lockKeys(client, keys)
-  const conflicts = await insertCaptured(client, records, deps.who)
-  if (keys.length > 0) await releaseNext(client, keys, deps.keyOnFailure)
+  const conflicts = await inLines(client, records, deps.keyOnFailure, () => insertCaptured(client, records, deps.who))
   const inConflict = new Set(conflicts.map(({ outboxId }) => outboxId))
   const retryInMs = conflictRetryMs
   const raised = conflicts.map(({ outboxId, detail }) => ({

@@ -34,6 +34,21 @@ export async function releaseNext(db: Database, keys: readonly string[], onFailu
   return rowCount ?? 0
 }
 
+/** Runs `work` while the lines of these records are ours, and lets their heads go after it. */
+export async function inLines<T>(
+  db: Database,
+  records: readonly { key: string | null }[],
+  onFailure: KeyOnFailure,
+  work: () => Promise<T>,
+): Promise<T> {
+  const keys = [...new Set(records.flatMap(({ key }) => key ?? []))]
+  if (keys.length === 0) return work()
+  await lockKeys(db, keys)
+  const result = await work()
+  await releaseNext(db, keys, onFailure)
+  return result
+}
+
 /** Keys of records that wait for their turn. */
 export async function readWaitingKeys(db: Database, limit: number): Promise<string[]> {
   const { rows } = await db.query<{ key: string }>(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import { lockKeys, lockSubmissions, releaseNext } from '../ledger/keyOrder.ts'
+import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
@@ -179,24 +179,20 @@ export async function openOperatorStore(
     })
 
   /**
-   * Runs `work` with these records, their polls and their lines locked, and lets the lines' heads go after it.
+   * Runs `work` with these records, their polls, their lines, and ids that are to be theirs locked, in the one order, and
+   * lets the lines' heads go after it.
    */
-  const inLine = <T>(seen: readonly { id: string; key: string | null }[], work: (db: Database) => Promise<T>) =>
-    inTransaction(pool, (db) => workInLine(db, seen, work))
-
-  async function workInLine<T>(
-    db: Database,
+  const inLine = <T>(
     seen: readonly { id: string; key: string | null }[],
     work: (db: Database) => Promise<T>,
-  ): Promise<T> {
-    await lockJobsOf(db, seen)
-    await lockSubmissions(db, seen)
-    const keys = seen.flatMap(({ key }) => (key === null ? [] : [key]))
-    if (keys.length > 0) await lockKeys(db, keys)
-    const result = await work(db)
-    if (keys.length > 0) await releaseNext(db, [...new Set(keys)], keyOnFailure)
-    return result
-  }
+    ids: readonly TransactionRef[] = [],
+  ) =>
+    inTransaction(pool, async (db) => {
+      await lockJobsOf(db, seen)
+      if (ids.length > 0) await lockTransactionIds(db, ids)
+      await lockSubmissions(db, seen)
+      return inLines(db, seen, keyOnFailure, () => work(db))
+    })
 
   async function withQueue<T>(work: (queue: Queue) => Promise<T>): Promise<T> {
     const queue = await openQueue(stateDatabaseUrl, onIdleError)
@@ -239,19 +235,21 @@ export async function openOperatorStore(
     readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
     resolveArrived: (seen, transaction) =>
       withQueue((queue) =>
-        inTransaction(pool, async (db): Promise<ArrivalSettled> => {
-          await lockJobsOf(db, [seen])
-          await lockTransactionIds(db, [transaction])
-          const by = await readOtherHolder(db, transaction, seen.id)
-          if (by) return { kind: 'taken', by }
-          const jobId = randomUUID()
-          const { transactionId } = transaction
-          const settled = await workInLine(db, [seen], () => resolveArrived(db, seen, { transactionId, jobId, who }))
-          if (settled === null) return { kind: 'changed' }
-          if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-          if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
-          return { kind: 'settled', tracked: settled.tracked }
-        }),
+        inLine(
+          [seen],
+          async (db): Promise<ArrivalSettled> => {
+            const by = await readOtherHolder(db, transaction, seen.id)
+            if (by) return { kind: 'taken', by }
+            const jobId = randomUUID()
+            const { transactionId } = transaction
+            const settled = await resolveArrived(db, seen, { transactionId, jobId, who })
+            if (settled === null) return { kind: 'changed' }
+            if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
+            if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
+            return { kind: 'settled', tracked: settled.tracked }
+          },
+          [transaction],
+        ),
       ),
     resolveNotArrived: (seen, newKey) =>
       withQueue((queue) =>

@@ -1,7 +1,7 @@
 import type { CapturedRecord } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { insertCaptured } from '../insertCaptured.ts'
-import { type KeyOnFailure, lockKeys, releaseNext } from '../keyOrder.ts'
+import { inLines, type KeyOnFailure } from '../keyOrder.ts'
 
 /**
  * Takes records into the ledger whose rows say that they were taken and that it does not know. Waits for whoever captures.
@@ -13,8 +13,5 @@ export async function recoverRecords(
   { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
 ): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
-  const keys = records.flatMap(({ key }) => (key === null ? [] : [key]))
-  if (keys.length > 0) await lockKeys(db, keys)
-  await insertCaptured(db, records, who, 'recovered')
-  if (keys.length > 0) await releaseNext(db, keys, keyOnFailure)
+  await inLines(db, records, keyOnFailure, () => insertCaptured(db, records, who, 'recovered'))
 }
