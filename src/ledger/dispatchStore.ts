@@ -4,7 +4,7 @@ import type { Breach, Claim, ClaimRequest, OutcomeBatch, Slot, Submission, Trans
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { type CommittedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
-import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
+import { inLines, type KeyOnFailure } from './keyOrder.ts'
 import { recordPassages } from './passages.ts'
 import type { PauseBackoff } from './pauseBackoff.ts'
 import type { PollPlan, Queue } from './queue.ts'
@@ -165,12 +165,13 @@ async function claimPolls(
 }
 
 async function writeOutcomes(deps: DispatchStoreDeps, db: Database, batch: OutcomeBatch): Promise<WrittenOutcomes> {
-  const written = await writeSteps(deps, db, batch.transitions)
+  const written = await writeUnderFence(deps, db, batch.transitions)
+  const mass = await hearRefusals(deps, db, batch, written)
+  await releaseBehind(db, batch.transitions, written, deps.keyOnFailure)
   if (batch.slots.length > 0) await budget.giveBack(db, batch.slots)
   if (batch.trialSucceeded) await budget.endPauses(db)
   else if (batch.trialEnded) await budget.endTrial(db)
   if (batch.passages.length > 0) await recordPassages(db, batch.passages)
-  const mass = await hearRefusals(deps, db, batch, written)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await budget.raisePause(db, pause, deps.backoff)
   const heldBack = batch.remaining === null ? 0 : await budget.holdBack(db, batch.remaining)
@@ -201,12 +202,25 @@ async function hearRefusals(
   return mass
 }
 
+type StepDeps = Pick<DispatchStoreDeps, 'queue' | 'instance' | 'keyOnFailure'>
+
+/** Writes the steps that are still ours, and lets those go that waited behind them. */
+export async function writeSteps(
+  deps: StepDeps,
+  db: Database,
+  transitions: readonly Transition[],
+): Promise<WrittenStep[]> {
+  const written = await writeUnderFence(deps, db, transitions)
+  await releaseBehind(db, transitions, written, deps.keyOnFailure)
+  return written
+}
+
 /**
  * Completes the jobs that led to the steps, writes the steps whose jobs were still ours, and enqueues the next polls. What
  * was accepted under another's id is written as uncertain.
  */
-export async function writeSteps(
-  { queue, instance, keyOnFailure }: Pick<DispatchStoreDeps, 'queue' | 'instance' | 'keyOnFailure'>,
+async function writeUnderFence(
+  { queue, instance }: StepDeps,
   db: Database,
   transitions: readonly Transition[],
 ): Promise<WrittenStep[]> {
@@ -230,13 +244,20 @@ export async function writeSteps(
   )
   if (plans.length > 0) await queue.insert(db, plans)
 
-  const keys = effective.flatMap(({ submission }) => (submission.key === null ? [] : [submission.key]))
-  if (keys.length > 0) {
-    await lockKeys(db, keys)
-    await releaseNext(db, keys, keyOnFailure)
-  }
   const changed = new Set(judged.filter((each, i) => each !== current[i]).map(({ submission }) => submission.id))
   return written.map((step) => ({ ...step, breach: changed.has(step.submissionId) ? 'duplicate_id' : null }))
+}
+
+/** Lets the next records go of the lines in which steps were written. After all records are locked: lines come last (lockJobs.ts). */
+async function releaseBehind(
+  db: Database,
+  transitions: readonly Transition[],
+  written: readonly WrittenStep[],
+  keyOnFailure: KeyOnFailure,
+): Promise<void> {
+  const stepped = new Set(written.map(({ submissionId }) => submissionId))
+  const records = transitions.flatMap(({ submission }) => (stepped.has(submission.id) ? [submission] : []))
+  await inLines(db, records, keyOnFailure, async () => {})
 }
 
 /** Compares the ids that the service has just given with those that the ledger has. */

@@ -1,7 +1,7 @@
 import type { PauseCall, Refusal } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
-import { type KeyOnFailure, lockKeys, releaseNext } from './keyOrder.ts'
+import { inLines, type KeyOnFailure, lockSubmissions } from './keyOrder.ts'
 import { raiseProblems } from './problems.ts'
 import { forgotten } from './submissionColumns.ts'
 
@@ -67,38 +67,44 @@ async function extendRun(db: Database, refusal: Refusal): Promise<Run | null> {
   return rows[0] ?? null
 }
 
-/** Queues what was rejected again: those that nobody has touched since and of which nothing can have arrived. */
+/**
+ * Queues what was rejected again: those that nobody has touched since and of which nothing can have arrived. They are
+ * locked before their lines, as everywhere (lockJobs.ts).
+ */
 async function queueAgain(
   db: Database,
   ids: readonly string[],
   { who, keyOnFailure, cause }: { who: string; keyOnFailure: KeyOnFailure; cause: string },
 ): Promise<string[]> {
-  const { rows: keyed } = await db.query<{ key: string }>(
+  await lockSubmissions(
+    db,
+    ids.map((id) => ({ id })),
+  )
+  const { rows: lines } = await db.query<{ key: string }>(
     'select distinct key from outboxd.submission where id = any($1) and key is not null',
     [ids],
   )
-  const keys = keyed.map(({ key }) => key)
-  if (keys.length > 0) await lockKeys(db, keys)
-  const { rows } = await db.query<{ id: string }>(
-    `with queued as (
-       update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
-         ${forgotten('step')}, ended_at = null, report_due = true
-       where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
-     ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, 'rejected', 'queued', attempt, $2, $3 from queued order by seq
-     )
-     select id from queued`,
-    [ids, cause, who],
-  )
-  if (keys.length > 0) {
+  return inLines(db, lines, keyOnFailure, async () => {
+    const { rows } = await db.query<{ id: string }>(
+      `with queued as (
+         update outboxd.submission set state = 'queued', revision = revision + 1, held = key is not null, due_at = now(),
+           ${forgotten('step')}, ended_at = null, report_due = true
+         where id = any($1) and state = 'rejected' and not in_doubt and not may_have_arrived returning id, attempt, seq
+       ), event as (
+         insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+         select id, 'rejected', 'queued', attempt, $2, $3 from queued order by seq
+       )
+       select id from queued`,
+      [ids, cause, who],
+    )
     // Those that had moved up in their lines wait again.
-    await db.query(`update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`, [
-      keys,
-    ])
-    await releaseNext(db, keys, keyOnFailure)
-  }
-  return rows.map(({ id }) => id)
+    if (lines.length > 0)
+      await db.query(
+        `update outboxd.submission set held = true where key = any($1) and state = 'queued' and not held`,
+        [lines.map(({ key }) => key)],
+      )
+    return rows.map(({ id }) => id)
+  })
 }
 
 /** Takes mass refusals at their word for so long: their records are rejected. @returns what was said in them */
