@@ -88,7 +88,7 @@ export async function serve(
   } finally {
     for (const release of held) release()
   }
-  await lock(parts, delivered.delayMs)
+  await wait(parts, delivered.delayMs)
   return delivered.delivery
 }
 
@@ -101,7 +101,7 @@ async function decide(
 ): Promise<Outcome> {
   if (admission.refusal) return { answer: admission.refusal }
   if (stopsBefore(fault)) return { answer: problem(500, 'The sandbox was told to fail before applying the request.') }
-  if (fault && heldBefore(fault)) await lock(parts, fault.delayMs)
+  if (fault && heldBefore(fault)) await wait(parts, fault.delayMs)
   try {
     return await handler(parts, exchange, admission.client ?? '')
   } catch (error) {
@@ -144,7 +144,7 @@ function heldBefore(fault: FaultSpec): boolean {
   return fault.kind === 'delay' && fault.when === 'before'
 }
 
-async function lock(parts: Parts, delayMs: number): Promise<void> {
+async function wait(parts: Parts, delayMs: number): Promise<void> {
   if (delayMs > 0) await delay(delayMs, undefined, { signal: parts.closing }).catch(() => {})
 }
 
