@@ -22,7 +22,7 @@ export interface Progress {
 
 /** Per record that is asked for; the rest is for those that were asked too early. */
 const pollsPerRecord = 1.1
-/** Of ten records (kinds.ts) eight take a POST and polls, one a POST alone, and one nothing. */
+/** Of ten records (recordKinds.ts) eight take a POST and polls, one a POST alone, and one nothing. */
 const requestsPerRecord = 0.8 * (1 + pollsPerRecord) + 0.1
 const windowMs = 60_000
 /** The service's own time, and the way back to the outbox. */

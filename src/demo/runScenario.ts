@@ -23,7 +23,7 @@ export function salesOrders(count: number): SalesOrder[] {
 /**
  * Writes the orders and shows them while they travel.
  *
- * @returns how long it took; also when they are stuck, for the judge will say how far they came
+ * @returns how long it took; also when they are stuck, for verify.ts says how far they came
  * @throws CommandEnded when the daemon or the sandbox ends meanwhile, the signal's reason when it is aborted
  */
 export async function runScenario({ installation, orders, view, signal }: ScenarioDeps): Promise<{ tookMs: number }> {

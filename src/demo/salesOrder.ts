@@ -15,7 +15,7 @@ export interface SalesOrder {
 
 /**
  * The smallest, the largest that decimal(10,2) holds, and those that a double or a careless format would change. The third
- * and the fourth record are wrong on purpose (kinds.ts): the awkward ones are for records that travel all the way.
+ * and the fourth record are wrong on purpose (recordKinds.ts): the awkward ones are for records that travel all the way.
  */
 const firstAmounts = [
   '0.01',
