@@ -62,18 +62,18 @@ export function createServiceClient({ service, maxInFlight, clock, onCertificate
   const api = endpointAt(service.baseUrl)
   const issuer = endpointAt(service.authUrl)
 
-  return {
-    async send(request, accessToken, mayLeave) {
-      const answer = await http.exchange({ ...apiRequest(api, request, accessToken), mayLeave })
-      return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
-    },
+  async function callApi(request: ApiRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> {
+    const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...request.headers }
+    const path = api.prefix + request.path
+    const answer = await http.exchange({ ...request, origin: api.origin, path, headers, mayLeave })
+    return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
+  }
 
-    async askBeside(accessToken, mayLeave) {
-      const path = `${api.prefix}/api/v1/${randomUUID()}`
-      const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
-      const answer = await http.exchange({ method: 'GET', origin: api.origin, path, headers, body: null, mayLeave })
-      return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
-    },
+  return {
+    send: (request, accessToken, mayLeave) => callApi(apiRequest(request), accessToken, mayLeave),
+
+    askBeside: (accessToken, mayLeave) =>
+      callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 
     async requestToken(mayLeave) {
       const answer = await http.exchange({ ...tokenRequest(issuer, service), mayLeave })
@@ -96,31 +96,25 @@ function endpointAt(address: string): { origin: string; prefix: string } {
 // An identity encoding alone: anything else could unpack to more than we are ready to read.
 const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
-type Unpermitted = Omit<HttpRequest, 'mayLeave'>
+/** A request to the API: where `path` begins, and who asks, is the same for all. */
+type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
 /**
  * The request on the wire. `Idempotency-Key` is the uuid in double quotes: draft-ietf-httpapi-idempotency-key-header
  * makes it a structured-field string (RFC 8941, 3.3.3).
  */
-function apiRequest(api: ReturnType<typeof endpointAt>, request: ServiceRequest, accessToken: string): Unpermitted {
-  const { method, path: resourcePath } = routeOf(request.endpoint)
-  const path = api.prefix + resourcePath
-  const headers = { ...accepted, authorization: `Bearer ${accessToken}` }
-  if (method === 'GET') {
-    const id = encodeURIComponent(request.body.toWellFormed())
-    return { method, origin: api.origin, path: `${path}/${id}`, headers, body: null }
-  }
-  const key = request.idempotencyKey === null ? {} : { 'idempotency-key': `"${request.idempotencyKey}"` }
-  return {
-    method,
-    origin: api.origin,
-    path,
-    headers: { ...headers, 'content-type': 'application/json', ...key },
-    body: request.body,
-  }
+function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest): ApiRequest {
+  const { method, path } = routeOf(endpoint)
+  if (method === 'GET')
+    return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: {}, body: null }
+  const key: Record<string, string> = idempotencyKey === null ? {} : { 'idempotency-key': `"${idempotencyKey}"` }
+  return { method, path, headers: { 'content-type': 'application/json', ...key }, body }
 }
 
-function tokenRequest(issuer: ReturnType<typeof endpointAt>, service: Config['service']): Unpermitted {
+function tokenRequest(
+  issuer: ReturnType<typeof endpointAt>,
+  service: Config['service'],
+): Omit<HttpRequest, 'mayLeave'> {
   const form = { grant_type: 'client_credentials', client_id: service.clientId, client_secret: service.clientSecret }
   return {
     method: 'POST',

@@ -1,5 +1,5 @@
 import type { Answer, PauseCall } from '../model.ts'
-import { describeAnswer, nameAnswer, pauseCall, withHint } from './pauseCall.ts'
+import { pauseCall, sayAnswer, withHint } from './pauseCall.ts'
 
 /**
  * The pause that a token request without a token calls for.
@@ -12,7 +12,7 @@ export function decideToken(answer: Answer): PauseCall {
     return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
   }
   const { status } = answer
-  const said = { detail: describeAnswer(answer, issuer), ownWords: nameAnswer(answer, issuer) }
+  const said = sayAnswer(answer, issuer)
   if (status >= 200 && status < 300) {
     const detail = `${issuer} answered ${status} without a usable token`
     return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Answer, ServiceRequest, TrialVerdict } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
-import { describeAnswer, nameAnswer, pauseCall } from './pauseCall.ts'
+import { pauseCall, sayAnswer } from './pauseCall.ts'
 
 /** A question that changes nothing, whatever becomes of it: a GET for a transaction or order that does not exist. */
 export function harmlessRequest(resource: Resource): ServiceRequest {
@@ -23,8 +23,7 @@ export function judgeTrial(answer: Answer): TrialVerdict {
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { status, json } = answer
   if ((status >= 400 && status < 500) || (status >= 200 && status < 300 && json !== undefined)) return { kind: 'clear' }
-  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
-  return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, ...said } }
+  return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, ...sayAnswer(answer) } }
 }
 
 /**

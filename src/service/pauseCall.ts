@@ -14,11 +14,12 @@ const throttledMaxMs = 300_000
 export function pauseCall(answer: Answer): PauseCall | null {
   if (answer.kind === 'no-answer')
     return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail, ownWords: answer.detail }
-  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
-  if (answer.code === 'E003' || answer.status === 503) return { reason: 'unavailable', askedMs: null, ...said }
-  if (answer.status === 429) return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), ...said }
+  if (answer.code === 'E003' || answer.status === 503)
+    return { reason: 'unavailable', askedMs: null, ...sayAnswer(answer) }
+  if (answer.status === 429)
+    return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), ...sayAnswer(answer) }
   const hint = unauthorizedHint(answer.status)
-  return hint === null ? null : { reason: 'unauthorized', askedMs: null, ...withHint(said, hint) }
+  return hint === null ? null : { reason: 'unauthorized', askedMs: null, ...withHint(sayAnswer(answer), hint) }
 }
 
 /**
@@ -30,15 +31,19 @@ export function submitPauseCall(answer: Answer): PauseCall | null {
   const shared = pauseCall(answer)
   if (shared !== null || answer.kind === 'no-answer') return shared
   if (!nothingThere.has(answer.status) || isServiceCode(answer.code)) return null
-  const said = { detail: describeAnswer(answer), ownWords: nameAnswer(answer) }
-  return { reason: 'unreachable', askedMs: null, ...withHint(said, nothingThereHint) }
+  return { reason: 'unreachable', askedMs: null, ...withHint(sayAnswer(answer), nothingThereHint) }
 }
 
 const nothingThereHint =
   'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)'
 
+/** Both ways to say what was answered: for the operator, and for the log, without a word of the service's. */
+export function sayAnswer(answer: Answer & { kind: 'response' }, who?: string): { detail: string; ownWords: string } {
+  return { detail: describeAnswer(answer, who), ownWords: nameAnswer(answer, who) }
+}
+
 /** What to look at, after both ways to say what was answered. */
-export function withHint(said: { detail: string; ownWords: string }, hint: string): typeof said {
+export function withHint(said: ReturnType<typeof sayAnswer>, hint: string): typeof said {
   return { detail: `${said.detail}; ${hint}`, ownWords: `${said.ownWords}; ${hint}` }
 }
 
@@ -53,7 +58,7 @@ export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the
 }
 
 /** The same without the service's words, for the log: its status and, where there is one, its code. */
-export function nameAnswer({ status, code }: Answer & { kind: 'response' }, who = 'the service'): string {
+function nameAnswer({ status, code }: Answer & { kind: 'response' }, who = 'the service'): string {
   return `${who} answered ${status}${code === null ? '' : ` ${code}`}`
 }
 

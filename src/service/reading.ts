@@ -19,12 +19,15 @@ export interface AnswerReading {
 
 /** Reads an answer to a POST. Pure, and never throws. */
 export function readSubmitAnswer(answer: Answer, resource: Resource): AnswerReading {
-  return { ...readAnswer(answer, resource), pause: submitPauseCall(answer) }
+  return read(answer, resource, submitPauseCall(answer))
 }
 
 /** Reads an answer from one of the service's halves. Pure, and never throws. */
 export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
-  const pause = pauseCall(answer)
+  return read(answer, resource, pauseCall(answer))
+}
+
+function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
   if (answer.kind === 'no-answer')
     return { submittedId: null, namesId: false, transaction: null, pause, summary: answer.detail }
   const success = answer.status >= 200 && answer.status < 300
