@@ -3,10 +3,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ReloadOptions, reload as runReload } from '../../src/commands/reload.ts'
-import { status as runStatus } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
+import { scrape } from '../support/scrape.ts'
+import { statusSays } from '../support/statusSays.ts'
 
 const shipped = join(import.meta.dirname, '..', '..', 'mappings')
 
@@ -49,9 +50,9 @@ test('SIGHUP takes a new mapping into force, and a broken one leaves the old in 
 
   const isUsable = async () => {
     const { port } = JSON.parse(await daemon.line((line) => line.includes('"event":"listening"')))
-    const scrape = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-    expect(scrape).toMatch(/outboxd_submissions_finished_by_type_total\{type="greeting",outcome="rejected"\} \d/)
-    return /^outboxd_mappings_last_reload_successful (\d)$/m.exec(scrape)?.[1]
+    const metrics = await scrape({ port })
+    expect(metrics).toMatch(/outboxd_submissions_finished_by_type_total\{type="greeting",outcome="rejected"\} \d/)
+    return /^outboxd_mappings_last_reload_successful (\d)$/m.exec(metrics)?.[1]
   }
   expect(await isUsable()).toBe('1')
 
@@ -82,17 +83,14 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
     daemon.signal('SIGHUP')
     return told
   }
-  const status = async () => {
-    const context = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
-    await runStatus(context, {})
-    return context.printed()
-  }
+  const env = { DATABASE_URL: database.url, MAPPINGS_DIR: shipped }
+  const status = () => statusSays(env)
 
   await reload('table: outbox\nid: [\n', 'are broken')
   await expect.poll(status).toContain('problem         files_broken files of ')
   expect(await status()).toMatch(/cannot be used .*outboxd reload/)
 
-  const ask = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
+  const ask = testContext(env)
   expect(await runReload(ask, { json: true })).toBe(1)
   expect(JSON.parse(ask.printed()).instances).toMatchObject([
     { hasAnswered: true, problem: expect.stringContaining('outbox.yaml') },
@@ -105,7 +103,7 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
 
   await writeFile(file, outboxYaml('outbox'))
   const again = daemon.line(saysRunning, { nth: 3 })
-  const mended = testContext({ DATABASE_URL: database.url, MAPPINGS_DIR: shipped })
+  const mended = testContext(env)
   expect(await runReload(mended, {})).toBe(0)
   expect(mended.messages()).toMatch(/^daemon \w{8} on .* has read its files again\.\n$/)
   await again

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
+import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
@@ -13,11 +14,7 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-async function said(): Promise<string> {
-  const context = testContext(harness.env)
-  await status(context, {})
-  return context.printed()
-}
+const said = () => statusSays(harness.env)
 
 async function read() {
   const context = testContext(harness.env)

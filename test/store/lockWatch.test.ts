@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { status } from '../../src/commands/status.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { createLockWatch } from '../../src/store/lockWatch.ts'
 import { setup } from '../outbox/setup.ts'
-import { testContext } from '../support/context.ts'
+import { statusSays } from '../support/statusSays.ts'
 
 /** Watches the table of a test with a clock that the test moves. */
 async function watch(table: { ddl?: string; yaml?: string } = {}) {
@@ -55,12 +54,9 @@ test('a row that a form keeps locked is told after a minute with who holds it, a
   expect(others).toEqual([])
   expect(problem).toMatchObject({ subject: '1', detail: expect.stringContaining(`pid ${pid} (order form, idle in`) })
   expect(problem?.detail).not.toContain('select')
-  const says = testContext({ DATABASE_URL: url })
-  await status(says, {})
-  expect(says.printed()).not.toContain('All is well')
-  expect(says.printed()).toMatch(
-    /The daemon cannot capture 1 row of the outbox \(1\), since another session has it locked/,
-  )
+  const says = await statusSays({ DATABASE_URL: url })
+  expect(says).not.toContain('All is well')
+  expect(says).toMatch(/The daemon cannot capture 1 row of the outbox \(1\), since another session has it locked/)
 
   await another()()
   expect(await told()).toMatchObject([{ subject: '1', sinceMs: problem?.sinceMs }])

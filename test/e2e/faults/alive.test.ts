@@ -1,6 +1,6 @@
 import { expect, type TestContext, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
@@ -12,11 +12,7 @@ async function setting({ onTestFinished }: TestContext) {
   return {
     harness,
     start: harness.start,
-    async statusSays(): Promise<string> {
-      const context = testContext(harness.env)
-      await status(context, {})
-      return context.printed()
-    },
+    says: () => statusSays(harness.env),
     /** A session of somebody else that keeps a lock until the test lets go. */
     async lock(sql: string): Promise<() => Promise<void>> {
       const client = await harness.pool.connect()
@@ -84,9 +80,9 @@ test.concurrent('a job that somebody locks while its poll is in hand holds up th
 }, 120_000)
 
 test.concurrent('an outcome that a lock holds up is told, with who holds it, until it is written; the others are completed', async (context) => {
-  const { harness, start, lock, statusSays } = await setting(context)
+  const { harness, start, lock, says } = await setting(context)
   await harness.fault({ kind: 'delay', delayMs: 3_000, endpoint: 'submit', bodyContains: 'locked-' })
-  const { port } = await start({ REQUEST_TIMEOUT_SECONDS: '20' })
+  const daemon = await start({ REQUEST_TIMEOUT_SECONDS: '20' })
   await harness.insert('locked-')
   await until(
     () => harness.outcome('locked-'),
@@ -96,31 +92,31 @@ test.concurrent('an outcome that a lock holds up is told, with who holds it, unt
   const { rows } = await harness.pool.query<{ pid: number }>(
     `select pid from pg_stat_activity where datname = current_database() and state = 'idle in transaction' and query like '%state = ''sending'' for update'`,
   )
-  const says = await until(statusSays, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
-  expect(says).not.toContain('All is well')
-  expect(says).toMatch(/not written since .* \(that of [0-9a-f-]{36}\).*another session holds a lock/s)
-  expect(says).toContain('55P03')
-  await until(statusSays, (text) => text.includes(`process ${rows[0]?.pid}`))
+  const told = await until(says, (text) => /outcomes of [0-9a-f]{8}/.test(text), 25_000)
+  expect(told).not.toContain('All is well')
+  expect(told).toMatch(/not written since .* \(that of [0-9a-f-]{36}\).*another session holds a lock/s)
+  expect(told).toContain('55P03')
+  await until(says, (text) => text.includes(`process ${rows[0]?.pid}`))
   await until(
-    () => metricsOf(port),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
   )
   await harness.insert('meanwhile-')
   await harness.becomes('meanwhile-', 'completed')
   await letGo()
   expect(await harness.becomes('locked-', 'completed', 'uncertain')).toMatchObject({ state: 'completed', posts: [200] })
-  await until(statusSays, (text) => text.startsWith('All is well'))
+  await until(says, (text) => text.startsWith('All is well'))
 }, 120_000)
 
 test.concurrent('a table that is locked holds up claims, and nobody is told of a lost COMMIT', async (context) => {
-  const { harness, start, lock, statusSays } = await setting(context)
+  const { harness, start, lock, says } = await setting(context)
   await start()
   await harness.insert('unlocked-')
   await harness.becomes('unlocked-', 'completed')
   const letGo = await lock('lock table outboxd.passage')
   await harness.insert('behind-')
-  const says = await until(statusSays, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
-  expect(says).toContain('another session holds a lock')
+  const told = await until(says, (text) => /dispatch of [0-9a-f]{8}/.test(text), 60_000)
+  expect(told).toContain('another session holds a lock')
   // Told with each beat, and long enough for the backoff to be longer than a COMMIT may go unanswered.
   const { rows } = await until(
     () =>
@@ -136,17 +132,17 @@ test.concurrent('a table that is locked holds up claims, and nobody is told of a
 }, 120_000)
 
 test.concurrent('an instance that cannot say that it lives claims nothing, says so, and goes on when it can', async (context) => {
-  const { harness, start, lock, statusSays } = await setting(context)
-  const { port } = await start()
+  const { harness, start, lock, says } = await setting(context)
+  const daemon = await start()
   await harness.insert('heard-')
   await harness.becomes('heard-', 'completed')
   const letGo = await lock('select from outboxd.instance for update')
   const heartbeatFails = (text: string) => /heartbeat of [0-9a-f]{8}/.test(text)
-  const says = await until(() => statusSays(), heartbeatFails)
-  expect(says).toContain('the database took too long')
-  expect(says).not.toContain('All is well')
+  const told = await until(says, heartbeatFails)
+  expect(told).toContain('the database took too long')
+  expect(told).not.toContain('All is well')
   await until(
-    () => metricsOf(port),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="loop_failing"} 1'),
   )
   await harness.insert('unheard-')
@@ -165,15 +161,12 @@ test.concurrent('an instance that cannot say that it lives claims nothing, says 
     state: 'completed',
     posts: [200],
   })
-  await until(
-    () => statusSays(),
-    (text) => text.startsWith('All is well'),
-  )
+  await until(says, (text) => text.startsWith('All is well'))
 })
 
 test.concurrent('a loop that fails is told by status and the metrics, until it succeeds', async (context) => {
   const { harness, start } = await setting(context)
-  const { port } = await start()
+  const daemon = await start()
   await harness.insert('captured-')
   await harness.becomes('captured-', 'completed')
   await harness.pool.query('alter table outbox rename to outbox_away')
@@ -197,7 +190,7 @@ test.concurrent('a loop that fails is told by status and the metrics, until it s
     ({ rowCount }) => rowCount === 0,
   )
   await until(
-    () => metricsOf(port),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="loop_failing"} 0'),
   )
 })
@@ -213,7 +206,3 @@ test.concurrent('what an instance said of itself goes when it is dead', async (c
     ({ rowCount }) => rowCount === 0,
   )
 })
-
-async function metricsOf(port: number): Promise<string> {
-  return (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-}

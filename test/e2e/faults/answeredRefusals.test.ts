@@ -1,21 +1,21 @@
 import { expect, onTestFinished, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
 /** Records that are always answered with an error of the server's do not stop those that it takes. */
 
-async function started(fault: Record<string, unknown>): Promise<{ harness: Harness; port: number }> {
+async function started(fault: Record<string, unknown>): Promise<{ harness: Harness; daemon: Daemon }> {
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
   await harness.fault({ kind: 'answer', endpoint: 'submit', bodyContains: 'bad-', ...fault })
-  const { port } = await harness.start()
-  return { harness, port }
+  return { harness, daemon: await harness.start() }
 }
 
 test('14 of 34 records are answered 502: the others are completed within seconds (the waits doubled)', async () => {
-  const { harness, port } = await started({ status: 502 })
+  const { harness, daemon } = await started({ status: 502 })
   const bad = Array.from({ length: 14 }, (_, i) => `bad-${i}-`)
   const good = Array.from({ length: 20 }, (_, i) => `good-${i}-`)
   const before = Date.now()
@@ -27,16 +27,14 @@ test('14 of 34 records are answered 502: the others are completed within seconds
   const { rows } = await harness.pool.query(`select detail from outboxd.pause where reason = 'unreachable'`)
   expect(rows[0]?.detail).toMatch(/answered 502/)
   expect(rows[0]?.detail).not.toMatch(/unanswered/)
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
 
   await Promise.all(good.map((marker) => harness.becomes(marker, 'completed')))
   expect(Date.now() - before).toBeLessThan(45_000)
   const outcomes = await Promise.all(bad.map((marker) => harness.becomes(marker, 'uncertain')))
   expect(outcomes.every(({ posts }) => posts.length === 1)).toBe(true)
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).toMatch(/14 records wait for a person \(14 uncertain\)/)
+  expect(await statusSays(harness.env)).toMatch(/14 records wait for a person \(14 uncertain\)/)
 }, 180_000)
 
 test('records that end as rejected, always answered 503 with E003, are no silence', async () => {

@@ -4,6 +4,7 @@ import { replay } from '../../../src/commands/replay.ts'
 import { resolve } from '../../../src/commands/resolve.ts'
 import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import { scrape } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -35,7 +36,7 @@ test('four answers of 500 although it was stored: no replay in bulk sends it twi
   expect(await output((context) => list(context, {}))).toContain('may have arrived')
   expect(await output((context) => status(context, {}))).toContain('1 record waits for a person (1 failed)')
   await until(
-    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_submissions{state="failed"} 1'),
   )
 

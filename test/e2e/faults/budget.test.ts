@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import type { Daemon } from '../../support/daemon.ts'
+import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup, through } from './harness.ts'
 
@@ -12,12 +12,6 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-async function metric({ port }: Daemon, name: string): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  const line = text.split('\n').find((each) => each.startsWith(`${name} `)) ?? ''
-  return Number(line.slice(name.length))
-}
-
 async function problems(pool: pg.Pool): Promise<string[]> {
   const { rows } = await pool.query<{ kind: string }>('select kind from outboxd.problem')
   return rows.map(({ kind }) => kind)
@@ -26,16 +20,16 @@ async function problems(pool: pg.Pool): Promise<string[]> {
 test('instances with different limits: the smaller holds, the metrics say who differs, and it ends with the old one', async () => {
   const old = await harness.start({ RATE_LIMIT_REQUESTS: '200' })
   const fresh = await harness.start()
-  const differ = () => metric(fresh, 'outboxd_problems{kind="settings_differ"}')
+  const differ = () => readMetric(fresh, 'outboxd_problems{kind="settings_differ"}')
   await until(differ, (count) => count === 2)
   await until(
-    () => metric(fresh, 'outboxd_rate_limit_capacity'),
+    () => readMetric(fresh, 'outboxd_rate_limit_capacity'),
     (requests) => requests === 200,
   )
   await old.stop()
   await until(differ, (count) => count === 0)
   await until(
-    () => metric(fresh, 'outboxd_rate_limit_capacity'),
+    () => readMetric(fresh, 'outboxd_rate_limit_capacity'),
     (requests) => requests === 500,
   )
   await fresh.stop()
@@ -58,7 +52,7 @@ test('a window of 1 s and a database 24 ms away: records get through, nearly as 
   await until(completed, (n) => n === 40, 60_000)
   // 40 records are some 80 requests: four windows.
   expect(performance.now() - beganMs).toBeLessThan(30_000)
-  expect(await metric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
+  expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBe(0)
 })
 
 test('a database so far away that every permit runs out: that is said, and it ends when requests leave again', async () => {
@@ -83,7 +77,7 @@ test('a database so far away that every permit runs out: that is said, and it en
     () => problems(far.pool),
     (kinds) => kinds.length === 0,
   )
-  expect(await metric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBeDefined()
+  expect(await readMetric(daemon, 'outboxd_problems{kind="budget_starved"}')).toBeDefined()
 })
 
 test.each([
@@ -109,7 +103,7 @@ test('a limit of 1, and tokens that last no longer than the window: what cannot 
   const daemon = await small.start({ RATE_LIMIT_REQUESTS: '1', RATE_LIMIT_WINDOW_SECONDS: '2' })
   await small.insert('starved-')
   await until(
-    () => metric(daemon, 'outboxd_problems{kind="budget_starved"}'),
+    () => readMetric(daemon, 'outboxd_problems{kind="budget_starved"}'),
     (count) => count === 1,
   )
 })

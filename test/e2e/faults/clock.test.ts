@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { scrape } from '../../support/scrape.ts'
 import { setClockBack } from '../../support/setClock.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
@@ -7,7 +8,7 @@ const hour = 3_600_000
 
 test('the database’s clock is set back by an hour: what was queued, tracked and paused goes on, and that is said', async () => {
   await using harness = await setup({ processingTime: 'constant:1' })
-  const { port } = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
+  const daemon = await harness.start({ RATE_LIMIT_REQUESTS: '8', RATE_LIMIT_WINDOW_SECONDS: '2' })
   const markers = Array.from({ length: 10 }, (_, n) => `clock${n}-`)
   for (const marker of markers) await harness.insert(marker)
   // Some are tracked, some wait for a slot, and all slots have been used.
@@ -28,8 +29,10 @@ test('the database’s clock is set back by an hour: what was queued, tracked an
       ),
     ).toMatchObject({ effects: 1 })
 
-  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  await until(metrics, (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text))
+  await until(
+    () => scrape(daemon),
+    (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text),
+  )
 })
 
 test('an outcome that was put off is told after a while, and not an hour later', async () => {

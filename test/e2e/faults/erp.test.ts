@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
 import { migrate } from '../../../src/commands/migrate.ts'
-import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -18,14 +19,6 @@ beforeAll(async () => {
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
-async function output(env = harness.env): Promise<string> {
-  const context = testContext(env)
-  await status(context, {})
-  return context.printed()
-}
-
-const metrics = async ({ port } = daemon) => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-
 test('change capture that a dropped column broke: the ERP goes on, status and the metric say it until it is mended', async () => {
   await harness.pool.query(
     `create table sales_order (id int primary key, customer text, ordered_at timestamptz, amount numeric)`,
@@ -37,10 +30,10 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   await harness.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
 
   await until(
-    () => metrics(),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="change_capture"} 1'),
   )
-  expect(await output()).toMatch(
+  expect(await statusSays(harness.env)).toMatch(
     /The trigger did not capture all changes of 1 table of the ERP \(public\.sales_order\).*outboxd_capture\.retry\(\)/,
   )
 
@@ -54,10 +47,10 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   await harness.pool.query('select outboxd_capture.retry()')
   await harness.becomes('Order-1-', 'completed')
   await until(
-    () => metrics(),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="change_capture"} 0'),
   )
-  expect(await output()).toMatch(/^All is well/)
+  expect(await statusSays(harness.env)).toMatch(/^All is well/)
 })
 
 test('a table with a history: migrate and check count it before the first start, then status and the metric say that it is sent', async () => {
@@ -74,15 +67,15 @@ test('a table with a history: migrate and check count it before the first start,
 
   const started = await fresh.start({ CAPTURE_WINDOW: '10' })
   await until(
-    () => metrics(started),
+    () => scrape(started),
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 1'),
   )
-  expect(await output(fresh.env)).toMatch(
+  expect(await statusSays(fresh.env)).toMatch(
     /4000 rows waited in the outbox table before anything was captured.*adopt --same --start now/,
   )
   await fresh.pool.query(`update outbox set status = 'discarded' where status = 'new'`)
   await until(
-    () => metrics(started),
+    () => scrape(started),
     (text) => text.includes('outboxd_problems{kind="outbox_history"} 0'),
   )
   const again = testContext(fresh.env)

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { list } from '../../../src/commands/list.ts'
-import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { install } from '../installation.ts'
 
 const outbox = `
@@ -30,11 +30,11 @@ test('a filter that raises an error for one row: the others are sent, and status
   const arrive = (count: number) => eventually(async () => expect(await given.arrivals()).toHaveLength(count))
   await arrive(2)
   await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ row_skipped: 1 }))
-  const context = () => testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
-  const [says, names] = [context(), context()]
-  await status(says, {})
-  expect(says.printed()).toContain('The daemon has put off 1 row of the outbox')
-  expect(says.printed()).not.toContain('All is well')
+  const env = { DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir }
+  const says = await statusSays(env)
+  expect(says).toContain('The daemon has put off 1 row of the outbox')
+  expect(says).not.toContain('All is well')
+  const names = testContext(env)
   await list(names, {})
   expect(names.messages()).toMatch(
     /outbox:2 is put off.*the filter of the description, or a column of its payload, raises an error for it/,

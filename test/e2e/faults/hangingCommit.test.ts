@@ -1,10 +1,9 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
 import type { EmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
-import { testContext } from '../../support/context.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { migrateAll, startPostgres } from '../../support/postgres.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -50,11 +49,7 @@ async function captured(markers: string[]): Promise<void> {
     )
 }
 
-async function statusSays(): Promise<string> {
-  const context = testContext(harness.env)
-  await status(context, {})
-  return context.printed()
-}
+const says = () => statusSays(harness.env)
 
 /** Sessions of daemons whose COMMIT hangs. */
 const hanging = () =>
@@ -102,9 +97,9 @@ test('a claim whose COMMIT hangs for longer than it is waited for is given back 
   await loseStandby()
   await operator.query('delete from outboxd.pause')
   // The second is made when the first has been given up, which is after 25 s.
-  const says = await until(statusSays, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
-  expect(says).toContain('does not answer a COMMIT')
-  expect(says).not.toContain('All is well')
+  const told = await until(says, (text) => /claim_lost\s.* claims of [0-9a-f]{8}/.test(text), 80_000)
+  expect(told).toContain('does not answer a COMMIT')
+  expect(told).not.toContain('All is well')
   await giveStandbyUp()
   const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed', 'uncertain')))
   for (const outcome of outcomes) {
@@ -112,5 +107,5 @@ test('a claim whose COMMIT hangs for longer than it is waited for is given back 
     expect(outcome.steps).not.toContain('sending uncertain')
   }
   expect(outcomes.flatMap(({ causes }) => causes)).toContain('never sent: the claim was lost')
-  await until(statusSays, (text) => text.startsWith('All is well'))
+  await until(says, (text) => text.startsWith('All is well'))
 }, 180_000)

@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
 import { recover } from '../../../src/commands/recover.ts'
-import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
 /** The ledger was set back, or lost: rows say that they were taken, and nobody would ever send them. */
@@ -41,12 +41,9 @@ test('rows that the ledger lost are found at the start, told, and taken in as un
   const given = await withGap()
   await given.startInstance()
   await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ ledger_behind: 1 }))
-  const before = contextOf(given)
-  await status(before, {})
-  expect(before.printed()).toContain(
-    'the ledger does not know them, and nobody will send them: outboxd recover --dry-run',
-  )
-  expect(before.printed()).not.toContain('All is well')
+  const before = await statusSays({ DATABASE_URL: given.url })
+  expect(before).toContain('the ledger does not know them, and nobody will send them: outboxd recover --dry-run')
+  expect(before).not.toContain('All is well')
   const checked = contextOf(given)
   await check(checked, {})
   expect(checked.printed()).toContain(

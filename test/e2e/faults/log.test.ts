@@ -1,6 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import type { Program } from '../../support/program.ts'
+import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -26,13 +27,7 @@ async function told(daemon: Program, event: string, fields: Line = {}): Promise<
 
 async function metric(daemon: Program, series: string): Promise<number> {
   const { port } = await told(daemon, 'listening')
-  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  return Number(
-    text
-      .split('\n')
-      .find((line) => line.startsWith(`${series} `))
-      ?.slice(series.length + 1),
-  )
+  return readMetric({ port: Number(port) }, series)
 }
 
 test('a refused token is an error and a pause at once, the end of which is told too; status and metrics say it', async () => {

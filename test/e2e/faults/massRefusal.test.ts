@@ -1,7 +1,9 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { resume } from '../../../src/commands/resume.ts'
-import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -15,10 +17,10 @@ const nginx = {
   endpoint: 'submit',
 }
 
-async function started(): Promise<{ harness: Harness; port: number }> {
+async function started(): Promise<{ harness: Harness; daemon: Daemon }> {
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
-  return { harness, port: (await harness.start()).port }
+  return { harness, daemon: await harness.start() }
 }
 
 async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[1] = {}): Promise<string[]> {
@@ -28,7 +30,7 @@ async function insertMany(harness: Harness, more: Parameters<Harness['insert']>[
 }
 
 test('nginx’s 400 for a certificate: a pause and an alert, and all are completed when it is mended (all were rejected)', async () => {
-  const { harness, port } = await started()
+  const { harness, daemon } = await started()
   await harness.fault(nginx)
   const markers = await insertMany(harness)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
@@ -37,16 +39,13 @@ test('nginx’s 400 for a certificate: a pause and an alert, and all are complet
   // Up to those that were on the wire with the tenth.
   expect(await until(rejected, (n) => n !== null && n <= 8)).toBeLessThanOrEqual(8)
 
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).toMatch(
-    /The service refuses record after record \(data\) in the same words.*resume --believe-refusals/,
-  )
-  expect(context.printed()).not.toContain('All is well')
-  expect(context.printed()).toMatch(
+  const says = await statusSays(harness.env)
+  expect(says).toMatch(/The service refuses record after record \(data\) in the same words.*resume --believe-refusals/)
+  expect(says).not.toContain('All is well')
+  expect(says).toMatch(
     /paused +unauthorized .* record after record of data was answered so.*nothing at all is sent, whatever its resource/,
   )
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_problems{kind="mass_refusal"} 1'))
 
   await harness.control('DELETE', 'faults')

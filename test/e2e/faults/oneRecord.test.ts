@@ -1,16 +1,17 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
 /** One record does not stop the others. */
 
 let harness: Harness
-let port: number
+let daemon: Daemon
 beforeAll(async () => {
   harness = await setup()
-  ;({ port } = await harness.start())
+  daemon = await harness.start()
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))
@@ -26,9 +27,7 @@ test('a firewall that refuses one record: it ends before a person, with its word
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
 
   // What is said during it.
-  const during = testContext(harness.env)
-  await status(during, {})
-  expect(during.printed()).toMatch(/Nothing is sent: paused \(unauthorized\)/)
+  expect(await statusSays(harness.env)).toMatch(/Nothing is sent: paused \(unauthorized\)/)
 
   // Alone it goes on: the service may be refusing everybody.
   await until(
@@ -53,9 +52,7 @@ test('a firewall that refuses one record: it ends before a person, with its word
   await harness.insert('last-')
   await harness.becomes('last-', 'completed')
   await until(harness.pauses, (reasons) => reasons.length === 0)
-  const after = testContext(harness.env)
-  await status(after, {})
-  expect(after.printed()).toMatch(/^1 record waits for a person \(1 rejected\): outboxd list/)
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  expect(await statusSays(harness.env)).toMatch(/^1 record waits for a person \(1 rejected\): outboxd list/)
+  const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_submissions{state="rejected"} 1'))
 })

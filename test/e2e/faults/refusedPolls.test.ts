@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
 import { show } from '../../../src/commands/show.ts'
-import { status } from '../../../src/commands/status.ts'
 import { testContext } from '../../support/context.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
 
@@ -13,7 +14,7 @@ test.concurrent.for([503, 403])(
   async (refusal, { onTestFinished }) => {
     const harness = await setup({ processingTime: 'constant:0.1' })
     onTestFinished(() => harness[Symbol.asyncDispose]())
-    const { port } = await harness.start()
+    const daemon = await harness.start()
     const refuse = (of: object) => harness.fault({ kind: 'answer', status: refusal, endpoint: 'status', ...of })
     await harness.fault({ kind: 'answer', status: 500, endpoint: 'status', times: 3 })
     const outboxId = await harness.insert('refused-')
@@ -44,10 +45,8 @@ test.concurrent.for([503, 403])(
     await show(shown, `outbox:${outboxId}`, {})
     expect(shown.printed()).toMatch(/polls were refused while others got through, so we ask for it alone/)
     expect(shown.printed()).toContain(String(refusal))
-    const context = testContext(harness.env)
-    await status(context, {})
-    expect(context.printed()).not.toContain('Nothing is sent')
-    const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+    expect(await statusSays(harness.env)).not.toContain('Nothing is sent')
+    const metrics = () => scrape(daemon)
     await until(metrics, (text) => text.includes('outboxd_submissions{state="accepted"} 1'))
 
     await harness.control('DELETE', 'faults')
@@ -60,7 +59,7 @@ test.concurrent('503 to every poll of the only transaction there is: an answered
 }, async ({ onTestFinished }) => {
   const harness = await setup({ processingTime: 'constant:5' })
   onTestFinished(() => harness[Symbol.asyncDispose]())
-  const { port } = await harness.start()
+  const daemon = await harness.start()
   const outboxId = await harness.insert('alone-')
   const read = () =>
     harness.pool
@@ -79,10 +78,8 @@ test.concurrent('503 to every poll of the only transaction there is: an answered
   expect(await stops()).toBeLessThanOrEqual(2) // the first, and the one that was the trial
 
   // What is said during it.
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).toMatch(/^All is well: 1 being processed/)
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  expect(await statusSays(harness.env)).toMatch(/^All is well: 1 being processed/)
+  const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unavailable"} 0'))
   const shown = testContext(harness.env)
   await show(shown, `outbox:${outboxId}`, {})

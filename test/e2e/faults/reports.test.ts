@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { readMetric } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -28,16 +28,12 @@ const ledgerSays = (marker: string, state: string) =>
 /** What `outboxd status` and the metrics say, once they say this. */
 async function told(message: RegExp, kind: string, count: number): Promise<void> {
   await until(
-    async () => {
-      const context = testContext(harness.env, null)
-      await status(context, {})
-      return context.printed()
-    },
+    () => statusSays(harness.env),
     (printed) => message.test(printed),
   )
   await until(
-    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
-    (metrics) => metrics.includes(`outboxd_problems{kind="${kind}"} ${count}\n`),
+    () => readMetric(daemon, `outboxd_problems{kind="${kind}"}`),
+    (told) => told === count,
   )
 }
 

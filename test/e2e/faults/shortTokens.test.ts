@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { scrape } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -27,10 +28,13 @@ test('tokens that are over when the service looks at them: new ones, and nobody 
 test('a service that refuses each such token is believed in the end, and the metrics say that the budget starves', async () => {
   await using harness = await setup({ tokenLifetimeSeconds: 900 })
   await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
-  const { port } = await startShort(harness)
+  const daemon = await startShort(harness)
   await harness.insert('never-')
-  const metrics = async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  await until(metrics, (text) => /outboxd_problems\{kind="budget_starved"\} [1-9]/.test(text), 60_000)
+  await until(
+    () => scrape(daemon),
+    (text) => /outboxd_problems\{kind="budget_starved"\} [1-9]/.test(text),
+    60_000,
+  )
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'), 60_000)
   await harness.control('DELETE', 'faults')
   expect(await harness.becomes('never-', 'completed')).toMatchObject({ effects: 1 })

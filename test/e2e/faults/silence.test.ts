@@ -1,7 +1,8 @@
 import { expect, type TestContext, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
+import type { Daemon } from '../../support/daemon.ts'
 import type { Fault } from '../../support/faultProxy.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -10,14 +11,14 @@ import { type Harness, setup } from './harness.ts'
 const maxInFlight = 8
 const records = 60
 
-async function started({ onTestFinished }: TestContext): Promise<{ harness: Harness; port: number }> {
+async function started({ onTestFinished }: TestContext): Promise<{ harness: Harness; daemon: Daemon }> {
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
-  const { port } = await harness.start({ MAX_IN_FLIGHT: String(maxInFlight) })
+  const daemon = await harness.start({ MAX_IN_FLIGHT: String(maxInFlight) })
   // A token and connections are there before the fault, so that it strikes records.
   await harness.insert('before-')
   await harness.becomes('before-', 'completed')
-  return { harness, port }
+  return { harness, daemon }
 }
 
 async function insertMany(harness: Harness): Promise<string[]> {
@@ -47,7 +48,7 @@ test.concurrent.for<Fault>([
   { kind: 'hang-after-request' },
   { kind: 'cut-before-request' }, // what a refused client certificate looks like under TLS 1.3
 ])('$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)', async (fault, context) => {
-  const { harness, port } = await started(context)
+  const { harness, daemon } = await started(context)
   await harness.service.setFault(fault)
   await insertMany(harness)
   await until(
@@ -63,11 +64,10 @@ test.concurrent.for<Fault>([
   expect(await count(harness, 'sending')).toBe(0)
 
   // What is said during it.
-  const operator = testContext(harness.env)
-  await status(operator, {})
-  expect(operator.printed()).toMatch(/Nothing is sent: paused \(unreachable\)/)
-  expect(operator.printed()).not.toContain('All is well')
-  const metrics = () => fetch(`http://127.0.0.1:${port}/metrics`).then((answer) => answer.text())
+  const says = await statusSays(harness.env)
+  expect(says).toMatch(/Nothing is sent: paused \(unreachable\)/)
+  expect(says).not.toContain('All is well')
+  const metrics = () => scrape(daemon)
   await until(metrics, (text) => text.includes('outboxd_paused{reason="unreachable"} 1'))
 
   await harness.service.setFault(null)

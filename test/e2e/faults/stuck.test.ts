@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
 import { openQueue } from '../../../src/ledger/queue.ts'
-import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -53,16 +53,12 @@ test('new records go through at pace beside a thousand of them, and none of them
 
 test('status and the metrics say that they are stuck', async () => {
   await until(
-    async () => {
-      const context = testContext({ ...harness.env, ...env })
-      await status(context, {})
-      return context.printed()
-    },
+    () => statusSays({ ...harness.env, ...env }),
     (printed) =>
       printed.includes(`For too long the service has not ended ${stuck} accepted records, the oldest outbox:old`),
   )
   await until(
-    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    () => scrape(daemon),
     (text) => text.includes('outboxd_problems{kind="stuck_transaction"} 1'),
   )
 })

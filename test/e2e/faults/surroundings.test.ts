@@ -1,21 +1,11 @@
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { Daemon } from '../../support/daemon.ts'
 import { createDatabase } from '../../support/database.ts'
+import { readMetric } from '../../support/scrape.ts'
 import { until } from '../../support/until.ts'
 import { setup, through } from './harness.ts'
 
 /** What the metrics say of the databases, and of outcomes that the outbox does not know yet. */
-
-async function metric(daemon: Daemon, series: string): Promise<number> {
-  const text = await (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text()
-  return Number(
-    text
-      .split('\n')
-      .find((line) => line.startsWith(`${series} `))
-      ?.slice(series.length + 1),
-  )
-}
 
 test('of two databases the one that is away is named; outcomes wait for the outbox, and are counted and dated', async () => {
   await using ledger = await createDatabase()
@@ -26,8 +16,8 @@ test('of two databases the one that is away is named; outcomes wait for the outb
     DATABASE_URL: through(harness.postgres, harness.env.DATABASE_URL),
   })
   const up = async () => [
-    await metric(daemon, 'outboxd_database_up{database="outbox"}'),
-    await metric(daemon, 'outboxd_database_up{database="ledger"}'),
+    await readMetric(daemon, 'outboxd_database_up{database="outbox"}'),
+    await readMetric(daemon, 'outboxd_database_up{database="ledger"}'),
   ]
   const isSame = (wanted: number[]) => (seen: number[]) => String(seen) === String(wanted)
   await until(up, isSame([1, 1]))
@@ -41,11 +31,11 @@ test('of two databases the one that is away is named; outcomes wait for the outb
   await until(up, isSame([0, 1]))
   // What the ledger knows is shown meanwhile.
   await until(
-    () => metric(daemon, 'outboxd_reports_due'),
+    () => readMetric(daemon, 'outboxd_reports_due'),
     (due) => due === 1,
   )
   await until(
-    () => metric(daemon, 'outboxd_submissions{state="completed"}'),
+    () => readMetric(daemon, 'outboxd_submissions{state="completed"}'),
     (completed) => completed === 1,
   )
   await harness.postgres.setFault(null)
@@ -55,10 +45,10 @@ test('of two databases the one that is away is named; outcomes wait for the outb
   await harness.pool.query(`alter table outbox add constraint never_done check (status <> 'completed') not valid`)
   await harness.insert('refused-')
   await until(
-    () => metric(daemon, 'outboxd_reports_due'),
+    () => readMetric(daemon, 'outboxd_reports_due'),
     (due) => due > 0,
   )
-  const oldest = await metric(daemon, 'outboxd_oldest_report_due_timestamp_seconds')
+  const oldest = await readMetric(daemon, 'outboxd_oldest_report_due_timestamp_seconds')
   expect(Math.abs(oldest - Date.now() / 1_000)).toBeLessThan(60)
   await harness.pool.query('alter table outbox drop constraint never_done')
 })
@@ -72,7 +62,7 @@ test('when our certificate and our authority end is shown, and of a service with
     SERVICE_CA_FILE: file('cert.pem'),
   })
   const expiry = (certificate: string) =>
-    metric(daemon, `outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`)
+    readMetric(daemon, `outboxd_certificate_expiry_timestamp_seconds{certificate="${certificate}"}`)
   const end = Date.parse('2126-10-28T00:26:50Z') / 1_000
   expect([await expiry('client'), await expiry('ca'), await expiry('service')]).toEqual([end, end, 0])
 })

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
-import { status } from '../../../src/commands/status.ts'
-import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -26,12 +26,11 @@ test('a record that is given the id of another is uncertain, and status and the 
   expect(outcome.error).toContain(`the id ${rows[0]?.id}, which outbox:1 has already`)
   expect(await harness.outcome('owner-')).toMatchObject({ state: 'completed' })
 
-  const context = testContext(harness.env)
-  await status(context, {})
-  expect(context.printed()).toContain('1 record waits for a person (1 uncertain)')
-  expect(context.printed()).not.toContain('All is well')
+  const says = await statusSays(harness.env)
+  expect(says).toContain('1 record waits for a person (1 uncertain)')
+  expect(says).not.toContain('All is well')
   await until(
-    async () => (await fetch(`http://127.0.0.1:${daemon.port}/metrics`)).text(),
+    () => scrape(daemon),
     (text) =>
       text.includes('outboxd_contract_breaches_total{kind="duplicate_id"} 1') &&
       text.includes('outboxd_submissions{state="uncertain"} 1'),

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { list } from '../../../src/commands/list.ts'
-import { status } from '../../../src/commands/status.ts'
 import { migrateOutbox } from '../../../src/store/migrateStores.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { createDatabase, type TestDatabase } from '../../support/database.ts'
+import { readMetric } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
@@ -53,10 +54,7 @@ const isTakenAndSent = (marker: string) =>
     60_000,
   )
 
-const skippedNow = async (port: number) => {
-  const page = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text()
-  return /^outboxd_problems\{kind="row_skipped"\} (\d+)$/m.exec(page)?.[1]
-}
+const skippedNow = () => readMetric(daemon, 'outboxd_problems{kind="row_skipped"}')
 
 test('a key of 6 kB is rejected with the reason, and those around it are sent', async () => {
   await harness.insert('before-long-key')
@@ -99,14 +97,10 @@ test('a trigger of the ERP that refuses the mark of one row: it is sent once, th
   )
   expect(sent).toMatchObject({ status: 'new', effects: 1, posts: [200] })
 
-  await until(
-    () => skippedNow(daemon.port),
-    (count) => count === '1',
-  )
-  const says = testContext({ ...harness.env })
-  await status(says, {})
-  expect(says.printed()).not.toContain('All is well')
-  expect(says.printed()).toContain(`1 row of the outbox`)
+  await until(skippedNow, (count) => count === 1)
+  const says = await statusSays(harness.env)
+  expect(says).not.toContain('All is well')
+  expect(says).toContain(`1 row of the outbox`)
   const asked = testContext({ ...harness.env })
   await list(asked, {})
   expect(asked.messages()).toContain(`outbox:${id} is put off`)
@@ -115,10 +109,7 @@ test('a trigger of the ERP that refuses the mark of one row: it is sent once, th
   await harness.pool.query('drop function refuse cascade')
   await harness.pool.query('update outboxd.skipped_row set retry_at = now()')
   await until(() => marked(id), Boolean)
-  await until(
-    () => skippedNow(daemon.port),
-    (count) => count === '0',
-  )
+  await until(skippedNow, (count) => count === 0)
   expect(await harness.outcome('locked-period')).toMatchObject({ effects: 1, posts: [200] })
 })
 
@@ -204,19 +195,15 @@ test('a row that a form has locked before it is captured: status and the metrics
       .then((results) => (results as unknown as { rows: { pid: number }[] }[])[1] ?? { rows: [] })
     // An instance has watched it for a minute and said so; that is as it is read from the ledger by any other.
     await other.pool.query(`insert into outboxd.problem (kind, subject, detail) values ('row_locked', $1, '')`, [id])
-    const { port } = await other.start()
+    const started = await other.start()
     await other.becomes('in-no-form', 'completed')
     const counted = (count: number) =>
       until(
-        async () => (await fetch(`http://127.0.0.1:${port}/metrics`)).text(),
-        (text) => text.includes(`outboxd_problems{kind="row_locked"} ${count}\n`),
+        () => readMetric(started, 'outboxd_problems{kind="row_locked"}'),
+        (locked) => locked === count,
       )
     await counted(1)
-    const says = async () => {
-      const context = testContext(other.env)
-      await status(context, {})
-      return context.printed()
-    }
+    const says = () => statusSays(other.env)
     await until(says, (text) => text.includes(`pid ${rows[0]?.pid}`))
     expect(await says()).not.toContain('All is well')
     await form.query('rollback')
