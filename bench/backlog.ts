@@ -1,7 +1,7 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { openOutbox } from '../src/outbox/openOutbox.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
-import { pause } from './harness/benchRun.ts'
 import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
@@ -81,7 +82,7 @@ function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): P
 
 /** The runs start one after the other, or their start-up alone would keep the machine busy. */
 async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
-  await new Promise((resolve) => setTimeout(resolve, i * 500))
+  await pause(i * 500)
   const database = await server.createDatabase(`run${i}`)
   const all = run.schedule === 'learned' ? windows : plainWindows
   const warmUpWindows = Math.round(all / 3)

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { daemonEnvironment, saysRunning } from '../test/support/daemon.ts'
 import { type Program, startProgram } from '../test/support/program.ts'
@@ -115,7 +116,7 @@ async function reached({ pool }: BenchDatabase, count: number, usage: () => Usag
     const completed = rows[0]?.completed ?? 0
     if (completed >= count) return { completed, usage: usage() }
     if (performance.now() > giveUpAtMs) throw new Error(`only ${completed} of ${count} records came through in 10 min`)
-    await new Promise((resolve) => setTimeout(resolve, 250))
+    await pause(250)
   }
 }
 

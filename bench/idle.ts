@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { sourceMain } from '../test/support/program.ts'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
@@ -103,8 +104,4 @@ async function readStatements({ pool }: BenchDatabase): Promise<{ query: string;
        and toplevel and query not like '%pg_stat_statements%' order by calls desc`,
   )
   return rows
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

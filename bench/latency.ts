@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { startBenchDaemon } from './harness/benchDaemon.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
@@ -84,8 +85,4 @@ function nowMs(): number {
 
 function figures(values: number[]): string[] {
   return [percentile(values, 0.5), percentile(values, 0.95), Math.max(...values)].map((ms) => ms.toFixed(1))
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
 }

@@ -60,7 +60,3 @@ function startSandboxProcess({ database, limit, windowMs, processingTime }: Benc
     },
   })
 }
-
-export function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms))
-}

@@ -1,5 +1,6 @@
+import { setTimeout as pause } from 'node:timers/promises'
 import { arrivals } from '../simulation.ts'
-import { openBenchRun, pause } from './benchRun.ts'
+import { openBenchRun } from './benchRun.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'

@@ -1,4 +1,5 @@
-import { openBenchRun, pause } from './benchRun.ts'
+import { setTimeout as pause } from 'node:timers/promises'
+import { openBenchRun } from './benchRun.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { databaseNow } from './through.ts'
 
@@ -26,7 +27,7 @@ export interface ShareFigures {
 export async function runShare(run: ShareRun): Promise<ShareFigures> {
   const { database, limit, windowMs } = run
   await fillOutbox(database, limit * (run.warmUpWindows + run.countedWindows + 2))
-  await using _lane = await openBenchRun(run)
+  await using _run = await openBenchRun(run)
   await pause(run.warmUpWindows * windowMs)
   const from = await databaseNow(database)
   await pause(run.countedWindows * windowMs)
