@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
+import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
 import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/ledger/dispatchStore.ts'
@@ -148,17 +149,8 @@ export function transition(submission: Submission, change: GivenChange, job: Pol
 
 /** A batch of nothing but what is given. */
 export function outcomeBatch(given: Partial<OutcomeBatch>): OutcomeBatch {
-  return {
-    transitions: [],
-    slots: [],
-    pauses: [],
-    passages: [],
-    refusals: [],
-    trialSucceeded: false,
-    trialEnded: false,
-    remaining: null,
-    ...given,
-  }
+  const { transition: _, ...empty } = nothing
+  return { ...empty, transitions: [], slots: [], ...given }
 }
 
 /** Sets up the budget as a daemon does at its start. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createOutcomeWriter } from '../../../src/daemon/dispatch/outcomeWriter.ts'
+import { createOutcomeWriter, nothing } from '../../../src/daemon/dispatch/outcomeWriter.ts'
 import type { OutcomeBatch, ReturnableSlot } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
@@ -9,16 +9,11 @@ const refusal = new Error('refused')
 const lock = new Error('somebody has it locked')
 
 const work = (id: string | null, given: Partial<Omit<OutcomeBatch, 'transitions' | 'slots'>> = {}) => ({
+  ...nothing,
   transition:
     id === null
       ? null
       : { submission: submission({ id }), job: null, change: asChange({ state: 'failed' }), cause: '', request: null },
-  pauses: [],
-  passages: [],
-  refusals: [],
-  trialSucceeded: false,
-  trialEnded: false,
-  remaining: null,
   ...given,
 })
 
