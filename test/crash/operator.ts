@@ -1,6 +1,7 @@
-import type { ListedSubmission } from '../../src/ledger/operator/selectSubmissions.ts'
+import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
 import { openOperatorStore } from '../../src/store/operatorStore.ts'
+import { anySubmission } from '../support/anySubmission.ts'
 import type { Environment } from './environment.ts'
 
 /** What an operator did so that every record comes to an end. */
@@ -9,18 +10,7 @@ export interface Settled {
   resolved: number
 }
 
-const uncertainOnes = {
-  states: ['uncertain'],
-  code: null,
-  type: null,
-  key: null,
-  sinceMs: null,
-  untilMs: null,
-  mayHaveArrived: null,
-  transactionId: null,
-  cause: null,
-  among: null,
-} as const
+const uncertainOnes: SubmissionFilter = { ...anySubmission, states: ['uncertain'] }
 const roundMost = 100_000
 const resolvedMost = 2
 

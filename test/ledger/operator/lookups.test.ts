@@ -6,9 +6,8 @@ import {
   filterValues,
   listedColumns,
   matchingSql,
-  type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
-import { states } from '../../../src/model.ts'
+import { anySubmission } from '../../support/anySubmission.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 
 /** Enough for the planner to shun reading them all, as it does at a million. */
@@ -28,19 +27,6 @@ beforeAll(async () => {
   await ledger.pool.query('analyze outboxd.submission')
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
-
-const any: SubmissionFilter = {
-  states,
-  code: null,
-  type: null,
-  key: null,
-  sinceMs: null,
-  untilMs: null,
-  mayHaveArrived: null,
-  transactionId: null,
-  cause: null,
-  among: null,
-}
 
 async function planOf(sql: string, values: unknown[]): Promise<string> {
   const { rows } = await ledger.pool.query<{ 'QUERY PLAN': string }>(`explain ${sql}`, values)
@@ -64,8 +50,8 @@ describe('however many there are, an index finds them by', () => {
   })
 
   test.each([
-    ['--transaction', { ...any, transactionId: 'tx-4711' }, 'submission_transaction'],
-    ['--key', { ...any, key: 'k4711' }, 'submission_key'],
+    ['--transaction', { ...anySubmission, transactionId: 'tx-4711' }, 'submission_transaction'],
+    ['--key', { ...anySubmission, key: 'k4711' }, 'submission_key'],
   ])('%s', async (_, filter, index) => {
     const plan = await planOf(matchingSql(listedColumns, 'longest'), [...filterValues(filter), 51])
     expect(plan).toContain(index)
@@ -74,13 +60,13 @@ describe('however many there are, an index finds them by', () => {
 })
 
 test('they are counted up to a bound', async () => {
-  expect(await countSubmissions(ledger.pool, any, 100)).toBe(100)
-  expect(await countSubmissions(ledger.pool, any, many + 1)).toBe(many)
+  expect(await countSubmissions(ledger.pool, anySubmission, 100)).toBe(100)
+  expect(await countSubmissions(ledger.pool, anySubmission, many + 1)).toBe(many)
 })
 
 describe('a search', () => {
   const search = (text: string, bounds = {}) =>
-    searchText(ledger.pool, any, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
+    searchText(ledger.pool, anySubmission, text, { rowsMax: many, timeMaxMs: 60_000, ...bounds })
 
   test('finds a text in payloads, whatever the case', async () => {
     const { ids, lookedAt, isCut } = await search('customer":"c4711"')
