@@ -1,11 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
-import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from './support/database.ts'
+import { freePort } from './support/freePort.ts'
 import { checkout } from './support/program.ts'
 
 const readme = readFileSync(join(checkout, 'README.md'), 'utf8')
@@ -55,13 +55,4 @@ function endGroup(pid: number | undefined): void {
   } catch {
     // it has ended
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const address = server.address()
-  server.close()
-  await once(server, 'close')
-  return typeof address === 'object' && address !== null ? address.port : 0
 }

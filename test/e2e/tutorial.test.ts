@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../support/database.ts'
+import { freePort } from '../support/freePort.ts'
 import { checkout, sourceMain } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
@@ -107,12 +107,4 @@ async function openShell(env: Record<string, string>) {
       await rm(folder, { recursive: true })
     },
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await new Promise((resolve) => server.once('listening', resolve))
-  const { port } = server.address() as { port: number }
-  await new Promise((resolve) => server.close(resolve))
-  return port
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { freePort } from './freePort.ts'
 import { until } from './until.ts'
 
 /** Debian's package installs it; .ci/run does. */
@@ -55,15 +56,6 @@ function unprivileged(...paths: string[]): { uid?: number; gid?: number } {
   if (process.getuid?.() !== 0) return {}
   spawnSync('chown', ['65534:65534', ...paths])
   return { uid: 65534, gid: 65534 }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 function answers(port: number): Promise<boolean> {

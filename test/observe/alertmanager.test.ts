@@ -1,0 +1,121 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { has, startAlertmanager } from '../support/monitoring.ts'
+import { checkout } from '../support/program.ts'
+import { until } from '../support/until.ts'
+
+interface InhibitRule {
+  source_matchers: string[]
+  target_matchers: string[]
+  equal: string[]
+}
+
+interface Alert {
+  alert: string
+  labels: { severity: string }
+}
+
+const file = join(checkout, 'deploy', 'alertmanager.yaml')
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const config = parse(read('deploy/alertmanager.yaml'))
+const inhibitRules: InhibitRule[] = config.inhibit_rules
+const alerts: Alert[] = parse(read('deploy/prometheus-rules.yaml'))
+  .groups.flatMap(({ rules }: { rules: Partial<Alert>[] }) => rules)
+  .filter(({ alert }: Partial<Alert>) => alert)
+
+/** The names that a list of matchers asks for. */
+function named(matchers: readonly string[]): Alert[] {
+  const pattern = matchers.map((each) => /^alertname=~?"(.+)"$/.exec(each)?.[1]).find((each) => each !== undefined)
+  return alerts.filter(({ alert }) => new RegExp(`^(?:${pattern})$`).test(alert))
+}
+
+describe.each(inhibitRules)('where $source_matchers is told', ({ source_matchers, target_matchers, equal }) => {
+  test('what is kept away are alerts that there are, of the same job', () => {
+    for (const matchers of [source_matchers, target_matchers]) {
+      const names = /"(.+)"/.exec(matchers[0] ?? '')?.[1] ?? ''
+      const alternatives = names.includes('(') ? names.slice(names.indexOf('(') + 1, -1).split('|') : names.split('|')
+      expect(named(matchers)).toHaveLength(alternatives.length)
+    }
+    expect(equal).toContain('job')
+  })
+
+  test('a ticket keeps no page away', () => {
+    const isPage = ({ labels }: Alert) => labels.severity === 'page'
+    if (!named(source_matchers).every(isPage)) expect(named(target_matchers).filter(isPage)).toEqual([])
+  })
+})
+
+test('no two alerts keep each other away, or nobody would be told', () => {
+  const pairs = inhibitRules.flatMap(({ source_matchers, target_matchers }) =>
+    named(source_matchers).flatMap((source) => named(target_matchers).map((target) => [source.alert, target.alert])),
+  )
+  const kept = new Set(pairs.map(([source, target]) => `${source} ${target}`))
+  expect(pairs.filter(([source, target]) => kept.has(`${target} ${source}`) && source !== target)).toEqual([])
+})
+
+test('no secret stands in it', () => {
+  const secrets = /(password|routing_key|service_key|api_url|credentials|token)$/
+  const keys = [...read('deploy/alertmanager.yaml').matchAll(/^[\s-]*(\w+):/gm)].map(([, key = '']) => key)
+  expect(keys.filter((key) => secrets.test(key))).toEqual([])
+})
+
+describe.skipIf(!has('amtool'))('amtool, of Debian’s prometheus-alertmanager', () => {
+  test('accepts it', () => {
+    const run = spawnSync('amtool', ['check-config', file], { encoding: 'utf8' })
+    expect(run.stdout + run.stderr).toContain('SUCCESS')
+    expect(run.status).toBe(0)
+  })
+
+  test.each(
+    alerts.map(({ alert, labels }) => [alert, labels.severity]),
+  )('sends %s, a %s, where it belongs', (...of) => {
+    const [alert, severity] = of
+    const labels = [`alertname=${alert}`, `severity=${severity}`, 'job=erp']
+    const run = spawnSync('amtool', ['config', 'routes', 'test', `--config.file=${file}`, ...labels], {
+      encoding: 'utf8',
+    })
+    expect(run.stdout.trim()).toBe(severity === 'page' ? 'on-call' : 'tickets')
+  })
+})
+
+test.skipIf(!has('prometheus-alertmanager'))(
+  'a running Alertmanager tells the cause and not what follows from it, and keeps jobs apart',
+  async () => {
+    await using alertmanager = await startAlertmanager(config)
+    const fire = [
+      { alertname: 'OutboxdPaused', job: 'away', severity: 'page', reason: 'unreachable' },
+      { alertname: 'OutboxdBehind', job: 'away', severity: 'ticket' },
+      { alertname: 'OutboxdUncertain', job: 'away', severity: 'ticket' },
+      { alertname: 'OutboxdBehind', job: 'busy', severity: 'ticket' },
+      { alertname: 'OutboxdProblem', job: 'clock', severity: 'ticket', kind: 'clock_off' },
+      { alertname: 'OutboxdForgotten', job: 'clock', severity: 'ticket' },
+      { alertname: 'OutboxdProblem', job: 'row', severity: 'ticket', kind: 'row_skipped' },
+      { alertname: 'OutboxdForgotten', job: 'row', severity: 'ticket' },
+      { alertname: 'OutboxdAbsent', job: 'gone', severity: 'page' },
+      { alertname: 'OutboxdDown', job: 'gone', severity: 'ticket' },
+    ]
+    await fetch(`${alertmanager.url}/api/v2/alerts`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(fire.map((labels) => ({ labels }))),
+    })
+    const told = async () => {
+      const answer = await fetch(`${alertmanager.url}/api/v2/alerts?inhibited=false`)
+      const seen = (await answer.json()) as { labels: { alertname: string; job: string } }[]
+      return seen.map(({ labels }) => `${labels.job}: ${labels.alertname}`).toSorted()
+    }
+    await until(told, (seen) => seen.length > 0)
+    expect(await told()).toEqual([
+      'away: OutboxdPaused',
+      'away: OutboxdUncertain',
+      'busy: OutboxdBehind',
+      'clock: OutboxdProblem',
+      'gone: OutboxdAbsent',
+      'row: OutboxdForgotten',
+      'row: OutboxdProblem',
+    ])
+  },
+)
