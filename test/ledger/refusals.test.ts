@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
+import { lockSubmissions } from '../../src/ledger/keyOrder.ts'
 import { believeRefusals } from '../../src/ledger/refusals.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { until } from '../support/until.ts'
 
 let ledger: Ledger
 let work: DispatchStore
@@ -43,7 +45,32 @@ const problems = async () =>
   (await ledger.pool.query('select kind, subject from outboxd.problem')).rows.map(
     ({ kind, subject }) => `${kind} ${subject}`,
   )
+const waiting = async () => {
+  const { rows } = await ledger.pool.query(
+    `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+  )
+  return rows.length
+}
 const through = () => work.writeOutcomes(outcomeBatch({ passages: [{ resource: 'data', met: null, judged: true }] }))
+
+/** A session that holds a record, as an operator's command does before it takes the record's line. */
+async function lockedBy(id: string) {
+  const client = await ledger.pool.connect()
+  const letGo = () => client.query('commit')
+  await client.query('begin')
+  await lockSubmissions(client, [{ id }])
+  return {
+    letGo,
+    async takesLine(key: string): Promise<boolean> {
+      const { rows } = await client.query('select pg_try_advisory_xact_lock(7162, hashtext($1)) as taken', [key])
+      return rows[0]?.taken
+    },
+    async [Symbol.asyncDispose]() {
+      await letGo()
+      client.release()
+    },
+  }
+}
 
 test('the tenth refusal in the same words pauses everybody, and all ten are queued again, once', async () => {
   await times(9, () => refuse())
@@ -87,6 +114,18 @@ test('what may have arrived, and what an operator has touched, stays as it is; l
   expect(await ledger.countStates()).toMatchObject({ rejected: 1, discarded: 1, queued: 9 })
   expect(await ledger.row(keyed)).toMatchObject({ state: 'queued', held: false })
   expect(await ledger.row(successor)).toMatchObject({ state: 'queued', held: true })
+})
+
+test('what is queued again is locked before its line, as by everybody: who holds the record may still take the line', async () => {
+  const keyed = await refuse('nginx: 400', { key: 'k' })
+  await times(8, () => refuse())
+  await using person = await lockedBy(keyed)
+  const tenth = refuse()
+  await until(waiting, (count) => count > 0)
+  expect(await person.takesLine('k')).toBe(true)
+  await person.letGo()
+  await tenth
+  expect(await ledger.countStates()).toEqual({ queued: 10 })
 })
 
 test('after it one refusal is enough, until a record gets through', async () => {
