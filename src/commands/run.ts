@@ -35,7 +35,7 @@ Any number of instances may run on the same databases.`,
 export async function run(context: CommandContext): Promise<number> {
   for (const mistyped of findMistypedVariables(context.env)) context.stderr.write(`outboxd: warning: ${mistyped}\n`)
   const config = readConfig(context.env)
-  const metrics = createMetrics({ version })
+  const metrics = createMetrics({ version, clock: systemClock })
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
   let otherTable = Promise.withResolvers<void>()

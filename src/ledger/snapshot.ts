@@ -6,6 +6,8 @@ import { isAlive, silentMaxMs } from './instanceLife.ts'
 
 /** What the ledger's database says now. Times in epoch milliseconds. */
 export interface LedgerSnapshot {
+  /** The database's clock. */
+  nowMs: number
   submissions: Record<State, number>
   /** Creation of the oldest outbox row that was captured and not yet accepted, also in backoff or behind a pause. */
   oldestUnsentMs: number | null
@@ -37,6 +39,7 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
         where report_due and outbox = outboxd.current_outbox() and report_put_off = revision)
      )
      select
+       extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs",
        (select coalesce(json_object_agg(state, n), '{}') from
           (select state, sum(delta) as n from outboxd.state_delta group by state) counted) as counts,
        (select extract(epoch from min(recorded_at))::float8 * 1000 from outboxd.submission

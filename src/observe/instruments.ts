@@ -175,14 +175,29 @@ function submissionInstruments(registry: Registry) {
       help: 'Unix time of creation of the oldest row that the service has not accepted; 0 for none.',
       registers,
     }),
+    oldestUnsentAge: new Gauge({
+      name: 'outboxd_oldest_unsent_age_seconds',
+      help: 'Seconds since the creation of that row, by the clock of the ledger; 0 for none.',
+      registers,
+    }),
     oldestAccepted: new Gauge({
       name: 'outboxd_oldest_accepted_timestamp_seconds',
       help: 'Unix time of acceptance of the oldest transaction that is still processing; 0 for none.',
       registers,
     }),
+    oldestAcceptedAge: new Gauge({
+      name: 'outboxd_oldest_accepted_age_seconds',
+      help: 'Seconds since its acceptance, by the clock of the ledger; 0 for none.',
+      registers,
+    }),
     oldestForPerson: new Gauge({
       name: 'outboxd_oldest_for_person_timestamp_seconds',
       help: 'Unix time of the end of the failed or rejected record that has waited longest for a person; 0 for none.',
+      registers,
+    }),
+    oldestForPersonAge: new Gauge({
+      name: 'outboxd_oldest_for_person_age_seconds',
+      help: 'Seconds since that end, by the clock of the ledger; 0 for none.',
       registers,
     }),
     reportsDue: new Gauge({
@@ -193,6 +208,11 @@ function submissionInstruments(registry: Registry) {
     oldestReportDue: new Gauge({
       name: 'outboxd_oldest_report_due_timestamp_seconds',
       help: 'Unix time at which the oldest outcome came about that its row has yet to be told; 0 for none.',
+      registers,
+    }),
+    oldestReportDueAge: new Gauge({
+      name: 'outboxd_oldest_report_due_age_seconds',
+      help: 'Seconds since that outcome, by the clock of the ledger; 0 for none.',
       registers,
     }),
     pollsPerTransaction: new Histogram({
@@ -217,7 +237,16 @@ function houseInstruments(registry: Registry) {
     labelNames: ['loop'],
     registers,
   })
-  for (const loop of loops) loopLastSuccess.set({ loop }, 0)
+  const loopAge = new Gauge({
+    name: 'outboxd_loop_last_success_age_seconds',
+    help: 'Seconds since a loop of this process last went through, or since the process started; no clock matters.',
+    labelNames: ['loop'],
+    registers,
+  })
+  for (const loop of loops) {
+    loopLastSuccess.set({ loop }, 0)
+    loopAge.set({ loop }, 0)
+  }
   const problems = new Gauge({
     name: 'outboxd_problems',
     help: 'What is wrong and stays so until somebody, or time, mends it, by its kind; outboxd status says each in words.',
@@ -231,7 +260,7 @@ function houseInstruments(registry: Registry) {
     labelNames: ['version'],
     registers,
   })
-  return { loopLastSuccess, problems, buildInfo }
+  return { loopLastSuccess, loopAge, problems, buildInfo }
 }
 
 /** What the daemon needs around it: databases, mapping files, certificates. */

@@ -1,4 +1,5 @@
 import { Registry } from 'prom-client'
+import type { Clock } from '../clock.ts'
 import {
   type Breach,
   type Outcome,
@@ -10,6 +11,7 @@ import {
   states,
 } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
+import { createAges } from './ages.ts'
 import {
   type certificates,
   countedCodes,
@@ -32,6 +34,8 @@ export type CertificateName = (typeof certificates)[number]
 
 /** What the databases say now; a loop reads it and hands it over, so that a scrape never waits for a database. */
 export interface Snapshot {
+  /** The ledger's clock: what waits is as old as it says, whatever the clock of a host. */
+  nowMs: number
   submissions: Record<State, number>
   /** Outbox rows that nobody has taken yet. */
   outboxWaiting: number
@@ -86,11 +90,17 @@ export interface Metrics {
   render(): Promise<string>
 }
 
+export interface MetricsDeps {
+  version: string
+  clock: Pick<Clock, 'stopwatch'>
+}
+
 /** Builds every metric on a registry of its own. */
-export function createMetrics({ version }: { version: string }): Metrics {
+export function createMetrics({ version, clock }: MetricsDeps): Metrics {
   const registry = new Registry()
   const to = createInstruments(registry)
   to.buildInfo.set({ version }, 1)
+  const ages = createAges(clock, to)
   const knownTypes = new Set<string>()
   return {
     requestDone(endpoint, outcome, tookMs) {
@@ -109,8 +119,14 @@ export function createMetrics({ version }: { version: string }): Metrics {
     heldBack: (slots) => ifFinite(slots, (count) => to.rateHeldBack.set(count)),
     tokenExpires: (atMs) => ifFinite(atMs, (ms) => to.tokenExpiry.set(ms / 1000)),
     replayed: (count) => ifFinite(count, (replays) => to.replays.inc(replays)),
-    loopSucceeded: (loop, atMs) => ifFinite(atMs, (ms) => to.loopLastSuccess.set({ loop }, ms / 1000)),
-    setSnapshot: (snapshot) => show(to, snapshot),
+    loopSucceeded(loop, atMs) {
+      ages.loopSucceeded(loop)
+      ifFinite(atMs, (ms) => to.loopLastSuccess.set({ loop }, ms / 1000))
+    },
+    setSnapshot(snapshot) {
+      ages.snapshotTaken(snapshot)
+      show(to, snapshot)
+    },
     setDatabases(up) {
       for (const database of databases) to.databaseUp.set({ database }, up[database] ? 1 : 0)
     },
@@ -125,7 +141,10 @@ export function createMetrics({ version }: { version: string }): Metrics {
       ifFinite(atMs, (ms) => to.mappingsReloadTime.set(ms / 1000))
     },
     mappingsBroken: () => to.mappingsReloadSuccessful.set(0),
-    render: () => registry.metrics(),
+    render() {
+      ages.show()
+      return registry.metrics()
+    },
   }
 }
 

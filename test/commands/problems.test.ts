@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { status } from '../../src/commands/status.ts'
 import { agreeOnBudget } from '../../src/ledger/agreeOnBudget.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -28,7 +29,7 @@ async function said(json = false): Promise<string> {
 }
 
 async function counted(): Promise<Record<string, number>> {
-  const metrics = createMetrics({ version: 'test' })
+  const metrics = createMetrics({ version: 'test', clock: systemClock })
   metrics.setSnapshot({ ...(await readSnapshot(fixture.ledger.pool)), pauses: [], outboxWaiting: 0 })
   const series = (await metrics.render()).matchAll(/^outboxd_problems\{kind="(\w+)"\} (\d+)$/gm)
   return Object.fromEntries([...series].flatMap(([, kind, n]) => (n === '0' ? [] : [[kind, Number(n)]])))

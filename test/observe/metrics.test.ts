@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { breaches, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
 import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
@@ -7,7 +8,7 @@ import { endpoints } from '../../src/resources.ts'
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 
 test('every metric is there from the start, with every label value at 0', async () => {
-  const { value } = await scrape(createMetrics({ version: '1.2.3' }))
+  const { value } = await scrape(createMetrics({ version: '1.2.3', clock: systemClock }))
   const zeros = [
     ...endpoints.flatMap((endpoint) =>
       outcomes.flatMap((outcome) => [
@@ -27,6 +28,7 @@ test('every metric is there from the start, with every label value at 0', async 
     'outboxd_outbox_waiting',
     'outboxd_oldest_unsent_timestamp_seconds',
     'outboxd_oldest_accepted_timestamp_seconds',
+    ...['unsent', 'accepted', 'for_person', 'report_due'].map((which) => `outboxd_oldest_${which}_age_seconds`),
     ...finishes.map((outcome) => `outboxd_submissions_finished_total{outcome="${outcome}"}`),
     ...finishes.map((outcome) => `outboxd_submission_duration_seconds_count{outcome="${outcome}"}`),
     ...finishes.map((outcome) => `outboxd_submissions_finished_by_type_total{type="other",outcome="${outcome}"}`),
@@ -53,7 +55,7 @@ test('every metric is there from the start, with every label value at 0', async 
 })
 
 test('no event adds a series: label values are a closed set', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   const before = (await scrape(metrics)).ours
   for (const endpoint of endpoints) for (const outcome of outcomes) metrics.requestDone(endpoint, outcome, 10)
   for (const code of ['E001', 'E002', 'E003', 'E999', 'customer 4711 not found', '__proto__'])
@@ -66,7 +68,7 @@ test('no event adds a series: label values are a closed set', async () => {
 })
 
 test('each method moves its own metrics, milliseconds as seconds', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.requestDone('submit', 'ok', 2000)
   metrics.requestDone('submit', 'ok', 2001)
   metrics.serviceError('E003')
@@ -98,7 +100,7 @@ test('each method moves its own metrics, milliseconds as seconds', async () => {
 })
 
 test('a snapshot sets every gauge of the databases, and the next one takes back what is over', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.setSnapshot(snapshot)
   const during = await scrape(metrics)
   expect(during.value('outboxd_submissions{state="uncertain"}')).toBe('6')
@@ -120,8 +122,36 @@ test('a snapshot sets every gauge of the databases, and the next one takes back 
   expect(after.value('outboxd_oldest_accepted_timestamp_seconds')).toBe('0')
 })
 
+test('ages are by the clock of the ledger, and grow by a stopwatch between two looks at it: no host’s clock counts', async () => {
+  const clock = stoppedClock()
+  const metrics = createMetrics({ version: '1', clock })
+  const ages = async () => {
+    const { value } = await scrape(metrics)
+    return ['unsent', 'accepted', 'for_person', 'report_due'].map((which) =>
+      value(`outboxd_oldest_${which}_age_seconds`),
+    )
+  }
+  metrics.setSnapshot({ ...snapshot, oldestForPersonMs: null, oldestReportDueMs: snapshot.nowMs + 5_000 })
+  expect(await ages()).toEqual(['59.75', '59', '0', '0'])
+  clock.ms += 10_000
+  expect(await ages()).toEqual(['69.75', '69', '0', '5'])
+  metrics.setSnapshot({ ...snapshot, nowMs: snapshot.nowMs + 20_000, oldestUnsentMs: null })
+  expect(await ages()).toEqual(['0', '79', '77', '78'])
+})
+
+test('the age of a loop’s last success grows until the next one, and from the start where there was none', async () => {
+  const clock = stoppedClock()
+  const metrics = createMetrics({ version: '1', clock })
+  const age = async (loop: string) =>
+    (await scrape(metrics)).value(`outboxd_loop_last_success_age_seconds{loop="${loop}"}`)
+  clock.ms += 3_000
+  metrics.loopSucceeded('capture', 1_700_000_000_000)
+  clock.ms += 4_000
+  expect([await age('capture'), await age('dispatch')]).toEqual(['4', '7'])
+})
+
 test('ends are told apart by the types that mapping files know, from the moment that they are read', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   const ends = (type: string, outcome: string) =>
     `outboxd_submissions_finished_by_type_total{type="${type}",outcome="${outcome}"}`
   metrics.mappingsLoaded(['data', 'order'], 1_700_000_000_000)
@@ -140,7 +170,7 @@ test('ends are told apart by the types that mapping files know, from the moment 
 })
 
 test('mapping files that are broken leave the time of those in force', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.mappingsLoaded(['data'], 1_700_000_000_000)
   const reload = async () => {
     const { value } = await scrape(metrics)
@@ -155,7 +185,7 @@ test('mapping files that are broken leave the time of those in force', async () 
 })
 
 test('databases and certificates are shown by their names', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.setDatabases({ outbox: false, ledger: true })
   metrics.certificateExpires('client', 1_800_000_000_000)
   metrics.certificateExpires('ca', null)
@@ -170,7 +200,7 @@ test('databases and certificates are shown by their names', async () => {
 })
 
 test('numbers that make no sense neither throw nor show', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   for (const nonsense of [Number.NaN, Number.POSITIVE_INFINITY, undefined as unknown as number]) {
     metrics.requestDone('token', 'ok', nonsense)
     metrics.finished('completed', nonsense, 'data')
@@ -189,21 +219,21 @@ test('numbers that make no sense neither throw nor show', async () => {
 })
 
 test('two sets of metrics in one process do not share anything', async () => {
-  const one = createMetrics({ version: '1' })
-  const other = createMetrics({ version: '2' })
+  const one = createMetrics({ version: '1', clock: systemClock })
+  const other = createMetrics({ version: '2', clock: systemClock })
   one.replayed(3)
   expect((await scrape(other)).value('outboxd_replays_total')).toBe('0')
 })
 
 test('every metric of ours says what it counts, and no gauge is named like a counter', async () => {
-  const { text } = await scrape(createMetrics({ version: '1' }))
+  const { text } = await scrape(createMetrics({ version: '1', clock: systemClock }))
   const types = [...text.matchAll(/^# TYPE (\S+) (\S+)$/gm)]
   expect(types.filter(([, name, type]) => name?.endsWith('_total') !== (type === 'counter'))).toEqual([])
   for (const [, name] of types) expect(text).toMatch(new RegExp(`^# HELP ${name} \\S.{10}`, 'm'))
 })
 
 test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds nothing to say about a scrape', async () => {
-  const metrics = createMetrics({ version: '1' })
+  const metrics = createMetrics({ version: '1', clock: systemClock })
   metrics.requestDone('submit', 'ok', 100)
   metrics.setSnapshot(snapshot)
   const check = spawnSync('promtool', ['check', 'metrics'], { input: await metrics.render(), encoding: 'utf8' })
@@ -211,7 +241,20 @@ test.skipIf(spawnSync('promtool', ['--version']).error)('promtool finds nothing 
   expect(check.status).toBe(0)
 })
 
+/** A clock that goes on only when its `ms` is set. */
+function stoppedClock() {
+  const clock = {
+    ms: 0,
+    stopwatch() {
+      const startMs = clock.ms
+      return () => clock.ms - startMs
+    },
+  }
+  return clock
+}
+
 const snapshot: Snapshot = {
+  nowMs: 1_700_000_060_000,
   submissions: {
     queued: 1,
     sending: 2,

@@ -1,6 +1,7 @@
+import { systemClock } from '../../src/clock.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 
-const scrape = await createMetrics({ version: '1' }).render()
+const scrape = await createMetrics({ version: '1', clock: systemClock }).render()
 
 /** The selectors of an expression that match no series of a fresh scrape; each alternative of `a|b` must match. */
 export function unknownSelectors(expr: string): string[] {

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
@@ -128,7 +129,7 @@ test('the metrics count the rows', async () => {
   await look()
   await lookAfter(60_000)
   const { kind } = (await told())[0] ?? { kind: 'row_skipped' as const }
-  const metrics = createMetrics({ version: 'test' })
+  const metrics = createMetrics({ version: 'test', clock: systemClock })
   metrics.setSnapshot({
     ...(await readSnapshot(pool)),
     pauses: [],

@@ -63,7 +63,7 @@ export async function startDaemon(env: Record<string, string>, clock: Clock = sy
     mappings: () => mappings,
     clock,
     log: createLog(config.logLevel, openStdout('json', undefined)),
-    metrics: createMetrics({ version: 'test' }),
+    metrics: createMetrics({ version: 'test', clock }),
     version: 'test',
   })
   let stopping: Promise<unknown> | undefined
