@@ -113,12 +113,15 @@ function paused({ pauses, nowMs }: SystemStatus): string[] {
   )
 }
 
+/** More than these nobody reads one by one. */
+const eachMax = 10
+
 function waitsForPerson({ submissions }: SystemStatus): string | null {
   const kinds = (['uncertain', 'failed', 'rejected'] as const).filter((state) => submissions[state] > 0)
   const total = kinds.reduce((sum, state) => sum + submissions[state], 0)
   if (total === 0) return null
   const parts = kinds.map((state) => `${submissions[state]} ${state}`).join(', ')
-  return `${pluralize(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): outboxd list shows them.`
+  return `${pluralize(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): ${total > eachMax ? 'outboxd list --by-cause shows what they have in common.' : 'outboxd list shows them.'}`
 }
 
 function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: SystemStatus): string | null {

@@ -51,7 +51,8 @@ test.each([
   [{ outboxWaiting: null }, 'outboxd check'],
   [{ pauses: [{ reason: 'unauthorized', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd check'],
   [{ pauses: [{ reason: 'operator', sinceMs: nowMs - 720_000, detail: '' }] }, 'outboxd resume'],
-  [{ submissions: { ...none, uncertain: 1, failed: 2 } }, 'outboxd list'],
+  [{ submissions: { ...none, uncertain: 1, failed: 9 } }, 'outboxd list shows them'],
+  [{ submissions: { ...none, uncertain: 1, failed: 10 } }, 'outboxd list --by-cause'],
   [{ oldestUnsentMs: nowMs - 7_200_000 }, 'outboxd list --state queued'],
   [{ oldestAcceptedMs: nowMs - 7_200_000 }, 'outboxd list --state accepted'],
 ] as const satisfies [Partial<SystemStatus>, string][])('%j names the command that explains: %s', (status, command) => {

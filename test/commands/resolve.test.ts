@@ -39,7 +39,7 @@ async function run(
 ) {
   const context = fixture.context(input, env)
   const code = await resolve(context, name, options)
-  return { code, messages: context.messages() }
+  return { code, printed: context.printed(), messages: context.messages() }
 }
 
 const unchecked = { unchecked: true, yes: true }
@@ -263,6 +263,83 @@ describe('beside uncertain ones it settles', () => {
     const { code, messages } = await run(id, { arrived: 'tx-2', ...unchecked })
     expect(code).toBe(1)
     expect(messages).toContain('the service gave its id and works on it')
+  })
+})
+
+describe('--dry-run', () => {
+  const stated: GivenChange = {
+    state: 'failed',
+    error: '404 for ten minutes',
+    transactionId: 'tx-1',
+    mayHaveArrived: true,
+  }
+
+  test.each<[string, GivenChange, ResolveOptions, string]>([
+    ['arrived', uncertain, { arrived: 'tx-9' }, 'uncertain. This would follow it as tx-9, if the service, which is'],
+    [
+      'unchecked',
+      uncertain,
+      { arrived: 'tx-9', unchecked: true },
+      'would follow it as tx-9, without asking the service.',
+    ],
+    ['not arrived', stated, { notArrived: true }, 'failed. This would send it again, under its idempotency key'],
+    ['new key', uncertain, { notArrived: true, newKey: true }, 'would send it again, under a new idempotency key.'],
+  ])('%s: says what would be settled; nobody is asked, and nothing changes', async (_, change, options, said) => {
+    const { env, asked } = await service({ 'tx-9': { transactionId: 'tx-9', status: 'pending' } })
+    const id = await fixture.end(change, { outboxId: '1' })
+    const before = await fixture.ledger.row(id)
+    const { code, printed } = await run('outbox:1', { ...options, dryRun: true }, { env })
+    expect({ code, printed }).toEqual({ code: 0, printed: expect.stringMatching(/^outbox:1 is .*\.\n$/) })
+    expect(printed).toContain(said)
+    expect(asked()).toEqual([])
+    expect(await fixture.ledger.row(id)).toEqual(before)
+  })
+
+  test('what could not be settled is refused as without it', async () => {
+    await fixture.end({ state: 'completed', transactionId: 'tx-8' }, { outboxId: '77' })
+    const id = await fixture.end(uncertain)
+    const taken = await run(id, { arrived: 'tx-8', dryRun: true })
+    expect({ code: taken.code, printed: taken.printed }).toEqual({ code: 1, printed: '' })
+    expect(taken.messages).toContain('tx-8 is the transaction of outbox:77')
+    expect((await run('outbox:77', { notArrived: true, dryRun: true })).code).toBe(1)
+  })
+
+  test('--take-back names the id that would be free', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    await run(id, { arrived: 'tx-1', ...unchecked })
+    const { code, printed } = await run(id, { takeBack: true, dryRun: true })
+    expect({ code, printed }).toEqual({
+      code: 0,
+      printed:
+        'outbox:1 is accepted as tx-1, which a person said. This would make it uncertain again, and its id free for another record.\n',
+    })
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'accepted', transaction_id: 'tx-1' })
+  })
+})
+
+describe('--json', () => {
+  async function printedBy(id: string, options: ResolveOptions) {
+    const { code, printed } = await run(id, { ...options, json: true })
+    return { code, ...JSON.parse(printed) }
+  }
+
+  test('has the keys that a file of answers has, and the state', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const arrived = { id, outboxId: '1', arrivedAs: 'tx-1', state: 'accepted' }
+    const word = { arrived: 'tx-1', ...unchecked }
+    const none: unknown[] = []
+    expect(await printedBy(id, { ...word, dryRun: true })).toEqual({
+      ...{ code: 0, dryRun: true, settled: [arrived] },
+      leftAlone: none,
+    })
+    expect(await printedBy(id, word)).toMatchObject({ dryRun: false, settled: [arrived] })
+    expect(await printedBy(id, { notArrived: true })).toMatchObject({
+      settled: [{ id, outboxId: '1', arrivedAs: null, state: 'queued' }],
+    })
+    const left = { id, outboxId: '1', reason: expect.stringContaining('is queued, not uncertain') }
+    const refused = await printedBy(id, { notArrived: true })
+    expect(refused).toMatchObject({ code: 1, settled: [] })
+    expect(refused.leftAlone).toEqual([left])
   })
 })
 

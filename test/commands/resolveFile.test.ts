@@ -214,7 +214,6 @@ test('what makes no sense leaves with 2', async () => {
   expect((await run('1,tx\n', { notArrived: true })).code).toBe(2)
   const context = fixture.context()
   expect(await resolve(context, undefined, { notArrived: true })).toBe(2)
-  expect(await resolve(context, 'outbox:1', { notArrived: true, dryRun: true })).toBe(2)
   expect(await resolve(context, undefined, { file: '/nowhere/ask.csv' })).toBe(2)
   expect(context.messages()).toContain('--file /nowhere/ask.csv: ENOENT')
 })
