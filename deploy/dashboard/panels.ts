@@ -1,0 +1,204 @@
+/** Kinds of panels, in the words of Grafana's dashboard schema; a panel's place comes from layout.ts. */
+
+export interface Query {
+  expr: string
+  /** What the series is called; `{{label}}` puts a label's value. */
+  legend: string
+}
+
+/** A colour from this value on; the first from anywhere below. */
+export type Step = readonly [fromValue: number | null, color: string]
+
+export interface Common {
+  title: string
+  /** For the reader of the picture: what it shows, and when it is as it should be. */
+  description: string
+  /** Of 24 columns. */
+  width: number
+  /** The alert whose section of docs/runbook.md says what to do. */
+  runbook?: string
+  queries: readonly Query[]
+  /** As Grafana names it: `s`, `bytes`, `percentunit`, or `suffix: x`. */
+  unit?: string
+}
+
+/** A panel without its place and its id. */
+export type Panel = ReturnType<typeof panel>
+
+export const good = 'green'
+export const soon = 'orange'
+export const bad = 'red'
+
+const datasource = { type: 'prometheus', uid: '${datasource}' }
+
+/** One number, as it is now. */
+export function stat(
+  spec: Common & { steps: readonly Step[]; words?: Record<string, string>; none?: string; decimals?: number },
+) {
+  const { steps, words = {}, none, decimals } = spec
+  return panel(spec, 'stat', 4, 'now', {
+    defaults: {
+      color: { mode: 'thresholds' },
+      thresholds: thresholds(steps),
+      mappings: mappings(words, steps),
+      ...(none === undefined ? {} : { noValue: none }),
+      ...(decimals === undefined ? {} : { decimals }),
+    },
+    options: {
+      reduceOptions: { calcs: ['lastNotNull'], fields: '', values: false },
+      colorMode: 'background',
+      graphMode: 'none',
+      justifyMode: 'center',
+      orientation: 'auto',
+      textMode: spec.queries.length > 1 || spec.queries[0]?.legend.includes('{{') ? 'value_and_name' : 'value',
+    },
+  })
+}
+
+/** Lines over time, or what they add up to. */
+export function lines(
+  spec: Common & {
+    stacked?: boolean
+    bars?: boolean
+    /** Draws a line at this value; above it something is wrong. */
+    limit?: number
+    colors?: Record<string, string>
+  },
+) {
+  const { stacked = false, bars = false, limit, colors = {} } = spec
+  return panel(spec, 'timeseries', 8, 'range', {
+    defaults: {
+      min: 0,
+      color: { mode: 'palette-classic' },
+      custom: {
+        drawStyle: bars ? 'bars' : 'line',
+        lineWidth: 1,
+        fillOpacity: stacked || bars ? 50 : 0,
+        showPoints: 'never',
+        stacking: { mode: stacked || bars ? 'normal' : 'none', group: 'A' },
+        // The scale reaches beyond the limit, so that it is in sight on a good day, too.
+        ...(limit === undefined ? {} : { thresholdsStyle: { mode: 'line' }, axisSoftMax: limit * 1.2 }),
+      },
+      ...(limit === undefined
+        ? {}
+        : {
+            thresholds: thresholds([
+              [null, 'transparent'],
+              [limit, bad],
+            ]),
+          }),
+    },
+    overrides: Object.entries(colors).map(([name, color]) => ({
+      matcher: { id: 'byName', options: name },
+      properties: [{ id: 'color', value: { mode: 'fixed', fixedColor: color } }],
+    })),
+    options: {
+      legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] },
+      tooltip: { mode: 'multi', sort: 'desc' },
+    },
+  })
+}
+
+/** A bar for each series, coloured by what was when. */
+export function timeline(spec: Common & { words: Record<string, string>; steps: readonly Step[] }) {
+  const { words, steps } = spec
+  return panel(spec, 'state-timeline', 8, 'range', {
+    defaults: {
+      color: { mode: 'thresholds' },
+      custom: { fillOpacity: 80, lineWidth: 0 },
+      thresholds: thresholds(steps),
+      mappings: mappings(words, steps),
+    },
+    options: {
+      mergeValues: true,
+      showValue: 'never',
+      rowHeight: 0.8,
+      alignValue: 'left',
+      legend: { showLegend: true, displayMode: 'list', placement: 'bottom', calcs: [] },
+      tooltip: { mode: 'single', sort: 'none' },
+    },
+  })
+}
+
+/** A line for each series, with these of its labels as columns, and its value where `valueIs` names it. */
+export function table(spec: Common & { columns: readonly string[]; valueIs?: string; none: string }) {
+  const { columns, valueIs, none } = spec
+  const names = [...columns, ...(valueIs === undefined ? [] : ['Value'])]
+  return panel(spec, 'table', 8, 'table', {
+    defaults: { noValue: none },
+    options: { showHeader: true, cellHeight: 'sm' },
+    transformations: [
+      { id: 'filterFieldsByName', options: { include: { names } } },
+      {
+        id: 'organize',
+        options: {
+          indexByName: Object.fromEntries(names.map((name, i) => [name, i])),
+          renameByName: valueIs === undefined ? {} : { Value: valueIs },
+        },
+      },
+    ],
+  })
+}
+
+interface Look {
+  defaults: Record<string, unknown>
+  overrides?: readonly object[]
+  options: Record<string, unknown>
+  transformations?: readonly object[]
+}
+
+/** @param ask for one moment, for the time shown, or for one moment as a table */
+function panel(spec: Common, type: string, height: number, ask: 'now' | 'range' | 'table', look: Look) {
+  const { title, description, width, runbook, queries, unit } = spec
+  return {
+    type,
+    title,
+    description,
+    width,
+    height,
+    datasource,
+    links: runbook === undefined ? [] : [link('What to do', `docs/runbook.md#${runbook.toLowerCase()}`)],
+    targets: queries.map(({ expr, legend }, i) => ({
+      refId: String.fromCharCode(65 + i),
+      datasource,
+      expr,
+      legendFormat: legend,
+      instant: ask !== 'range',
+      range: ask === 'range',
+      ...(ask === 'table' ? { format: 'table' } : {}),
+    })),
+    fieldConfig: {
+      defaults: { ...(unit === undefined ? {} : { unit }), ...look.defaults },
+      overrides: look.overrides ?? [],
+    },
+    options: look.options,
+    ...(look.transformations === undefined ? {} : { transformations: look.transformations }),
+  }
+}
+
+/** A link of a panel or the dashboard. */
+export function link(title: string, url: string) {
+  return {
+    type: 'link',
+    title,
+    url,
+    icon: 'doc',
+    tooltip: '',
+    tags: [],
+    targetBlank: true,
+    asDropdown: false,
+    includeVars: false,
+    keepTime: false,
+  }
+}
+
+function thresholds(steps: readonly Step[]) {
+  return { mode: 'absolute', steps: steps.map(([value, color]) => ({ value, color })) }
+}
+
+/** Words for values, each in the colour that its value has. */
+function mappings(words: Record<string, string>, steps: readonly Step[]) {
+  const colorOf = (value: number) => steps.findLast(([from]) => from === null || from <= value)?.[1]
+  const options = Object.entries(words).map(([value, text]) => [value, { text, color: colorOf(Number(value)) }])
+  return options.length === 0 ? [] : [{ type: 'value', options: Object.fromEntries(options) }]
+}

@@ -1,0 +1,149 @@
+import type { Row } from '../layout.ts'
+import { bad, good, lines, soon, stat } from '../panels.ts'
+import { all, below, outcomeColors, own, perMinute, recent, theirFault, within2s } from '../queries.ts'
+
+export const service: Row = {
+  title: 'The service against its two targets',
+  lines: [
+    [
+      stat({
+        title: 'Succeeded, in the time shown',
+        description:
+          'Requests that the service did its part for, also by a no; the target is 99 % over 30 days: choose these above. What counts against whom: docs/slo.md.',
+        width: 6,
+        runbook: 'OutboxdServiceFailing',
+        unit: 'percentunit',
+        decimals: 2,
+        queries: [
+          {
+            expr: `1 - sum(increase(outboxd_requests_total{${all},${theirFault}}[$__range])) / (sum(increase(outboxd_requests_total{${all}}[$__range])) > 0)`,
+            legend: '',
+          },
+        ],
+        steps: [
+          [null, bad],
+          [0.99, good],
+        ],
+        none: 'no requests',
+      }),
+      stat({
+        title: 'Answered within 2 s, in the time shown',
+        description:
+          'The second target, 99 % over 30 days, too. A timeout is a slow answer, a connection that broke none.',
+        width: 6,
+        runbook: 'OutboxdServiceSlow',
+        unit: 'percentunit',
+        decimals: 2,
+        queries: [
+          {
+            expr: `sum(increase(outboxd_request_duration_seconds_bucket{${all},${within2s}}[$__range])) / (sum(increase(outboxd_request_duration_seconds_count{${all},outcome!="network"}[$__range])) > 0)`,
+            legend: '',
+          },
+        ],
+        steps: [
+          [null, bad],
+          [0.99, good],
+        ],
+        none: 'no requests',
+      }),
+      stat({
+        title: 'Pace of failures',
+        description:
+          'How many times faster than allowed the 1 % is used up, over the last hour: at 1 it lasts 30 days, at 14.4 two. From the recording rules of deploy/prometheus-rules.yaml.',
+        width: 6,
+        runbook: 'OutboxdServiceFailing',
+        unit: 'suffix: ×',
+        decimals: 1,
+        queries: [{ expr: `outboxd:requests_failed:ratio_1h{${all}} / 0.01`, legend: '' }],
+        steps: [
+          [null, good],
+          [1, soon],
+          [14.4, bad],
+        ],
+        none: 'no requests',
+      }),
+      stat({
+        title: 'Pace of slow answers',
+        description: 'The same for answers that took longer than 2 s.',
+        width: 6,
+        runbook: 'OutboxdServiceSlow',
+        unit: 'suffix: ×',
+        decimals: 1,
+        queries: [{ expr: `outboxd:requests_slow:ratio_1h{${all}} / 0.01`, legend: '' }],
+        steps: [
+          [null, good],
+          [1, soon],
+          [14.4, bad],
+        ],
+        none: 'no requests',
+      }),
+    ],
+    [
+      lines({
+        title: 'Answers take',
+        description: 'So long at most took half, 95 % and 99 % of the answers. The line is the target: 2 s.',
+        width: 12,
+        runbook: 'OutboxdServiceSlow',
+        unit: 's',
+        limit: 2,
+        queries: [50, 95, 99].map((percent) =>
+          below(percent, 'outboxd_request_duration_seconds', `${own},outcome!="network"`),
+        ),
+      }),
+      lines({
+        title: '95 % of the answers take, by endpoint',
+        description:
+          'Is it one endpoint, or all? All at once may be the network, or our host. The line is the target: 2 s.',
+        width: 12,
+        runbook: 'OutboxdServiceSlow',
+        unit: 's',
+        limit: 2,
+        queries: [
+          {
+            expr: `histogram_quantile(0.95, sum by (le, endpoint) (rate(outboxd_request_duration_seconds_bucket{${own},outcome!="network"}${recent})))`,
+            legend: '{{endpoint}}',
+          },
+        ],
+      }),
+    ],
+    [
+      lines({
+        title: 'Requests, by how they ended',
+        description:
+          'server_error, unavailable, timeout and network count against the service; rejected, unauthorized and throttled are ours.',
+        width: 9,
+        runbook: 'OutboxdServiceFailing',
+        unit: 'suffix: /min',
+        stacked: true,
+        queries: [perMinute('outcome', 'outboxd_requests_total', own)],
+        colors: outcomeColors,
+      }),
+      lines({
+        title: 'Share that failed, and that was slow',
+        description: 'Of the last 5 minutes and of the last hour. The line is the 1 % that the targets allow.',
+        width: 9,
+        runbook: 'OutboxdServiceFailingSlowly',
+        unit: 'percentunit',
+        limit: 0.01,
+        queries: [
+          { expr: `outboxd:requests_failed:ratio_5m{${all}}`, legend: 'failed, 5 min' },
+          { expr: `outboxd:requests_failed:ratio_1h{${all}}`, legend: 'failed, 1 h' },
+          { expr: `outboxd:requests_slow:ratio_5m{${all}}`, legend: 'slow, 5 min' },
+          { expr: `outboxd:requests_slow:ratio_1h{${all}}`, legend: 'slow, 1 h' },
+        ],
+      }),
+      lines({
+        title: 'What the service said, and should not have',
+        description:
+          'Its error codes (E001: the data; E002: an id twice; E003: unavailable), and answers that its interface does not allow.',
+        width: 6,
+        runbook: 'OutboxdContractBreach',
+        bars: true,
+        queries: [
+          { expr: `sum by (code) (increase(outboxd_service_errors_total{${own}}${recent}))`, legend: '{{code}}' },
+          { expr: `sum by (kind) (increase(outboxd_contract_breaches_total{${own}}${recent}))`, legend: '{{kind}}' },
+        ],
+      }),
+    ],
+  ],
+}
