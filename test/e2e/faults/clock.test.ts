@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { scrape } from '../../support/scrape.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { readMetric, scrape } from '../../support/scrape.ts'
 import { setClockBack } from '../../support/setClock.ts'
 import { until } from '../../support/until.ts'
 import { setup } from './harness.ts'
@@ -33,6 +34,21 @@ test('the database’s clock is set back by an hour: what was queued, tracked an
     () => scrape(daemon),
     (text) => /outboxd_problems\{kind="clock_off"\} 1/.test(text),
   )
+})
+
+test('a host’s clock is an hour behind: what waits, and what its loops did last, is as old as it is', async () => {
+  await using harness = await setup()
+  await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'so that it waits')`)
+  await harness.insert('waits-')
+  const daemon = await harness.start({}, { ...systemClock, nowMs: () => Date.now() - hour })
+  const age = await until(
+    () => readMetric(daemon, 'outboxd_oldest_unsent_age_seconds'),
+    (seconds) => seconds > 0,
+  )
+  expect(age).toBeLessThan(60)
+  const loop = (metric: string) => readMetric(daemon, `outboxd_loop_last_success_${metric}_seconds{loop="heartbeat"}`)
+  expect(Date.now() / 1000 - (await loop('timestamp'))).toBeGreaterThan(3_500)
+  expect(await loop('age')).toBeLessThan(60)
 })
 
 test('an outcome that was put off is told after a while, and not an hour later', async () => {
