@@ -1,6 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
+import { shortReads } from './shortReads.ts'
 
 /** A poll to come. */
 export interface PollPlan {
@@ -89,7 +90,7 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     name: 'outboxd queue',
     connections: queueConnections,
     onIdleError: onError,
-    settings: { lock_timeout: '3000' },
+    settings: { ...shortReads, lock_timeout: '3000' },
   })
   const boss = new PgBoss({
     db: within(pool),

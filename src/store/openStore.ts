@@ -15,6 +15,7 @@ import { clearProblems, raiseProblems, replaceProblems } from '../ledger/problem
 import { publishTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { shortReads } from '../ledger/shortReads.ts'
 import {
   compactCounts,
   countOperatorActions,
@@ -265,10 +266,3 @@ async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Pro
     throw error
   }
 }
-
-/**
- * Every statement of ours reads a few rows in an index's order. Rows pass through these small indexes fast and leave dead
- * entries; a plain index scan clears them away as it meets them, a bitmap scan reads all of them again each time, and
- * the whole window with them (a quarter of the server's time in bench:engine).
- */
-const shortReads = { enable_bitmapscan: 'off', jit: 'off' }

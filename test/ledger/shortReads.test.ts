@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readDemand } from '../../src/ledger/demand.ts'
+import { readDueReports } from '../../src/ledger/reports.ts'
+import { shortReads } from '../../src/ledger/shortReads.ts'
+import { createPool, type Database } from '../../src/postgres/database.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+  // Finished ones, of which no statistics tell yet: autovacuum looks once a minute.
+  await ledger.capture(Array.from({ length: 2_000 }, () => ({ error: 'does not map' })))
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+/** The plans of the statements that the work asks for, by a pool as the daemon's. */
+async function plansOf(work: (db: Database) => Promise<unknown>): Promise<string> {
+  const url = ledger.url
+  const pool = createPool({ url, name: 'plans', connections: 1, onIdleError: () => {}, settings: shortReads })
+  const plans: string[] = []
+  const explaining: Database = {
+    async query(text, values) {
+      const { rows } = await pool.query<{ 'QUERY PLAN': string }>(`explain (costs off) ${text}`, values)
+      plans.push(...rows.map((row) => row['QUERY PLAN']))
+      return { rows: [{}] } as never
+    },
+  }
+  await work(explaining).finally(() => pool.end())
+  return plans.join('\n')
+}
+
+describe('what is read again and again is read by its own index, whatever the statistics say:', () => {
+  test('what could be sent', async () => {
+    const plan = await plansOf((db) => readDemand(db, 1_000))
+    expect(plan).toContain('using submission_polled on')
+    expect(plan).toContain('using submission_ready on')
+    expect(plan).not.toMatch(/Seq Scan on submission|Sort|Bitmap/)
+  })
+
+  test('what rows have yet to be told', async () => {
+    const plan = await plansOf((db) => readDueReports(db, { freshMax: 500, againMax: 50 }))
+    expect(plan).toContain('using submission_report on')
+    expect(plan).toContain('using submission_report_again on')
+    expect(plan).not.toMatch(/Seq Scan|Sort|Bitmap|submission_outbox_row/)
+  })
+})
