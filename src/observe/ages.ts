@@ -13,7 +13,7 @@ interface Oldest {
 
 /**
  * Ages as they are when somebody scrapes: what a snapshot's own clock said, and what a stopwatch has counted since. A clock
- * that is off, ours or that of Prometheus, makes none of them older.
+ * that is off, ours or that of Prometheus, makes none of them older; one that jumps forward, until the next snapshot.
  */
 export interface Ages {
   snapshotTaken(oldest: Oldest): void
