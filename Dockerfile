@@ -22,7 +22,7 @@ ENV NODE_ENV=production
 ENV HTTP_HOST=0.0.0.0
 COPY --from=packages /app/node_modules node_modules
 COPY --from=build /app/dist dist
-COPY package.json ./
+COPY package.json LICENSE deploy/healthcheck.mjs ./
 COPY bin bin
 COPY migrations migrations
 # Yours go here: mount them, or build an image on this one.
@@ -35,8 +35,7 @@ STOPSIGNAL SIGTERM
 # Told to stop, the daemon waits until all that is in hand is known and written: seconds, while the database answers. When it
 # does not, the stop timeout is the bound (the daemon gives up after ten minutes), and what is killed before that leaves its
 # records uncertain: docker stop --time 660, terminationGracePeriodSeconds: 660.
-HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:' + (process.env.HTTP_PORT || 9464) + '/livez', { signal: AbortSignal.timeout(4000) }).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+HEALTHCHECK --interval=30s --timeout=5s --start-period=30s --retries=3 CMD ["node", "healthcheck.mjs"]
 # Not npm: it swallows the signals that a clean end depends on.
 # A small young generation: 20 MB less in memory, and no slower (docs/performance.md).
 ENTRYPOINT ["node", "--max-semi-space-size=4", "dist/main.js"]

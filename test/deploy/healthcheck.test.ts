@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest'
+
+// @ts-expect-error: what the image runs is no TypeScript
+const { healthAddress } = await import('../../deploy/healthcheck.mjs')
+
+const command = (...words: string[]) => ['node', '--max-semi-space-size=4', 'dist/main.js', ...words, ''].join('\0')
+
+test.each<[string[], Record<string, string>, string]>([
+  [['run'], { HTTP_HOST: '0.0.0.0' }, 'http://127.0.0.1:9464/livez'],
+  [['run'], { HTTP_HOST: '::', HTTP_PORT: '80' }, 'http://[::1]:80/livez'],
+  [['run'], { HTTP_HOST: 'fd00::1' }, 'http://[fd00::1]:9464/livez'],
+  [['run'], {}, 'http://127.0.0.1:9464/livez'],
+  [['sandbox'], { HTTP_HOST: '0.0.0.0' }, 'http://127.0.0.1:8080/openapi.json'],
+  [['sandbox'], { SANDBOX_PORT: '8081', SANDBOX_HOST: '0.0.0.0' }, 'http://127.0.0.1:8081/openapi.json'],
+])('the health of %j with %j is asked at %s', (words, env, address) => {
+  expect(healthAddress(command(...words), env)).toBe(address)
+})

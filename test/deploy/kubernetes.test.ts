@@ -1,0 +1,181 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { parse, parseAllDocuments } from 'yaml'
+import { readConfig, readStoreConfig } from '../../src/config.ts'
+import { checkout } from '../support/program.ts'
+import { blocksOf, read, temporaryFolder } from './files.ts'
+
+interface Manifest {
+  apiVersion: string
+  kind: string
+  metadata: { name: string; labels?: Record<string, string> }
+}
+
+interface Container {
+  env?: { name: string; value: string }[]
+  envFrom?: { configMapRef: { name: string } }[]
+  ports?: { name: string; containerPort: number }[]
+  volumeMounts: { name: string; mountPath: string }[]
+  securityContext: object
+  livenessProbe?: { httpGet: { path: string; port: string } }
+  readinessProbe?: { httpGet: { path: string; port: string } }
+}
+
+interface PodSpec {
+  terminationGracePeriodSeconds?: number
+  securityContext: object
+  containers: [Container]
+  volumes: { name: string; secret?: { secretName: string }; configMap?: { name: string } }[]
+}
+
+const folder = 'deploy/kubernetes'
+const files = readdirSync(join(checkout, folder)).toSorted()
+const manifestOf = <T = Manifest>(name: string): T => parse(read(`${folder}/${name}.yaml`))
+
+/** The types and validators that are made from the API's own description and from the Prometheus Operator's definitions. */
+function modulesOf({ apiVersion }: Manifest): string {
+  const isOperators = apiVersion.startsWith('monitoring.coreos.com/')
+  return `${isOperators ? '@kubernetes-models/prometheus-operator' : 'kubernetes-models'}/${apiVersion}`
+}
+
+/** What the API would refuse of values: types, required fields, formats, ranges. */
+async function violationsOf(manifest: Manifest): Promise<string[]> {
+  const { [manifest.kind]: Model } = await import(modulesOf(manifest))
+  try {
+    new Model(manifest).validate()
+    return []
+  } catch (error) {
+    return [(error as Error).message]
+  }
+}
+
+/** Names that the API does not know, which it would drop without a word: the compiler sees them. */
+function unknownNamesIn(manifests: readonly Manifest[]): string {
+  const inner = mkdtempSync(join(checkout, 'node_modules', '.manifests-'))
+  onTestFinished(() => rmSync(inner, { recursive: true }))
+  const lines = manifests.flatMap((manifest, i) => [
+    `import type { I${manifest.kind} as Kind${i} } from '${modulesOf(manifest)}/${manifest.kind}'`,
+    `export const manifest${i}: Kind${i} = ${JSON.stringify(manifest)}`,
+  ])
+  writeFileSync(join(inner, 'manifests.ts'), lines.join('\n'))
+  const tsc = join(checkout, 'node_modules', '.bin', 'tsc')
+  const flags = ['--noEmit', '--strict', '--skipLibCheck', '--module', 'preserve', '--target', 'esnext']
+  return spawnSync(tsc, ['--ignoreConfig', ...flags, 'manifests.ts'], { cwd: inner, encoding: 'utf8' }).stdout
+}
+
+const manifests = files.map((file) => parse(read(`${folder}/${file}`)) as Manifest)
+
+test('each file is one object of the API, as the API describes it', async () => {
+  expect(files).toEqual([
+    'config.yaml',
+    'deployment.yaml',
+    'migrate.yaml',
+    'secret.yaml',
+    'service.yaml',
+    'servicemonitor.yaml',
+  ])
+  expect(files.filter((file) => parseAllDocuments(read(`${folder}/${file}`)).length !== 1)).toEqual([])
+  for (const manifest of manifests) expect(await violationsOf(manifest)).toEqual([])
+  expect(unknownNamesIn(manifests)).toBe('')
+})
+
+test('the checks themselves see a wrong value and a misspelt name', async () => {
+  const deployment = manifestOf<Manifest & { spec: object }>('deployment')
+  expect(await violationsOf({ ...deployment, spec: { ...deployment.spec, replicas: 'two' } } as Manifest)).not.toEqual(
+    [],
+  )
+  const misspelt = { ...deployment, spec: { ...deployment.spec, replica: 2 } } as Manifest
+  expect(await violationsOf(misspelt)).toEqual([])
+  expect(unknownNamesIn([misspelt])).toContain(`'"replica"' does not exist`)
+})
+
+test('the alerts are a PrometheusRule by the command of docs/install.md', async () => {
+  const block = blocksOf('On Kubernetes').find((each) => each.includes('PrometheusRule')) ?? ''
+  const applied = kubectlOf(block)
+  expect(applied).toHaveLength(2)
+  const [monitor, rule] = applied as [Manifest, Manifest & { spec: object }]
+  expect(monitor).toEqual(manifestOf('servicemonitor'))
+  expect(await violationsOf(rule)).toEqual([])
+  expect(unknownNamesIn([rule])).toBe('')
+  expect(rule.spec).toEqual(parse(read('deploy/prometheus-rules.yaml')))
+})
+
+test('the steps of docs/install.md apply every file, and migrate before the Deployment', () => {
+  const steps = blocksOf('On Kubernetes').join('\n')
+  const applied = [...steps.matchAll(/-f ([\w-]+\.yaml)/g)].map(([, file]) => file)
+  expect(applied.toSorted()).toEqual(files)
+  expect(applied.indexOf('migrate.yaml')).toBeLessThan(applied.indexOf('deployment.yaml'))
+  expect(steps).toContain(`job/${manifestOf('migrate').metadata.name}`)
+})
+
+/** Runs a block of the page with a kubectl that only keeps what it is told to apply. */
+function kubectlOf(block: string): unknown[] {
+  const bin = temporaryFolder()
+  const kept = join(bin, 'kept.yaml')
+  const kubectl = `#!/bin/sh\nfor last; do :; done\n{ echo ---; cat "$last"; } >> ${kept}\n`
+  writeFileSync(join(bin, 'kubectl'), kubectl)
+  chmodSync(join(bin, 'kubectl'), 0o755)
+  const env = { ...process.env, PATH: `${bin}:${process.env.PATH}` }
+  const { status, stderr } = spawnSync('sh', ['-euc', block], { cwd: join(checkout, folder), env, encoding: 'utf8' })
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+  return parseAllDocuments(readFileSync(kept, 'utf8')).map((document) => document.toJS())
+}
+
+const podOf = (name: string) => manifestOf<{ spec: { template: { spec: PodSpec } } }>(name).spec.template.spec
+
+/** The environment that a pod's container has, with its secrets as files and its mappings in a folder of this test. */
+function environmentOf({ containers: [container], volumes }: PodSpec): Record<string, string> {
+  const config = manifestOf<Manifest & { data: Record<string, string> }>('config')
+  const secret = manifestOf<Manifest & { stringData: Record<string, string> }>('secret')
+  const root = temporaryFolder()
+  for (const { name, mountPath } of container.volumeMounts) {
+    mkdirSync(join(root, mountPath), { recursive: true })
+    const volume = volumes.find((each) => each.name === name)
+    if (volume?.secret?.secretName !== secret.metadata.name) continue
+    for (const [file, text] of Object.entries(secret.stringData)) writeFileSync(join(root, mountPath, file), text)
+  }
+  const maps = (container.envFrom ?? []).filter(({ configMapRef: { name } }) => name === config.metadata.name)
+  const own = (container.env ?? []).map(({ name, value }) => [name, value.startsWith('/') ? join(root, value) : value])
+  return { ...(maps.length > 0 ? config.data : {}), ...Object.fromEntries(own) }
+}
+
+test('the daemon and the Job find their configuration complete in what they are given', () => {
+  const config = readConfig(environmentOf(podOf('deployment')))
+  expect(config).toMatchObject({ databaseUrl: 'postgres://outboxd:PASSWORD@db.example/erp' })
+  expect(config.service).toMatchObject({ clientId: 'CLIENT ID', clientSecret: 'CLIENT SECRET' })
+  expect(readStoreConfig(environmentOf(podOf('migrate'))).databaseUrl).toBe(config.databaseUrl)
+})
+
+test.each(['deployment', 'migrate'])('%s: an unprivileged user on a root that nobody can write', (name) => {
+  const { securityContext, containers } = podOf(name)
+  expect(securityContext).toMatchObject({
+    runAsNonRoot: true,
+    runAsUser: 1000,
+    seccompProfile: { type: 'RuntimeDefault' },
+  })
+  expect(containers[0].securityContext).toEqual({
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    capabilities: { drop: ['ALL'] },
+  })
+})
+
+test('the probes ask what the daemon serves, it has time to end, and the monitor finds its port', () => {
+  const { containers, terminationGracePeriodSeconds } = podOf('deployment')
+  const [{ livenessProbe, readinessProbe, ports = [] }] = containers
+  expect(livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'metrics' })
+  expect(readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'metrics' })
+  expect(ports).toEqual([{ name: 'metrics', containerPort: 9464 }])
+  expect(terminationGracePeriodSeconds).toBeGreaterThan(600)
+
+  const labels = manifestOf<{ spec: { template: { metadata: object } } }>('deployment').spec.template.metadata
+  const service = manifestOf<Manifest & { spec: { selector: object; ports: { name: string }[] } }>('service')
+  expect(labels).toEqual({ labels: service.spec.selector })
+  const monitor = manifestOf<{ spec: { selector: { matchLabels: object }; endpoints: { port: string }[] } }>(
+    'servicemonitor',
+  )
+  expect(service.metadata.labels).toEqual(monitor.spec.selector.matchLabels)
+  expect(monitor.spec.endpoints.map(({ port }) => port)).toEqual(service.spec.ports.map(({ name }) => name))
+})
