@@ -1,6 +1,7 @@
-import { type DestinationStream, pino, stdTimeFunctions } from 'pino'
+import { pino, stdTimeFunctions } from 'pino'
 import type { FieldFault, Outcome, State } from '../model.ts'
 import type { Endpoint } from '../resources.ts'
+import type { LineStream } from './logDestination.ts'
 import { redact, showError, withheld } from './redact.ts'
 import { createRepeats } from './repeats.ts'
 
@@ -49,9 +50,9 @@ export interface Log {
   error(event: string, fields?: LogFields): void
 }
 
-/** A log that holds back what repeats itself. */
+/** A log that holds back what repeats itself, and the lines of a moment to write them together. */
 export interface CountingLog extends Log {
-  /** Says now what was counted since it was last said. */
+  /** Says now what was counted since it was last said, and writes what is kept. */
   flush(): void
 }
 
@@ -61,7 +62,7 @@ export interface CountingLog extends Log {
  *
  * @param level the least that is written; `silent` writes nothing
  */
-export function createLog(level: string, destination: DestinationStream): CountingLog {
+export function createLog(level: string, destination: LineStream): CountingLog {
   const repeats = createRepeats()
   const logger = pino(
     {
@@ -85,7 +86,10 @@ export function createLog(level: string, destination: DestinationStream): Counti
     info: (event, fields = {}) => logger.info(allowed(fields), redact(event)),
     warn: complain('warn'),
     error: complain('error'),
-    flush: repeats.flush,
+    flush() {
+      repeats.flush()
+      destination.writeKept()
+    },
   }
 }
 

@@ -212,6 +212,7 @@ function setup(level = 'info') {
     write(line) {
       written += line
     },
+    writeKept() {},
   })
   const lines = (): Record<string, unknown>[] =>
     written

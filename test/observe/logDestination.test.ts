@@ -3,23 +3,58 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
 import { mkdtempDisposable } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { createLog } from '../../src/observe/log.ts'
-import { withPriorities } from '../../src/observe/logDestination.ts'
+import { asItIs, together, withPriority } from '../../src/observe/logDestination.ts'
+import { until } from '../support/until.ts'
 
 test('each line begins with the priority by which journald knows its level, and is the same JSON behind it', () => {
-  const lines: string[] = []
-  const log = createLog('info', withPriorities({ write: (line) => void lines.push(line) }))
+  const writes: string[] = []
+  const log = createLog('info', together({ write: (text) => void writes.push(text) }, withPriority))
   log.info('a')
   log.warn('b')
   log.error('c')
   log.info('d')
-  expect(lines.map((line) => [line.slice(0, 3), JSON.parse(line.slice(3)).event])).toEqual([
+  log.flush()
+  expect(linesOf(writes).map((line) => [line.slice(0, 3), JSON.parse(line.slice(3)).event])).toEqual([
     ['<6>', 'a'],
     ['<4>', 'b'],
     ['<3>', 'c'],
     ['<6>', 'd'],
   ])
+})
+
+const linesOf = (writes: readonly string[]) => writes.join('').trimEnd().split('\n')
+
+describe('the lines of a moment', () => {
+  test('are written together and in order, within that moment', async () => {
+    const writes: string[] = []
+    const log = createLog('info', together({ write: (text) => void writes.push(text) }, asItIs))
+    for (const event of ['a', 'b', 'c']) log.info(event)
+    expect(writes).toEqual([])
+    await until(
+      () => writes.length,
+      (count) => count > 0,
+    )
+    expect(linesOf(writes).map((line) => JSON.parse(line).event)).toEqual(['a', 'b', 'c'])
+    expect(writes).toHaveLength(1)
+  })
+
+  test('are written at once, before it, where one is a warning', () => {
+    const writes: string[] = []
+    const log = createLog('info', together({ write: (text) => void writes.push(text) }, asItIs))
+    log.info('a')
+    log.warn('b')
+    expect(linesOf(writes).map((line) => JSON.parse(line).event)).toEqual(['a', 'b'])
+  })
+
+  test('are not kept where there are many', () => {
+    const writes: string[] = []
+    const log = createLog('info', together({ write: (text) => void writes.push(text) }, asItIs))
+    for (let i = 0; i < 1_000; i++) log.info('a')
+    expect(linesOf(writes).length).toBeGreaterThan(500)
+    expect(writes.length).toBeLessThan(10)
+  })
 })
 
 const program = `
