@@ -17,6 +17,8 @@ export interface PoolOptions {
   settings?: Record<string, string>
   /** Those that all its statements shall have alike, or, behind a pooler that refuses them, none. */
   everywhere?: Record<string, string>
+  /** Whether its sessions prepare the statements that come again and again: where the tables are ours alone. */
+  prepares?: boolean
   /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
   limits?: { connectMs: number; statementMs: number; answerMs: number }
 }
@@ -34,6 +36,7 @@ export function createPool({
   onIdleError,
   settings = {},
   everywhere = {},
+  prepares = false,
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
   const pool = new SessionPool(
@@ -51,6 +54,7 @@ export function createPool({
       timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
       settings,
       everywhere,
+      prepares,
     },
   )
   pool.on('error', onIdleError)
@@ -156,10 +160,13 @@ export function leavesSession(error: unknown): boolean {
   return error instanceof Error && (error as { severity?: unknown }).severity === 'ERROR'
 }
 
-/** Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only. */
+/**
+ * Whether the session is of no further use: it is broken, has a statement left that nobody waits for, or is read-only; or what
+ * it has prepared is gone (26000) or has another result since a migration (0A000).
+ */
 function endsSession(error: unknown): boolean {
   const code = (error as { code?: unknown }).code
-  return typeof code !== 'string' || /^(08|57P|25P|25006|E[A-Z]+$)/.test(code)
+  return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
 /**

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { isOwnSession, prepareRepeated } from './prepareRepeated.ts'
 
 /** What a session has from its start. */
 export interface SessionSettings {
@@ -8,6 +9,8 @@ export interface SessionSettings {
   settings: Record<string, string>
   /** Those that all statements shall have, or none: where a pooler refuses them the server's hold, in transactions too. */
   everywhere: Record<string, string>
+  /** Whether they prepare the statements that come again and again: not where others may give their results another type. */
+  prepares: boolean
 }
 
 /**
@@ -20,6 +23,7 @@ export class SessionPool extends pg.Pool {
   beginning = 'begin'
   readonly #settings: SessionSettings
   readonly #openedAs = new WeakMap<object, number>()
+  readonly #begun = new WeakSet<object>()
   #opened = 0
   /**
    * Sessions opened before this one are lent out no more: one of them has shown that its server is not the one to write to,
@@ -56,8 +60,20 @@ export class SessionPool extends pg.Pool {
   async #connect(): Promise<pg.PoolClient> {
     for (;;) {
       const client = await this.#connectAny()
-      if ((this.#openedAs.get(client) ?? this.#opened) >= this.#goodFrom) return client
+      if ((this.#openedAs.get(client) ?? this.#opened) < this.#goodFrom) client.release(true)
+      else if (this.#begun.has(client)) return client
+      else return this.#begin(client)
+    }
+  }
+
+  async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
+    try {
+      if (this.#settings.prepares && (await isOwnSession(client))) prepareRepeated(client)
+      this.#begun.add(client)
+      return client
+    } catch (error) {
       client.release(true)
+      throw error
     }
   }
 

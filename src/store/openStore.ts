@@ -127,6 +127,7 @@ export async function openStore({
     connections: poolConnections.ledger,
     onIdleError: onError,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.
+    prepares: true,
     settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
   const outboxPool = createPool({
