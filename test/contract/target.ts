@@ -51,7 +51,7 @@ export async function contractTarget(env: Record<string, string | undefined>): P
       async [Symbol.asyncDispose]() {},
     }
   }
-  const database = await createDatabase('template0')
+  const database = await createDatabase('sandbox_template')
   const sandbox = await startSandbox({ databaseUrl: database.url, port: 0, processingTime: 'constant:0.5' })
   return {
     ...common,

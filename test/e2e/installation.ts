@@ -21,7 +21,7 @@ export interface Installation {
 
 /** @param files the folder of mappings: name and text */
 export async function install(files: Record<string, string>): Promise<Installation> {
-  const [database, service] = await Promise.all([createDatabase(), createDatabase('template0')])
+  const [database, service] = await Promise.all([createDatabase(), createDatabase('sandbox_template')])
   onTestFinished(() => database[Symbol.asyncDispose]())
   onTestFinished(() => service[Symbol.asyncDispose]())
   const sandbox = await startSandbox({

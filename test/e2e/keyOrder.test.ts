@@ -3,10 +3,10 @@ import pg from 'pg'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { install } from './installation.ts'
 
-const recordsMost = 1_000
+const recordsMost = 500
 const keys = 20
 /** So many are there before the instances start; the others are committed while these work. */
-const recordsBefore = 400
+const recordsBefore = 200
 
 test('3 instances send the records of 20 keys in the order of their ids, whatever order they were committed in, and lose none', async () => {
   const { pool, url, startInstance, arrivals } = await install({
@@ -53,8 +53,8 @@ test('3 instances send the records of 20 keys in the order of their ids, whateve
       expect(one.arrivedAt, `${one.id} before ${other.id} of key ${one.key}`).toBeLessThan(other.arrivedAt)
     }
   }
-  expect(pairs).toBeGreaterThan(1_000)
-  expect(inverted).toBeGreaterThan(200)
+  expect(pairs).toBeGreaterThan(500)
+  expect(inverted).toBeGreaterThan(100)
 }, 180_000)
 
 interface Committed {

@@ -28,7 +28,7 @@ export interface Setup extends AsyncDisposable {
 export const credentials = { clientId: 'sandbox', clientSecret: 'sandbox-secret' }
 
 export async function setup(options: Partial<SandboxOptions> = {}): Promise<Setup> {
-  const database = await createDatabase('template0')
+  const database = await createDatabase('sandbox_template')
   const start = () => startSandbox({ databaseUrl: database.url, port: 0, rateLimitRequests: 10_000, ...options })
   let sandbox = await start()
   let bearer: string | undefined

@@ -11,12 +11,12 @@ export interface TestDatabase extends AsyncDisposable {
 }
 
 /**
- * Clones the migrated template (schemas `outboxd` and pg-boss's, table `outbox`), or an empty database.
+ * Clones the migrated template (schemas `outboxd` and pg-boss's, table `outbox`), that of a sandbox, or an empty database.
  *
  * @param options more of CREATE DATABASE, such as an encoding
  */
 export async function createDatabase(
-  from: 'outboxd_template' | 'template0' = 'outboxd_template',
+  from: 'outboxd_template' | 'sandbox_template' | 'template0' = 'outboxd_template',
   options = '',
 ): Promise<TestDatabase> {
   const server = inject('postgresUrl')

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
 import { startReaper } from '../../src/demo/reaper.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabaseOn, migrateAll, startPostgres } from './postgres.ts'
 
 declare module 'vitest' {
@@ -12,7 +13,7 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL for the whole run, without the syncs that only a power cut needs, and the template that test files clone;
+ * One PostgreSQL for the whole run, without the syncs that only a power cut needs, and the templates that test files clone;
  * and one temporary folder, for tests and what they start, of which nothing is left, whatever ends the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
@@ -24,6 +25,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const postgres = await startPostgres({ fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' })
   await migrateAll(await createDatabaseOn(postgres.url, 'outboxd_template'))
+  const sandbox = await startSandbox({ databaseUrl: await createDatabaseOn(postgres.url, 'sandbox_template'), port: 0 })
+  await sandbox.close()
   project.provide('postgresUrl', postgres.url)
   return async () => {
     await postgres.stop()

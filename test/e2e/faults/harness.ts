@@ -53,7 +53,7 @@ export interface Harness extends AsyncDisposable {
 /** @param databaseUrl a migrated database to use instead of one of the test file's own */
 export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?: string): Promise<Harness> {
   await using stack = new AsyncDisposableStack()
-  const telemetry = await createDatabase('template0')
+  const telemetry = await createDatabase('sandbox_template')
   const database = databaseUrl === undefined ? await createDatabase() : opened(databaseUrl)
   stack.use(database)
   stack.use(telemetry)
@@ -99,11 +99,13 @@ export async function setup(settings: Partial<SandboxOptions> = {}, databaseUrl?
     },
     insert: (marker, more = {}) => insert(database.pool, marker, more),
     outcome,
-    becomes: (marker, ...statuses) =>
-      until(
-        () => outcome(marker),
+    async becomes(marker, ...statuses) {
+      await until(
+        () => readStatus(database.pool, marker),
         ({ status, state }) => statuses.includes(status) && status === state,
-      ),
+      )
+      return outcome(marker)
+    },
     async fault(spec) {
       await control('POST', 'faults', spec)
     },
@@ -152,6 +154,16 @@ async function insert(
     [type, key ?? null, JSON.stringify(payload)],
   )
   return rows[0]?.id ?? ''
+}
+
+/** The part of an outcome that is looked at again and again. */
+async function readStatus(pool: pg.Pool, marker: string): Promise<Pick<Outcome, 'status' | 'state'>> {
+  const { rows } = await pool.query<Pick<Outcome, 'status' | 'state'>>(
+    `select o.status, s.state from outbox o left join outboxd.submission s on s.outbox_id = o.id::text
+     where o.payload::text like $1`,
+    [`%${marker}"%`],
+  )
+  return rows[0] ?? { status: 'missing', state: null }
 }
 
 async function readOutcome(pool: pg.Pool, telemetry: pg.Pool, marker: string): Promise<Outcome> {
