@@ -16,6 +16,7 @@ const withKey = (key: string) => ({ 'idempotency-key': key })
 
 describe('processing', () => {
   test('a submission is accepted, pending while it is processed, and completed with a result', async () => {
+    await s.control('PATCH', '/settings', { processingTime: 'constant:2' })
     const accepted = await submit(submission())
     expect(accepted.status).toBe(200)
     expect(accepted.json).toEqual({
@@ -48,7 +49,7 @@ describe('processing', () => {
   })
 
   test('a restart changes neither what is pending nor how it will end', async () => {
-    await s.control('PATCH', '/settings', { processingTime: 'constant:1' })
+    await s.control('PATCH', '/settings', { processingTime: 'constant:3' })
     const { json } = await submit(submission({ field2: 'fail:E001' }))
     await s.restart()
     expect((await read(json.transactionId)).json.status).toBe('pending')
