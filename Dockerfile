@@ -1,10 +1,11 @@
 # syntax=docker/dockerfile:1
 
-# Compiles. Optional packages are needed here: the TypeScript compiler's own binaries come as such.
+# Compiles. Optional packages are needed here: the TypeScript compiler's own binaries come as such. No package's scripts are: they
+# would fetch a second Node.
 FROM node:26-slim AS build
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci
+RUN npm ci --ignore-scripts
 COPY tsconfig*.json ./
 COPY src src
 RUN npm run build
@@ -13,7 +14,7 @@ RUN npm run build
 FROM node:26-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional && npm cache clean --force
+RUN npm ci --ignore-scripts --omit=dev --omit=optional && npm cache clean --force
 
 FROM node:26-slim
 WORKDIR /app
