@@ -20,6 +20,8 @@ export interface SystemStatus {
   outboxLockedBy: readonly LockingSession[]
   /** That have given a sign of life lately. */
   instances: number
+  /** When the first of those was started; null where there is none. */
+  aliveSinceMs: number | null
   /** A daemon is connected to say that it lives. Of importance where none has. */
   silentDaemon: { lastHeardMs: number | null; heldUpBy: readonly LockingSession[] } | null
   /** Databases that cannot be written. */
@@ -32,6 +34,10 @@ export interface SystemStatus {
   /** Rows that say that they wait before the start position, as far as they can be told. */
   hidden: HiddenRows | null
   oldestUnsentMs: number | null
+  /** Of the rows that wait in the outbox; null also where its table does not say since when. */
+  oldestWaitingMs: number | null
+  /** Nothing was sent or asked for as long as the limit's window is. */
+  isBudgetUnused: boolean
   oldestAcceptedMs: number | null
   /** Outcomes that the outbox's rows have yet to be told. */
   reportsDue: number
@@ -47,6 +53,9 @@ export interface Diagnosis {
 
 /** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
 const lateMs = 3_600_000
+
+/** A row is taken within seconds where there is room. */
+const untakenMs = 60_000
 
 /** An outcome is told within seconds, and a row that is locked for a moment a little later. */
 const untoldMs = 300_000
@@ -70,7 +79,9 @@ export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
     .filter((message) => message !== null)
     .map((message) => ({ isWell: false, message }))
   const [first, ...others] = wrong
-  return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...others]
+  if (first !== undefined) return [first, ...others]
+  const untaken = notTaken(status)
+  return [untaken === null ? { isWell: true, message: allIsWell(status) } : { isWell: false, message: untaken }]
 }
 
 function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemStatus): string | null {
@@ -102,7 +113,7 @@ const explains: Record<PauseReason, string> = {
   unavailable:
     'the service says that it is down. Sending goes on by itself; outboxd check says what the service answers now.',
   unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
-  unreachable: 'we cannot reach the service: outboxd check says why.',
+  unreachable: 'we do not get through to the service, or something else answers in its place: outboxd check says why.',
   operator: 'somebody paused it: outboxd resume ends the pause.',
 }
 
@@ -130,6 +141,14 @@ function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: SystemStatus): string
   if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
     return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state accepted shows it.`
   return null
+}
+
+/** Of what nobody could write down, as where the ledger's disk is full. */
+function notTaken(status: SystemStatus): string | null {
+  const { outboxWaiting, oldestWaitingMs, isBudgetUnused, aliveSinceMs, nowMs } = status
+  if (!isBudgetUnused || oldestWaitingMs === null || aliveSinceMs === null) return null
+  if (nowMs - Math.max(oldestWaitingMs, aliveSinceMs) <= untakenMs) return null
+  return `${pluralize(outboxWaiting ?? 0, 'row')} of the outbox ${outboxWaiting === 1 ? 'waits' : 'wait'}, the oldest for ${showDuration(nowMs - oldestWaitingMs)}, and nothing is sent though nothing is known to keep it back: the daemon’s log says why (a disk that is full, a right that is missing), and outboxd check what the databases say.`
 }
 
 function untold({ reportsDue, oldestReportDueMs, nowMs }: SystemStatus): string | null {

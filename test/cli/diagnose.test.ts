@@ -20,6 +20,7 @@ const calm: SystemStatus = {
   isOutboxAwaited: false,
   outboxLockedBy: [],
   instances: 1,
+  aliveSinceMs: nowMs - 3_600_000,
   silentDaemon: null,
   lastHour: { requests: 0, failed: 0, answered: 0, slow: 0 },
   readOnly: [],
@@ -27,6 +28,8 @@ const calm: SystemStatus = {
   problems: [],
   hidden: null,
   oldestUnsentMs: null,
+  oldestWaitingMs: null,
+  isBudgetUnused: false,
   oldestAcceptedMs: null,
   reportsDue: 0,
   oldestReportDueMs: null,
@@ -37,6 +40,20 @@ const first = (status: Partial<SystemStatus>) => diagnose({ ...calm, ...status }
 
 test('nothing wrong and nothing to do: all is well', () => {
   expect(first({})).toEqual({ isWell: true, message: 'All is well: everything is sent and nothing waits.' })
+})
+
+test('rows that nobody takes though nothing is known to keep them are not well: the disk of the ledger may be full', () => {
+  const untaken = { outboxWaiting: 43, oldestWaitingMs: nowMs - 90_000, isBudgetUnused: true }
+  const { isWell, message } = first(untaken)
+  expect({ isWell, message }).toMatchObject({ isWell: false, message: expect.stringMatching(/^43 rows .*disk.*check/) })
+  for (const why of [
+    { isBudgetUnused: false },
+    { oldestWaitingMs: nowMs - 30_000 },
+    { oldestWaitingMs: null },
+    { aliveSinceMs: nowMs - 5_000 },
+  ])
+    expect(first({ ...untaken, ...why }).isWell).toBe(true)
+  expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('waits for a person')
 })
 
 test('work in progress is well, too', () => {

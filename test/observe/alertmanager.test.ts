@@ -90,10 +90,9 @@ test.skipIf(!has('prometheus-alertmanager'))(
       { alertname: 'OutboxdBehind', job: 'away', severity: 'ticket' },
       { alertname: 'OutboxdUncertain', job: 'away', severity: 'ticket' },
       { alertname: 'OutboxdBehind', job: 'busy', severity: 'ticket' },
-      { alertname: 'OutboxdProblem', job: 'clock', severity: 'ticket', kind: 'clock_off' },
-      { alertname: 'OutboxdForgotten', job: 'clock', severity: 'ticket' },
-      { alertname: 'OutboxdProblem', job: 'row', severity: 'ticket', kind: 'row_skipped' },
-      { alertname: 'OutboxdForgotten', job: 'row', severity: 'ticket' },
+      { alertname: 'OutboxdMappingsBroken', job: 'files', severity: 'ticket', instance: 'a' },
+      { alertname: 'OutboxdProblem', job: 'files', severity: 'ticket', kind: 'files_broken' },
+      { alertname: 'OutboxdProblem', job: 'files', severity: 'ticket', kind: 'row_skipped' },
       { alertname: 'OutboxdAbsent', job: 'gone', severity: 'page' },
       { alertname: 'OutboxdDown', job: 'gone', severity: 'ticket' },
     ]
@@ -112,10 +111,9 @@ test.skipIf(!has('prometheus-alertmanager'))(
       'away: OutboxdPaused',
       'away: OutboxdUncertain',
       'busy: OutboxdBehind',
-      'clock: OutboxdProblem',
+      'files: OutboxdMappingsBroken',
+      'files: OutboxdProblem',
       'gone: OutboxdAbsent',
-      'row: OutboxdForgotten',
-      'row: OutboxdProblem',
     ])
   },
 )
