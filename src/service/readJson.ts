@@ -47,8 +47,9 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
 /** The same harmlessness for text that is not JSON. */
 export function cleanText(text: string, secrets: readonly string[]): string {
   const clean = text.toWellFormed().replaceAll('\0', '\uFFFD')
+  const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
   // In one pass, the longest first: a secret that is part of another, or of our own mark, breaks neither.
-  const patterns = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length)
+  const patterns = echoed.toSorted((a, b) => b.length - a.length)
   return patterns.length === 0 ? clean : clean.replace(new RegExp(patterns.map(RegExp.escape).join('|'), 'g'), redacted)
 }
 

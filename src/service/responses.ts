@@ -21,6 +21,9 @@ const id = z.preprocess(
     .refine((text) => !noId.test(text) && !text.includes(redacted)),
 )
 
+/** Of a transaction's status: none, or none that can be used, is no mistake. */
+const idOrNone = id.nullish().catch(null)
+
 const noId = /^\s*(null|undefined)?\s*$/i
 
 /** docs/interface.md, 2.1. What `expires_in` counts is not shown, and it may come as text. */
@@ -44,7 +47,7 @@ const statusResponse = forEachResource((resource) => {
   return z
     .looseObject({ status, errorCode: z.string().nullish().catch(null) })
     .transform(({ [idField]: named, status, errorCode, ...rest }) => ({
-      transactionId: id.nullish().catch(null).parse(named) ?? null,
+      transactionId: idOrNone.parse(named) ?? null,
       status,
       errorCode: errorCode ?? null,
       result: resultField === null ? rest : rest[resultField],
