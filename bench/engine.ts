@@ -4,6 +4,7 @@ import { parseArgs } from 'node:util'
 import { daemonEnvironment, saysRunning } from '../test/support/daemon.ts'
 import { type Program, startProgram } from '../test/support/program.ts'
 import { noCompileCache, startBenchDaemon } from './harness/benchDaemon.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
 import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { startMemoryService } from './harness/startMemoryService.ts'
@@ -35,17 +36,22 @@ interface Run {
 
 const oneByOne = 'plain work(), a job at a time'
 const inBatches = 'plain work(), batches of 64'
+await using built = await buildPackage()
+const profiling = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : []
+const startOutboxd =
+  (how: { main?: string; flags?: readonly string[] }): Run['start'] =>
+  ({ url }, serviceUrl) =>
+    startBenchDaemon({
+      ...how,
+      databaseUrl: url,
+      serviceUrl,
+      env: unlimited,
+      flags: [...(how.flags ?? []), ...profiling],
+    })
+
 const runs: Run[] = [
-  {
-    name: 'outboxd',
-    start: ({ url }, serviceUrl) =>
-      startBenchDaemon({
-        databaseUrl: url,
-        serviceUrl,
-        env: unlimited,
-        flags: options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : [],
-      }),
-  },
+  { name: 'outboxd', start: startOutboxd({ main: built.main, flags: deployedFlags }) },
+  { name: 'outboxd, from its source', start: startOutboxd({}) },
   { name: oneByOne, start: (database, url) => startLoop('plainLoop.ts', 'one', database, url) },
   { name: inBatches, start: (database, url) => startLoop('plainLoop.ts', 'batch', database, url) },
   { name: 'floor: the same durable writes', start: (database, url) => startLoop('floorLoop.ts', '32', database, url) },
@@ -61,7 +67,8 @@ interface Measured {
 sayWhere('bench:engine')
 say(
   `${records} records, processing ${processingMs} ms, 128 requests at once, no limit; the service is a stand-in in memory ` +
-    '(a process of its own), PostgreSQL with its default durability. Figures from the time between 10 % and 90 % of the records.',
+    '(a process of its own), PostgreSQL with its default durability. outboxd as it is deployed (compiled, with the ' +
+    'flags of deploy/outboxd.service), and as in a checkout. Figures from the time between 10 % and 90 % of the records.',
 )
 const results: { name: string; measured: Measured }[] = []
 for (const run of runs) {
