@@ -227,12 +227,17 @@ function outboxHistoryOf({ log, store: { outbox, problems } }: PartsDeps): Outbo
   })
 }
 
-function observingOf({ log, metrics, store }: PartsDeps, telemetry: Telemetry, history: OutboxHistory): Observing {
+function observingOf(
+  { clock, log, metrics, store }: PartsDeps,
+  telemetry: Telemetry,
+  history: OutboxHistory,
+): Observing {
   return createObserving({
     watchDatabases: async () => metrics.setDatabases(await store.readUp()),
     agreeOnSettings: store.agreeOnSettings,
     warn: log.warn,
     readLedger: store.readSnapshot,
+    elapsedMs: clock.stopwatch(),
     readBacklog: store.outbox.backlog,
     show: (ledger, backlog) => metrics.setSnapshot(snapshotOf(ledger, backlog ?? { waiting: 0, oldestMs: null })),
     takeOperatorActs: store.takeOperatorActs,

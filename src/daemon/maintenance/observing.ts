@@ -14,6 +14,8 @@ export interface ObservingDeps<Ledger, Backlog extends { waiting: number }, Acts
   agreeOnSettings(): Promise<Agreed>
   warn(event: string): void
   readLedger(): Promise<Ledger>
+  /** On a clock that only goes forward. */
+  elapsedMs(): number
   /** What waits in the outbox. */
   readBacklog(): Promise<Backlog>
   /** @param backlog as it was last seen, null where it has not been */
@@ -35,12 +37,34 @@ export interface Observing {
 }
 
 const everyMs = 5_000
+/** So many rows are counted at every look: some 5 ms. */
+const countedAlwaysMax = 100_000
+const countEveryMostMs = 600_000
+
+/**
+ * How long a count of so many waiting rows stands before they are counted again. Each row costs the same, so twice as many
+ * are counted half as often: the outbox's database spends 0.1 % of a core on it however many wait, and within that time no
+ * more than a ten-thousandth of them are sent at the usual limit. Pure.
+ */
+export function countEveryMs(waiting: number): number {
+  return Math.min(countEveryMostMs, everyMs * Math.max(1, waiting / countedAlwaysMax))
+}
 
 export function createObserving<Ledger, Backlog extends { waiting: number }, Acts>(
   deps: ObservingDeps<Ledger, Backlog, Acts>,
 ): Observing {
   let differences = 0
   let backlog: Backlog | null = null
+  let countAtMs = Number.NEGATIVE_INFINITY
+
+  async function countBacklog(): Promise<Backlog> {
+    const nowMs = deps.elapsedMs()
+    if (backlog !== null && nowMs < countAtMs) return backlog
+    const counted = await deps.readBacklog()
+    // The rounds themselves are that far apart: a little less, so that none falls just before its time.
+    countAtMs = nowMs + countEveryMs(counted.waiting) - everyMs / 2
+    return counted
+  }
 
   function tellSettings(agreed: Agreed): void {
     if (agreed.before !== null)
@@ -57,7 +81,7 @@ export function createObserving<Ledger, Backlog extends { waiting: number }, Act
       const ledger = await deps.readLedger()
       deps.show(ledger, backlog) // the outbox may be away, or slow
       deps.onOperatorActs(await deps.takeOperatorActs())
-      backlog = await deps.readBacklog()
+      backlog = await countBacklog()
       deps.show(ledger, backlog)
       await deps.sawWaiting(backlog.waiting)
       await deps.watchLocks()

@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { createObserving } from '../../../src/daemon/maintenance/observing.ts'
+import { countEveryMs, createObserving } from '../../../src/daemon/maintenance/observing.ts'
 
 function setup() {
   const agreed = { requests: 50, windowMs: 60_000, before: null as unknown, differences: [] as { detail: string }[] }
-  const outbox = { isAway: false }
+  const outbox = { isAway: false, waiting: 7 }
+  const clock = { nowMs: 0 }
   const calls: string[] = []
   const warned: string[] = []
   const observing = createObserving({
@@ -11,9 +12,11 @@ function setup() {
     agreeOnSettings: async () => agreed,
     warn: (event) => warned.push(event),
     readLedger: async () => 'ledger',
+    elapsedMs: () => clock.nowMs,
     async readBacklog() {
+      calls.push('counted')
       if (outbox.isAway) throw new Error('the outbox is away')
-      return { waiting: 7 }
+      return { waiting: outbox.waiting }
     },
     show: (ledger, backlog) => calls.push(`${ledger} with ${backlog?.waiting ?? 'nothing'}`),
     takeOperatorActs: async () => 'acts',
@@ -22,7 +25,7 @@ function setup() {
     watchLocks: async () => void calls.push('locks'),
     tellCaptureProblems: async () => void calls.push('capture problems'),
   })
-  return { ...observing, outbox, agreed, calls, warned }
+  return { ...observing, outbox, clock, agreed, calls, warned }
 }
 
 test('what the databases say now goes to whoever shows it', async () => {
@@ -32,6 +35,7 @@ test('what the databases say now goes to whoever shows it', async () => {
     'databases',
     'ledger with nothing',
     'acts',
+    'counted',
     'ledger with 7',
     '7 wait',
     'locks',
@@ -41,12 +45,30 @@ test('what the databases say now goes to whoever shows it', async () => {
 })
 
 test('while the outbox is away what the ledger says is shown, with the backlog as it was last seen', async () => {
-  const { runOnce, calls, outbox } = setup()
+  const { runOnce, calls, clock, outbox } = setup()
   await runOnce()
   calls.length = 0
   outbox.isAway = true
+  clock.nowMs = 5_000
   await expect(runOnce()).rejects.toThrow('away')
-  expect(calls).toEqual(['databases', 'ledger with 7', 'acts'])
+  expect(calls).toEqual(['databases', 'ledger with 7', 'acts', 'counted'])
+})
+
+test('a million waiting rows are counted once in 50 s, and what was counted is shown meanwhile', async () => {
+  const { runOnce, calls, clock, outbox } = setup()
+  outbox.waiting = 1_000_000
+  for (const nowMs of [0, 5_000, 45_000, 50_000]) {
+    clock.nowMs = nowMs
+    await runOnce()
+  }
+  expect(calls.filter((call) => call === 'counted')).toHaveLength(2)
+  expect(calls.filter((call) => call === '1000000 wait')).toHaveLength(4)
+})
+
+test('the more rows wait, the less often they are counted, so that counting costs no more', () => {
+  expect([0, 1, 100_000, 200_000, 1_000_000, 1e9].map(countEveryMs)).toEqual([
+    5_000, 5_000, 5_000, 10_000, 50_000, 600_000,
+  ])
 })
 
 test('a limit that becomes another for all is said once', async () => {
