@@ -128,7 +128,12 @@ function allowed(fields: LogFields): Record<string, unknown> {
   return line
 }
 
+/** Ours, and no secret has their form: lower case without a sign between, digits, a uuid. Most values are, and are not searched. */
+const plainWord = /^[a-z_]{1,60}$/
+const plainId = /^(\d{1,18}|[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12})$/
+
 function word(value: unknown): unknown {
+  if (typeof value === 'string' && plainWord.test(value)) return value
   return typeof value === 'string' && /^[\w.:+-]{1,60}$/.test(value) ? redact(value) : withheld
 }
 
@@ -147,6 +152,7 @@ function fieldErrors(value: unknown): unknown {
 
 function identifier(value: unknown): unknown {
   if (typeof value === 'number') return number(value)
+  if (typeof value === 'string' && plainId.test(value)) return value
   return typeof value === 'string' && /^[\x21-\x7e]{1,128}$/.test(value) ? redact(value) : withheld
 }
 
