@@ -123,6 +123,7 @@ function captureOf(deps: PartsDeps, telemetry: Telemetry): CaptureRounds {
     capture: captureDeps(deps, telemetry),
     sleep,
     publishTypes: store.publishTypes,
+    elapsedMs: clock.stopwatch(),
     random: Math.random,
   })
 }

@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { isAlive } from './instanceLife.ts'
 import { moveTimes } from './moveTimes.ts'
-import { clearProblems, raiseProblems } from './problems.ts'
+import { raiseProblems, subjectOf } from './problems.ts'
 
 /** The database's clock, as it was looked at. Milliseconds. */
 export interface ClockLook {
@@ -60,8 +60,8 @@ export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
         const hostAheadMs = deps.nowMs() - dbMs
         const jumpMs = jumpOf(now, seen, last)
         if (jumpMs !== 0) await moveTimes(db, jumpMs)
-        await noteClock(db, jumpMs)
-        await tellClock(db, deps.host, hostAheadMs)
+        const told = await noteClock(db, jumpMs)
+        await tellClock(db, deps.host, { told, hostAheadMs })
         const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
         return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
       })
@@ -98,13 +98,25 @@ function measuredJump(now: Reading, seen: { jumps: number; jumpMs: number }, las
   return isJump(wholeMs) && isJump(restMs) && wholeMs > 0 === restMs > 0 ? restMs + doubtMs : 0
 }
 
-async function lockClock(db: Database): Promise<{ seenMs: number; jumps: number; jumpMs: number }> {
+interface SeenClock {
+  seenMs: number
+  jumps: number
+  jumpMs: number
+}
+
+async function lockClock(db: Database): Promise<SeenClock> {
+  const seen = await lockSeen(db)
+  if (seen !== undefined) return seen
   await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
-  const { rows } = await db.query<{ seenMs: number; jumps: number; jumpMs: number }>(
+  return (await lockSeen(db)) as SeenClock
+}
+
+async function lockSeen(db: Database): Promise<SeenClock | undefined> {
+  const { rows } = await db.query<SeenClock>(
     `select extract(epoch from seen_at)::float8 * 1000 as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs"
      from outboxd.clock for update`,
   )
-  return rows[0] as (typeof rows)[0]
+  return rows[0]
 }
 
 async function readClock(db: Database): Promise<number> {
@@ -112,39 +124,50 @@ async function readClock(db: Database): Promise<number> {
   return rows[0]?.ms ?? 0
 }
 
-async function noteClock(db: Database, jumpMs: number): Promise<void> {
-  await db.query(
+/** @returns the last jump, for as long as it is told */
+async function noteClock(db: Database, jumpMs: number): Promise<ToldJump | null> {
+  const { rows } = await db.query<ToldJump & { isTold: boolean }>(
     `update outboxd.clock set seen_at = clock_timestamp(), jumps = jumps + case when $1::float8 = 0 then 0 else 1 end,
        jump_ms = case when $1 = 0 then jump_ms else $1 end,
-       jumped_at = case when $1 = 0 then jumped_at else clock_timestamp() end`,
-    [jumpMs],
+       jumped_at = case when $1 = 0 then jumped_at else clock_timestamp() end
+     returning jump_ms as "jumpMs", to_char(jumped_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as at,
+       coalesce(jumped_at > clock_timestamp() - $2 * interval '1 ms', false) as "isTold"`,
+    [jumpMs, toldMs],
   )
+  return rows[0]?.isTold ? rows[0] : null
+}
+
+interface ToldJump {
+  jumpMs: number
+  at: string
 }
 
 /** A jump is told for an hour, a host's clock that differs for as long as it does and an instance runs there. */
-async function tellClock(db: Database, host: string, hostAheadMs: number): Promise<void> {
-  const { rows } = await db.query<{ jumpMs: number; at: string }>(
-    `select jump_ms as "jumpMs", to_char(jumped_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS"Z"') as at
-     from outboxd.clock where jumped_at > clock_timestamp() - $1 * interval '1 ms'`,
-    [toldMs],
-  )
+async function tellClock(
+  db: Database,
+  host: string,
+  { told, hostAheadMs }: { told: ToldJump | null; hostAheadMs: number },
+): Promise<void> {
+  const isOff = Math.abs(hostAheadMs) > hostToleranceMs
+  const standing = [
+    ...(told === null ? [] : [{ subject: database, detail: jumpMessage(told) }]),
+    ...(isOff ? [{ subject: host, detail: hostMessage(hostAheadMs) }] : []),
+  ]
+  // Of these two nobody else speaks here; of another host its own instances do, while they live.
   await db.query(
-    `delete from outboxd.problem where kind = 'clock_off' and subject <> $1 and subject not in (
-       select host from outboxd.instance i where ${isAlive('i')})`,
-    [database],
+    `delete from outboxd.problem where kind = 'clock_off' and subject <> all($1)
+       and (subject = any($2) or subject not in (select host from outboxd.instance i where ${isAlive('i')}))`,
+    [standing.map(({ subject }) => subjectOf(subject)), [database, host].map(subjectOf)],
   )
-  await clockProblems(db, database, rows.map(({ jumpMs, at }) => jumpMessage(jumpMs, at))[0] ?? null)
-  await clockProblems(db, host, Math.abs(hostAheadMs) > hostToleranceMs ? hostMessage(hostAheadMs) : null)
-}
-
-async function clockProblems(db: Database, subject: string, detail: string | null): Promise<void> {
-  if (detail === null) await clearProblems(db, 'clock_off', [subject])
-  else await raiseProblems(db, [{ kind: 'clock_off', subject, detail, retryInMs: null }])
+  await raiseProblems(
+    db,
+    standing.map((problem) => ({ kind: 'clock_off', retryInMs: null, ...problem })),
+  )
 }
 
 const seconds = (ms: number) => `${Math.round(Math.abs(ms) / 100) / 10} s`
 
-const jumpMessage = (jumpMs: number, at: string) =>
+const jumpMessage = ({ jumpMs, at }: ToldJump) =>
   `the database’s clock jumped ${jumpMs < 0 ? 'back' : 'forward'} by ${seconds(jumpMs)}, noticed ${at}; what waits for its time was moved with it`
 
 const hostMessage = (aheadMs: number) =>

@@ -42,7 +42,7 @@ export interface Store {
   outbox: Outbox
   captureLock: CaptureLock
   /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
-  publishTypes(types: readonly string[]): Promise<void>
+  publishTypes(types: readonly string[]): Promise<boolean>
   dispatch: DispatchStore
   outboxReports: OutboxReports
   maintenance: Maintenance

@@ -4,8 +4,10 @@ import type { Sleep } from './sleep.ts'
 export interface CaptureRoundsDeps {
   capture: CaptureDeps
   sleep: Sleep
-  /** Tells the other instances which record types this one has mapping files for. */
-  publishTypes(types: readonly string[]): Promise<void>
+  /** Tells the other instances which record types this one has mapping files for. @returns whether that was news */
+  publishTypes(types: readonly string[]): Promise<boolean>
+  /** On a clock that only goes forward. */
+  elapsedMs(): number
   /** In [0, 1), fresh for each call. */
   random(): number
 }
@@ -16,8 +18,27 @@ export interface CaptureRounds {
   runOnce(): Promise<number>
 }
 
-export function createCaptureRounds({ capture, sleep, publishTypes, random }: CaptureRoundsDeps): CaptureRounds {
+const sayAgainMs = 10_000
+
+export function createCaptureRounds({
+  capture,
+  sleep,
+  publishTypes,
+  elapsedMs,
+  random,
+}: CaptureRoundsDeps): CaptureRounds {
   let took = 0
+  let said: string | null = null
+  let sayAgainAtMs = 0
+
+  /** What the others have been told is told again now and then: they may have taken this instance for gone. */
+  async function sayTypes(types: readonly string[]): Promise<void> {
+    const these = JSON.stringify(types)
+    if (these === said && elapsedMs() < sayAgainAtMs) return
+    if (await publishTypes(types)) said = these
+    sayAgainAtMs = elapsedMs() + sayAgainMs
+  }
+
   const { runOnce } = createCapture({
     ...capture,
     onCaptured(records) {
@@ -27,7 +48,7 @@ export function createCaptureRounds({ capture, sleep, publishTypes, random }: Ca
   })
   return {
     async runOnce() {
-      await publishTypes(capture.knownTypes())
+      await sayTypes(capture.knownTypes())
       took = 0
       const round = await runOnce()
       if (round === 'again') sleep.stayAwake()

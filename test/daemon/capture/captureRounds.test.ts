@@ -14,7 +14,7 @@ const rowOf = (id: number): OutboxRecord => ({
 
 /** An outbox with so many rows, of which the ledger has room for so many at once. */
 function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean }) {
-  const state = { rows: 0, windowMax: 100, isLocked: false, ...given }
+  const state = { rows: 0, windowMax: 100, isLocked: false, isNews: true, nowMs: 0, ...given }
   const calls: string[] = []
   const session: CaptureSession = {
     queued: 0,
@@ -64,7 +64,11 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean })
       stayAwake: () => calls.push('stay awake'),
       fallAsleep: async (took) => void calls.push(`fall asleep after ${took}`),
     },
-    publishTypes: async (types) => void calls.push(`types ${types}`),
+    async publishTypes(types) {
+      calls.push(`types ${types}`)
+      return state.isNews
+    },
+    elapsedMs: () => state.nowMs,
     random: () => 0.5,
   })
   return { ...rounds, calls, state }
@@ -94,4 +98,20 @@ test('where another instance captures it looks again in a moment that chance pic
   const { runOnce, calls } = setup({ rows: 5, isLocked: true })
   expect(await runOnce()).toBe(60)
   expect(calls).toEqual(['types order'])
+})
+
+test('its types are said again until they stand, then every ten seconds, for others may have taken it for gone', async () => {
+  const { runOnce, calls, state } = setup({})
+  const said = async (nowMs: number, isNews: boolean) => {
+    Object.assign(state, { nowMs, isNews })
+    calls.length = 0
+    await runOnce()
+    return calls.includes('types order')
+  }
+  expect(await said(0, false)).toBe(true)
+  expect(await said(1_000, true)).toBe(true)
+  expect(await said(2_000, false)).toBe(false)
+  expect(await said(10_999, false)).toBe(false)
+  expect(await said(11_000, false)).toBe(true)
+  expect(await said(12_000, false)).toBe(false)
 })
