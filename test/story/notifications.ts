@@ -1,0 +1,44 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+
+/** An alert as Alertmanager tells it. */
+export interface ToldAlert {
+  status: 'firing' | 'resolved'
+  labels: Record<string, string> & { alertname: string; job?: string }
+  annotations: Record<string, string>
+}
+
+/** One call or one mail. */
+export interface Notification {
+  /** As performance.now() says. */
+  atMs: number
+  receiver: string
+  /** What Alertmanager opens one incident, or one thread of mails, for. */
+  groupKey: string
+  alerts: ToldAlert[]
+}
+
+/** Takes the calls and the mails of an Alertmanager whose receivers are webhooks. */
+export interface Telephone extends AsyncDisposable {
+  readonly url: string
+  onNotification(listener: (notification: Notification) => void): void
+}
+
+export async function startTelephone(): Promise<Telephone> {
+  const listeners: ((notification: Notification) => void)[] = []
+  const server = createServer(async (request, response) => {
+    const { receiver, groupKey, alerts } = (await json(request)) as Omit<Notification, 'atMs'>
+    response.end()
+    for (const listener of listeners) listener({ atMs: performance.now(), receiver, groupKey, alerts })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    onNotification: (listener) => void listeners.push(listener),
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    },
+  }
+}
