@@ -84,6 +84,20 @@ test('what it names is there: files, volumes, secrets, services', () => {
   expect(others.filter((name) => compose.services[name] === undefined)).toEqual([])
 })
 
+test('each server that a configuration names is a service here, and so is each secret', () => {
+  const secretsNamed = [...read('deploy/alertmanager.yaml').matchAll(/\/run\/secrets\/(\w+)/g)].map(([, name]) => name)
+  expect(compose.services.alertmanager?.secrets?.toSorted()).toEqual(secretsNamed.toSorted())
+  const { alerting, scrape_configs: jobs } = parse(read('deploy/compose/prometheus.yaml'))
+  expect(alerting.alertmanagers[0].static_configs[0].targets).toEqual(['alertmanager:9093'])
+  // The rules and the dashboard tell installations apart by their job.
+  expect(jobs).toMatchObject([{ job_name: 'outboxd', dns_sd_configs: [{ names: ['outboxd'], port: 9464 }] }])
+  const { datasources } = parse(read('deploy/compose/grafana-datasource.yaml'))
+  expect(datasources).toMatchObject([{ type: 'prometheus', url: 'http://prometheus:9090' }])
+  const { providers } = parse(read('deploy/compose/grafana-dashboards.yaml'))
+  const dashboard = compose.services.grafana?.volumes?.find((volume) => volume.startsWith('./grafana-dashboard.json:'))
+  expect(dashboard).toContain(`:${providers[0].options.path}/`)
+})
+
 test('every health condition that somebody waits for has its check: its own, or the image’s', () => {
   const awaited = services.flatMap(([, { depends_on = {} }]) =>
     Object.entries(depends_on).flatMap(([name, { condition }]) => (condition === 'service_healthy' ? [name] : [])),
