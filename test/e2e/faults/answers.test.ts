@@ -146,7 +146,7 @@ beforeAll(async () => {
       await harness.insert(marker, { field2, customerId })
     }),
   )
-  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '4' })
+  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '8' })
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
