@@ -1,21 +1,34 @@
 import { allocateSlots, freshBalance } from '../src/daemon/dispatch/allocateSlots.ts'
-import { fitProcessingTimes, type Observation, type ProcessingTimes } from '../src/daemon/track/processingTimes.ts'
-import { certainty, nextPollMs, type Pressure } from '../src/daemon/track/schedule.ts'
+import type { Seen } from '../src/daemon/track/pollPlanner.ts'
+import type { Observation } from '../src/daemon/track/processingTimes.ts'
+import { Timeline } from './harness/timeline.ts'
+import { randomFrom } from './harness/workloads.ts'
 
 /** One transaction, as the service knows it; only the oracle may look at `doneAtMs`. */
 export interface Transaction {
+  readonly committedAtMs: number
   readonly acceptedAtMs: number
   readonly doneAtMs: number
   polls: number
   notDoneAtMs: number
 }
 
-/** A schedule under comparison: when to poll next, and what it learns from a transaction seen done. */
+/** A poll that is not due yet. */
+export interface Planned {
+  readonly transaction: Transaction
+  readonly atMs: number
+}
+
+/** A schedule under comparison: when to poll next, what it learns from a transaction seen done, which polls it moves. */
 export interface Schedule {
   readonly name: string
+  /** What the dispatcher has seen, at each look. */
+  press(seen: Seen): void
   /** Returns the delay of the next poll, milliseconds from `nowMs`. */
-  next(transaction: Transaction, nowMs: number, pressure: Pressure, random: number): number
+  next(transaction: Transaction, nowMs: number): number
   learn(observation: Observation): void
+  /** Sixty times a window: the polls that come at another time than they were planned for. @param planned the next first */
+  replan(planned: readonly Planned[], nowMs: number): Planned[]
 }
 
 export interface Scenario {
@@ -41,8 +54,20 @@ export interface Outcome {
   readonly submitWaitsMs: readonly number[]
   /** Requests that a strict sliding window at the service would have refused. */
   readonly refused: number
-  readonly finished: readonly { knownAtMs: number; delayMs: number; polls: number }[]
+  readonly finished: readonly Finished[]
 }
+
+/** A transaction whose end is known. */
+export interface Finished {
+  readonly committedAtMs: number
+  readonly knownAtMs: number
+  /** From done to known. */
+  readonly delayMs: number
+  readonly polls: number
+}
+
+/** So many wait where they never end. */
+const ENDLESS = 100_000
 
 /**
  * Plays a scenario under a fake clock: slots that return a window after the answer, the dispatcher's decisions, a
@@ -50,24 +75,26 @@ export interface Outcome {
  */
 export function simulate(scenario: Scenario): Outcome {
   const { limit, windowMs, answerMs, schedule, durationMs } = scenario
+  /** A stream of its own: the n-th record takes as long under every schedule. */
   const random = randomFrom(scenario.seed)
   const events = new Timeline<() => void>()
   const due = new Timeline<Transaction>()
   const waitingSinceMs: number[] = []
   const submitWaitsMs: number[] = []
   const arrivals: number[] = []
-  const finished: { knownAtMs: number; delayMs: number; polls: number }[] = []
+  const finished: Finished[] = []
   let nowMs = 0
   let [slotsFree, onWire, accepted, slotsOnSubmissions, refused] = [limit, 0, 0, 0, 0]
   let balance = freshBalance(limit, nowMs)
   let againAtMs = 0
 
-  const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : 1000)
-  const pressure = (): Pressure => ({
+  const submissionsReady = () => (scenario.arrivalsAtMs ? waitingSinceMs.length : ENDLESS)
+  const seen = (): Seen => ({
     capacity: limit,
-    slotsOnSubmissions,
-    submissionsReady: submissionsReady(),
+    submissionsWaiting: submissionsReady(),
+    submissionsSent: slotsOnSubmissions,
     accepted,
+    nowMs,
   })
   const request = (isSubmission: boolean, answered: () => void) => {
     slotsFree--
@@ -85,16 +112,17 @@ export function simulate(scenario: Scenario): Outcome {
     })
   }
   const pollLater = (transaction: Transaction) => {
-    const atMs = nowMs + Math.max(0, schedule.next(transaction, nowMs, pressure(), random()))
+    const atMs = nowMs + Math.max(0, schedule.next(transaction, nowMs))
     due.add(atMs, transaction)
     events.add(atMs, () => {})
   }
   const submit = () => {
-    submitWaitsMs.push(nowMs - (waitingSinceMs.shift() ?? nowMs))
+    const committedAtMs = waitingSinceMs.shift() ?? nowMs
+    submitWaitsMs.push(nowMs - committedAtMs)
     request(true, () => {
       accepted++
       const doneAtMs = nowMs + scenario.processingMs(random, nowMs)
-      pollLater({ acceptedAtMs: nowMs, doneAtMs, polls: 0, notDoneAtMs: nowMs })
+      pollLater({ committedAtMs, acceptedAtMs: nowMs, doneAtMs, polls: 0, notDoneAtMs: nowMs })
     })
   }
   const poll = (transaction: Transaction) => {
@@ -106,12 +134,19 @@ export function simulate(scenario: Scenario): Outcome {
         return pollLater(transaction)
       }
       accepted--
-      const { acceptedAtMs, notDoneAtMs, doneAtMs, polls } = transaction
-      finished.push({ knownAtMs: nowMs, delayMs: nowMs - doneAtMs, polls })
+      const { committedAtMs, acceptedAtMs, notDoneAtMs, doneAtMs, polls } = transaction
+      finished.push({ committedAtMs, knownAtMs: nowMs, delayMs: nowMs - doneAtMs, polls })
       schedule.learn({ afterMs: notDoneAtMs - acceptedAtMs, untilMs: nowMs - acceptedAtMs })
     })
   }
+  const replan = () => {
+    const planned = due.after(nowMs).map(({ item: transaction, atMs }) => ({ transaction, atMs }))
+    const moved = schedule.replan(planned, nowMs)
+    if (moved.length > 0) due.move(new Map(moved.map(({ transaction, atMs }) => [transaction, atMs])))
+    for (const { atMs } of moved) events.add(Math.max(nowMs, atMs), () => {})
+  }
   const dispatch = () => {
+    schedule.press(seen())
     const spending = allocateSlots({
       nowMs,
       capacity: limit,
@@ -134,8 +169,9 @@ export function simulate(scenario: Scenario): Outcome {
   }
 
   for (const atMs of scenario.arrivalsAtMs ?? []) events.add(atMs, () => waitingSinceMs.push(nowMs))
-  for (let atMs = 0; atMs < durationMs; atMs += windowMs / 60) events.add(atMs, () => {})
-  while (events.firstAtMs <= durationMs) {
+  for (let atMs = 0; atMs < durationMs; atMs += windowMs / 60) events.add(atMs, replan)
+  const records = scenario.arrivalsAtMs?.length ?? Number.POSITIVE_INFINITY
+  while (events.firstAtMs <= durationMs && finished.length < records) {
     nowMs = events.firstAtMs
     events.take()()
     dispatch()
@@ -148,137 +184,5 @@ export function simulate(scenario: Scenario): Outcome {
     submitWaitsMs,
     refused,
     finished,
-  }
-}
-
-/** The daemon's own: fitted anew after every tenth answer, starting from no data. */
-export function learned(windowMs: number): Schedule {
-  const observations: Observation[] = []
-  let model: ProcessingTimes = fitProcessingTimes([], windowMs)
-  return {
-    name: 'learned',
-    next: ({ acceptedAtMs, notDoneAtMs }, _nowMs, pressure, random) =>
-      nextPollMs(model, notDoneAtMs - acceptedAtMs, certainty(pressure, model), random),
-    learn: (observation) => {
-      observations.push(observation)
-      if (observations.length <= 20 || observations.length % 10 === 0)
-        model = fitProcessingTimes(observations.slice(-300), windowMs)
-    },
-  }
-}
-
-export function every(intervalMs: number, name: string): Schedule {
-  return { name, next: () => intervalMs, learn: () => {} }
-}
-
-export function doubling(firstMs: number, maxMs: number, name: string): Schedule {
-  return { name, next: ({ polls }) => Math.min(maxMs, firstMs * 2 ** polls), learn: () => {} }
-}
-
-/** Polls the moment it is done: what nobody can do, and so the bound. */
-export const oracle: Schedule = {
-  name: 'oracle',
-  next: ({ doneAtMs }, nowMs) => doneAtMs - nowMs,
-  learn: () => {},
-}
-
-/** Processing times of issue 5, for a window of `windowMs`: they scale with it. */
-export function distributions(windowMs: number): Record<string, (random: () => number) => number> {
-  const secondMs = windowMs / 60
-  return {
-    'constant 30 s ± 10 %': (random) => secondMs * 30 * (0.9 + 0.2 * random()),
-    'log-normal 20 s, σ 0.6': (random) => secondMs * 20 * Math.exp(0.6 * normal(random)),
-    'humps 2-5 s, 120-300 s': (random) => secondMs * (random() < 0.8 ? 2 + 3 * random() : 120 + 180 * random()),
-    'exponential 20 s': (random) => secondMs * -20 * Math.log(1 - random()),
-  }
-}
-
-/** Arrivals at random, `perWindow` in a window on average. */
-export function arrivals(perWindow: number, windowMs: number, durationMs: number, seed: number): number[] {
-  const random = randomFrom(seed)
-  const times: number[] = []
-  let atMs = 0
-  while (atMs < durationMs) {
-    atMs += (-Math.log(1 - random()) * windowMs) / perWindow
-    times.push(atMs)
-  }
-  return times
-}
-
-export function percentile(values: readonly number[], share: number): number {
-  const sorted = values.toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
-}
-
-/** Returns numbers in [0, 1), the same for the same seed (mulberry32). */
-export function randomFrom(seed: number): () => number {
-  let state = seed >>> 0
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32
-  }
-}
-
-function normal(random: () => number): number {
-  return Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random())
-}
-
-/** Items in order of time, first added first among equals: a binary heap, and a count of those that are due. */
-class Timeline<T> {
-  #heap: { atMs: number; order: number; item: T }[] = []
-  #added = 0
-
-  get firstAtMs(): number {
-    return this.#heap[0]?.atMs ?? Number.POSITIVE_INFINITY
-  }
-
-  countUntil(nowMs: number): number {
-    return this.#count(0, nowMs)
-  }
-
-  #count(i: number, nowMs: number): number {
-    const entry = this.#heap[i]
-    if (entry === undefined || entry.atMs > nowMs) return 0
-    return 1 + this.#count(2 * i + 1, nowMs) + this.#count(2 * i + 2, nowMs)
-  }
-
-  add(atMs: number, item: T): void {
-    const heap = this.#heap
-    heap.push({ atMs, order: this.#added++, item })
-    for (let i = heap.length - 1; i > 0; ) {
-      const parent = (i - 1) >> 1
-      if (!this.#before(i, parent)) break
-      this.#swap(i, parent)
-      i = parent
-    }
-  }
-
-  take(): T {
-    const heap = this.#heap
-    this.#swap(0, heap.length - 1)
-    const taken = heap.pop()
-    if (taken === undefined) throw new Error('took from an empty timeline')
-    for (let i = 0; ; ) {
-      let least = i
-      for (const child of [2 * i + 1, 2 * i + 2]) if (child < heap.length && this.#before(child, least)) least = child
-      if (least === i) return taken.item
-      this.#swap(i, least)
-      i = least
-    }
-  }
-
-  #before(i: number, j: number): boolean {
-    const [a, b] = [this.#heap[i], this.#heap[j]]
-    if (a === undefined || b === undefined) return false
-    return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
-  }
-
-  #swap(i: number, j: number): void {
-    const [a, b] = [this.#heap[i], this.#heap[j]]
-    if (a === undefined || b === undefined) return
-    this.#heap[i] = b
-    this.#heap[j] = a
   }
 }

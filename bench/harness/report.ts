@@ -1,6 +1,6 @@
 import { cpus, loadavg } from 'node:os'
 
-export { percentile } from '../simulation.ts'
+export { percentile } from './workloads.ts'
 
 /** Prints a table in Markdown, which reads as well on a terminal and goes into docs/performance.md as it is. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {

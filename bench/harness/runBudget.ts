@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises'
-import { arrivals } from '../simulation.ts'
 import { openBenchRun } from './benchRun.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'
+import { arrivals } from './workloads.ts'
 
 /** One schedule against one distribution: as many records as the budget carries, then a few. */
 export interface BudgetRun {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
-import type { Answer, AttemptResult, Demand, Submission } from '../model.ts'
+import type { Answer, AttemptResult, Submission } from '../model.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
@@ -16,6 +16,7 @@ import { outcomeOf } from '../service/outcome.ts'
 import { readAnswer, readSubmitAnswer } from '../service/reading.ts'
 import { createTokens, type Tokens } from '../service/tokens.ts'
 import type { Store } from '../store/openStore.ts'
+import { budgetSeen } from './budgetSeen.ts'
 import { createDispatcher, type Dispatcher } from './dispatch/dispatcher.ts'
 import { createOutcomeWriter, nothing, type OutcomeWriter } from './dispatch/outcomeWriter.ts'
 import { createSlotPool, type SlotPool } from './dispatch/slotPool.ts'
@@ -25,7 +26,6 @@ import { submitLimits } from './submit/decideSubmit.ts'
 import { interpretAnswer, type SubmitDeps, submit } from './submit/submit.ts'
 import { trackLimits } from './track/decideTrack.ts'
 import type { PollPlanner } from './track/pollPlanner.ts'
-import type { Pressure } from './track/schedule.ts'
 import { type TrackDeps, track } from './track/track.ts'
 
 export interface DispatchDeps {
@@ -41,6 +41,8 @@ export interface DispatchDeps {
   mayClaim(): boolean
   /** Which half of the service a question about nothing may go to: one that is used. */
   resource(): Resource
+  /** How many rows waited in the outbox when it was last looked at. */
+  outboxWaiting(): number
   /** Outcomes are in the ledger. */
   onWritten(outcomes: WrittenOutcomes): void
   /** A piece of work is through: there is room for another. */
@@ -57,6 +59,7 @@ export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>,
 export function createDispatch(deps: DispatchDeps): Dispatch {
   const { config, clock, metrics, store, planner, mayClaim, onRoom } = deps
   const { requests: capacity, windowMs } = config.rateLimit
+  const runningMs = clock.stopwatch()
   const slotPool = createSlotPool(windowMs)
   const tokenSlotPool = createSlotPool(windowMs)
   const pauseLog = createPauseLog(deps)
@@ -83,7 +86,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
       tokenSlot.sawCapacity(demand.capacity)
-      planner.press(pressureOf(demand))
+      planner.press({ ...budgetSeen(demand, config.captureWindow, deps.outboxWaiting()), nowMs: runningMs() })
     },
     mayClaim,
     claim: store.dispatch.claim,
@@ -205,8 +208,4 @@ function attemptListener({ telemetry }: DispatchDeps, tokens: Tokens, starvation
     starvation.sawPermit(attempted.answer !== null)
     telemetry.attempted(submission, attempted)
   }
-}
-
-function pressureOf({ capacity, spentOnSubmissions, submissionsReady, tracked }: Demand): Pressure {
-  return { capacity, slotsOnSubmissions: spentOnSubmissions, submissionsReady, accepted: tracked }
 }

@@ -83,12 +83,14 @@ export function createParts(deps: PartsDeps): Parts {
     learning.onWritten(outcomes.written)
     reporting.onWritten(outcomes.written)
   }
+  let outboxWaiting = 0
   const dispatch = createDispatch({
     ...deps,
     telemetry,
     planner,
     mayClaim: heartbeat.mayClaim,
     resource: () => usedResource(deps.mappings()),
+    outboxWaiting: () => outboxWaiting,
     onWritten,
     onRoom: wakeups.dispatch.wake,
   })
@@ -103,7 +105,10 @@ export function createParts(deps: PartsDeps): Parts {
     reconciling: reconcilingOf(deps, telemetry, dispatch),
     learning,
     comparing: createComparing({ compareLedger: store.compareLedger }),
-    observing: observingOf(deps, telemetry, outboxHistory),
+    observing: observingOf(deps, telemetry, async (rows) => {
+      outboxWaiting = rows
+      await outboxHistory.sawWaiting(rows)
+    }),
     problemTelling: problemTellingOf(deps, dispatch),
     reloadAnswering: reloadAnsweringOf(deps),
     outboxHistory,
@@ -231,7 +236,7 @@ function outboxHistoryOf({ log, store: { outbox, problems } }: PartsDeps): Outbo
 function observingOf(
   { clock, log, metrics, store }: PartsDeps,
   telemetry: Telemetry,
-  history: OutboxHistory,
+  sawWaiting: (rows: number) => Promise<void>,
 ): Observing {
   return createObserving({
     watchDatabases: async () => metrics.setDatabases(await store.readUp()),
@@ -243,7 +248,7 @@ function observingOf(
     show: (ledger, backlog) => metrics.setSnapshot(snapshotOf(ledger, backlog ?? { waiting: 0, oldestMs: null })),
     takeOperatorActs: store.takeOperatorActs,
     onOperatorActs: telemetry.operatorActed,
-    sawWaiting: history.sawWaiting,
+    sawWaiting,
     watchLocks: store.watchLocks,
     tellCaptureProblems: async () =>
       store.problems.replace('change_capture', captureProblems(await store.readCaptureTrouble())),

@@ -107,8 +107,8 @@ export interface Dispatcher {
 /** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
 const tookNothingMs = 50
 
-/** How far to count what waits: further changes no decision, and counting a whole window would cost more than sending. */
-const countMost = 1_000
+/** How far to count what waits: further changes little in the price of a poll, and counting would cost more than sending. */
+export const readyCountMost = 1_000
 
 /** So many claims may be lost at once: more would only take records out of others' hands. */
 const lostClaimsMost = 4
@@ -130,7 +130,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (deps.slotPool.hasReturnable()) void deps.writeOutcome(nothing)
     const room = deps.maxInFlight - inHand.inFlight()
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
-    const most = Math.max(room, Math.min(deps.capacity, countMost)) + inHand.pollsInHand().length
+    const most = Math.max(room, readyCountMost) + inHand.pollsInHand().length
     const demand = await deps.readDemand(most)
     deps.onDemand(demand)
     permitsFree = demand.permitsFree

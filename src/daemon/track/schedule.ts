@@ -1,25 +1,25 @@
-import { ageAtPosition, binPosition, meanMs, type ProcessingTimes } from './processingTimes.ts'
+import { ageAtPosition, binPosition, type ProcessingTimes } from './processingTimes.ts'
 
 /**
  * How long to wait before asking for this transaction next, in milliseconds after it was seen pending at `notDoneAgeMs`.
  *
- * `certainty` is the share of polls that shall find the transaction done, so a record costs 1 / `certainty` polls.
- * Within that budget the schedule keeps the mean delay between done and known as short as it can: it weighs a poll
- * against waiting at one price for all ages, instead of aiming at the same probability at each. Where most are done
- * in seconds and a few in minutes, it asks early of as many as the budget allows, and late of the others.
+ * The schedule keeps the sum of delay and price as small as it can: it weighs a poll against waiting at one price for
+ * all ages, instead of aiming at the same probability at each. Where most are done in seconds and a few in minutes, it
+ * asks early of as many as the price allows, and late of the others.
  *
  * @param model processing times as weighted intervals, milliseconds
  * @param notDoneAgeMs age since acceptance at which it was last seen pending; 0 if it has not been asked for yet
- * @param certainty between 0 and 1: high when slots are short, low when they are idle; see {@link certainty}
+ * @param priceMs what a poll costs, in milliseconds of delay; see docs/schedule.md
  * @param random in [0, 1), fresh for each call: mixes neighbouring plans, and makes 2 % of first polls explore
  * @returns at least 1/240 and at most 10 windows: 250 ms to 10 minutes at a window of 60 s
  * @see docs/interface.md, 3.1: how often to ask is the client’s to choose
  */
-export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, certainty: number, random: number): number {
+export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number, random: number): number {
   const ageMs = Math.max(0, notDoneAgeMs)
   const explores = ageMs === 0 && random < EXPLORING_SHARE
-  const pollsPerRecord = Math.max(1 / certainty, explores ? EXPLORING_POLLS : 1)
-  const plan = chosenPlan(plansFor(model), pollsPerRecord, random)
+  const pollsLeast = Math.max(POLLS_LEAST + POLLS_UNLEARNED / (1 + model.observations), explores ? EXPLORING_POLLS : 0)
+  const step = Math.min(stepOf(priceMs, model), stepFor(model, pollsLeast))
+  const plan = planFor(model, Math.floor(step + random))
   const position = binPosition(ageMs, model.windowMs)
   const bin = Math.min(plan.next.length - 1, Math.floor(position))
   const low = plan.next[bin] ?? 0
@@ -28,69 +28,63 @@ export function nextPollMs(model: ProcessingTimes, notDoneAgeMs: number, certain
   return Math.min(gapMaxMs(model), Math.max(gapMinMs(model), dueMs - ageMs))
 }
 
-/** What the budget looks like at the moment, over all instances. */
-export interface Pressure {
-  /** Requests that the limit allows in a window. */
-  readonly capacity: number
-  /** Slots that submissions have taken and that are not free again yet: about the submissions of the last window. */
-  readonly slotsOnSubmissions: number
-  /** Submissions that only wait for a slot. */
-  readonly submissionsReady: number
-  /** Transactions accepted and not yet seen to their end. */
-  readonly accepted: number
+/** How many polls a transaction that was not done at an age still costs, on average, at a price for each. */
+export function expectedPolls(model: ProcessingTimes, notDoneAgeMs: number, priceMs: number): number {
+  const plan = planFor(model, Math.round(stepOf(priceMs, model)))
+  const bin = Math.min(plan.polls.length - 2, Math.floor(binPosition(Math.max(0, notDoneAgeMs), model.windowMs)))
+  return plan.polls[bin] ?? 1
 }
 
 /**
- * How sure a poll should be to find its transaction done: 1 / the polls per record that the budget has room for.
- *
- * A window's slots, less the submissions' and a reserve, are shared among the records that pass in a window. While
- * submissions wait there is nothing to share and it is at its highest; when they stop, it falls within a window.
- *
- * @param model the endpoint's processing times: where they are longer than the window, fewer of the accepted are due in it
+ * No price is so high that a record costs fewer polls. What is all but certain to be done is so only minutes later, in the
+ * prior's tail, which nobody has measured.
  */
-export function certainty(pressure: Pressure, model: ProcessingTimes): number {
-  const { capacity, slotsOnSubmissions, submissionsReady, accepted } = pressure
-  const dueShare = Math.min(1, model.windowMs / meanMs(model))
-  const submissions = Math.max(slotsOnSubmissions, submissionsReady)
-  const records = Math.max(slotsOnSubmissions, accepted * dueShare, 1)
-  const pollsPerRecord = (capacity * (1 - RESERVE_SHARE) - submissions) / records
-  const pollsToLearn = POLLS_UNLEARNED / (1 + model.observations)
-  return 1 / Math.min(POLLS_MAX, Math.max(POLLS_SATURATED + pollsToLearn, pollsPerRecord))
-}
-
-/**
- * 100 / 2.03 is 49 records a minute, and a real daemon loses some of that. Fewer polls would be worse: what is certain to be
- * done is so only minutes later, in the prior's tail, and a burst after an idle time would wait for it.
- */
-const POLLS_SATURATED = 1.03
+const POLLS_LEAST = 1.03
 /** With no data the first polls teach more than they cost: more than twice as many, fading as observations come. */
 const POLLS_UNLEARNED = 1.5
-/** More would shorten the wait by tenths of a second, and be missed when records come in a bunch. */
-const POLLS_MAX = 12
-const RESERVE_SHARE = 0.25
 const EXPLORING_SHARE = 0.02
 const EXPLORING_POLLS = 2
 
-/** A price per poll and the schedule that is cheapest at it: from each bin's lower edge, the edge to poll at next. */
+/** The schedule that is cheapest at a price: from each bin's lower edge, the edge to poll at next. */
 interface Plan {
-  readonly pollsPerRecord: number
+  /** From each bin's lower edge on, if it is not done there. */
+  readonly polls: readonly number[]
   readonly next: readonly number[]
 }
 
-const plansByModel = new WeakMap<ProcessingTimes, readonly Plan[]>()
+const plansByModel = new WeakMap<ProcessingTimes, (Plan | undefined)[]>()
 
-/** The plans for all prices, the most polls first; they depend on the model alone, so one reckoning serves every poll. */
-function plansFor(model: ProcessingTimes): readonly Plan[] {
-  const known = plansByModel.get(model)
-  if (known) return known
-  const plans = Array.from({ length: PRICES }, (_, k) => planAt(model, model.windowMs * PRICE_MIN_WINDOWS * 2 ** k))
+/** The plan at a step of the prices; it depends on the model alone, so one reckoning serves every poll. */
+function planFor(model: ProcessingTimes, step: number): Plan {
+  const plans = plansByModel.get(model) ?? []
   plansByModel.set(model, plans)
-  return plans
+  const index = Math.min(STEPS - 1, Math.max(0, step))
+  const plan = plans[index] ?? planAt(model, model.windowMs * PRICE_MIN_WINDOWS * 2 ** (index / STEPS_PER_DOUBLING))
+  plans[index] = plan
+  return plan
+}
+
+/** The place of a price on the scale of those that plans are made for. */
+function stepOf(priceMs: number, { windowMs }: ProcessingTimes): number {
+  const windows = Math.max(priceMs / windowMs, PRICE_MIN_WINDOWS)
+  return Math.min(STEPS - 1, STEPS_PER_DOUBLING * Math.log2(windows / PRICE_MIN_WINDOWS))
+}
+
+/** The lowest step at which a record costs no more than so many polls. */
+function stepFor(model: ProcessingTimes, pollsPerRecord: number): number {
+  let [low, high] = [0, STEPS - 1]
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2)
+    if ((planFor(model, middle).polls[0] ?? 1) <= pollsPerRecord) high = middle
+    else low = middle + 1
+  }
+  return low
 }
 
 /** 4 ms to over a day at a window of 60 s: from polling all the time to once when it is all but certain. */
-const PRICES = 26
 const PRICE_MIN_WINDOWS = 2 ** -14
+const STEPS_PER_DOUBLING = 2
+const STEPS = 25 * STEPS_PER_DOUBLING + 1
 
 /**
  * The schedule with the least expected sum of delay and `priceMs` a poll, by dynamic programming from the last edge back.
@@ -103,7 +97,8 @@ function planAt(model: ProcessingTimes, priceMs: number): Plan {
   const { edgesMs, mass } = model
   const bins = mass.length
   const cost = new Float64Array(bins + 1)
-  const polls = new Float64Array(bins + 1)
+  const pollsOfAll = new Float64Array(bins + 1)
+  const polls = new Array<number>(bins + 1).fill(0)
   const next = new Array<number>(bins + 1).fill(bins + 1)
   next[bins] = bins
   let notDone = 0
@@ -129,19 +124,10 @@ function planAt(model: ProcessingTimes, priceMs: number): Plan {
       }
     }
     cost[i] = best + priceMs * notDone
-    polls[i] = notDone + (polls[next[i] ?? bins] ?? 0)
+    pollsOfAll[i] = notDone + (pollsOfAll[next[i] ?? bins] ?? 0)
+    polls[i] = notDone > 0 ? (pollsOfAll[i] ?? 0) / notDone : 1
   }
-  return { pollsPerRecord: polls[0] ?? 1, next }
-}
-
-/** Of the two plans on either side of the wanted polls per record, one by chance, so that they come out on average. */
-function chosenPlan(plans: readonly Plan[], pollsPerRecord: number, random: number): Plan {
-  const after = plans.findIndex((plan) => plan.pollsPerRecord <= pollsPerRecord)
-  const fewer = plans.at(after) as Plan
-  const more = plans[after - 1]
-  if (more === undefined || after === -1) return fewer
-  const shareOfMore = (pollsPerRecord - fewer.pollsPerRecord) / (more.pollsPerRecord - fewer.pollsPerRecord)
-  return random < shareOfMore ? more : fewer
+  return { polls, next }
 }
 
 function gapMinMs({ windowMs }: ProcessingTimes): number {

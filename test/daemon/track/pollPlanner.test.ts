@@ -3,10 +3,11 @@ import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
 import type { Resource } from '../../../src/resources.ts'
 
 const windowMs = 60_000
-const idle = { capacity: 100, slotsOnSubmissions: 0, submissionsReady: 0, accepted: 1 }
+const seen = { capacity: 100, submissionsWaiting: 0, submissionsSent: 0, nowMs: 0 }
+const idle = { ...seen, accepted: 1 }
 /** Room for two polls a record. */
-const busy = { capacity: 100, slotsOnSubmissions: 25, submissionsReady: 0, accepted: 10 }
-const scarce = { capacity: 100, slotsOnSubmissions: 50, submissionsReady: 500, accepted: 50 }
+const busy = { ...seen, accepted: 45 }
+const scarce = { ...seen, submissionsWaiting: 500, accepted: 50 }
 
 /** 300 transactions that took about so long, each seen within a fifth of it. */
 const took = (resource: Resource, ms: number) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { randomFrom } from '../../../bench/simulation.ts'
+import { randomFrom } from '../../../bench/harness/workloads.ts'
 import {
   ageAtPosition,
   binPosition,

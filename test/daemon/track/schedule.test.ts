@@ -1,17 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import {
-  arrivals,
-  distributions,
-  every,
-  learned,
-  oracle,
-  percentile,
-  type Scenario,
-  simulate,
-} from '../../../bench/simulation.ts'
+import { playBurst } from '../../../bench/harness/simulatedBurst.ts'
+import { every, learned, oracle } from '../../../bench/harness/simulatedSchedules.ts'
+import { arrivals, distributions, percentile } from '../../../bench/harness/workloads.ts'
+import { type Scenario, simulate } from '../../../bench/simulation.ts'
 import { fitProcessingTimes, type Observation } from '../../../src/daemon/track/processingTimes.ts'
-import { certainty, nextPollMs, type Pressure } from '../../../src/daemon/track/schedule.ts'
+import { expectedPolls, nextPollMs } from '../../../src/daemon/track/schedule.ts'
 
 const WINDOW_MS = 60_000
 
@@ -29,12 +23,10 @@ const anyModel = fc
       WINDOW_MS,
     ),
   )
-const anyCertainty = fc.double({ min: 0.01, max: 1, noNaN: true })
+const anyPriceMs = fc.double({ min: 0, max: 1e9, noNaN: true })
 const anyAgeMs = fc.oneof(fc.constant(0), fc.double({ min: 0, max: 1e8, noNaN: true }))
 const anyRandom = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true })
 
-const idle: Pressure = { capacity: 100, slotsOnSubmissions: 6, submissionsReady: 0, accepted: 3 }
-const saturated: Pressure = { capacity: 100, slotsOnSubmissions: 48, submissionsReady: 500, accepted: 30 }
 /** Seen often enough for the plan to stand on it, and always at the first poll. */
 const known = fitProcessingTimes(
   Array.from({ length: 300 }, (_, i) => ({ afterMs: 0, untilMs: 20_000 + 50 * i })),
@@ -43,8 +35,8 @@ const known = fitProcessingTimes(
 
 test('the next poll is never in the past, never NaN, never further off than ten windows', () => {
   fc.assert(
-    fc.property(anyModel, anyAgeMs, anyCertainty, anyRandom, (model, ageMs, sure, random) => {
-      const waitMs = nextPollMs(model, ageMs, sure, random)
+    fc.property(anyModel, anyAgeMs, anyPriceMs, anyRandom, (model, ageMs, priceMs, random) => {
+      const waitMs = nextPollMs(model, ageMs, priceMs, random)
       expect(waitMs).toBeGreaterThanOrEqual(WINDOW_MS / 240)
       expect(waitMs).toBeLessThanOrEqual(WINDOW_MS * 10)
     }),
@@ -52,28 +44,42 @@ test('the next poll is never in the past, never NaN, never further off than ten 
   )
 })
 
-test('more certainty never polls earlier', () => {
+test('a first poll never comes earlier, and a record never costs more polls, at a higher price', () => {
   fc.assert(
-    fc.property(anyModel, anyAgeMs, anyCertainty, anyCertainty, anyRandom, (model, ageMs, one, other, random) => {
-      const [less, more] = [Math.min(one, other), Math.max(one, other)]
-      expect(nextPollMs(model, ageMs, more, random)).toBeGreaterThanOrEqual(
-        nextPollMs(model, ageMs, less, random) - 1e-6,
-      )
+    fc.property(anyModel, anyPriceMs, anyPriceMs, anyRandom, (model, one, other, random) => {
+      const [low, high] = [Math.min(one, other), Math.max(one, other)]
+      expect(nextPollMs(model, 0, high, random)).toBeGreaterThanOrEqual(nextPollMs(model, 0, low, random) - 1e-6)
+      expect(expectedPolls(model, 0, high)).toBeLessThanOrEqual(expectedPolls(model, 0, low) + 1e-9)
     }),
     { numRuns: 200 },
   )
 })
 
-test('a record costs 1 / certainty polls, where the model is right', () => {
-  for (const sure of [0.1, 0.3, 0.6, 0.9]) {
+test('a record costs as many polls as are expected, where the model is right', () => {
+  for (const priceMs of [500, 3_000, 20_000, 60_000]) {
     let polls = 0
     for (let i = 0; i < 2_000; i++) {
       const doneMs = -20_000 * Math.log(1 - (i + 0.5) / 2_000)
-      for (let ageMs = 0; ageMs < doneMs; polls++) ageMs += nextPollMs(exponential, ageMs, sure, stratified(polls))
+      for (let ageMs = 0; ageMs < doneMs; polls++) ageMs += nextPollMs(exponential, ageMs, priceMs, stratified(polls))
     }
-    expect(polls / 2_000).toBeGreaterThan(0.85 / sure)
-    expect(polls / 2_000).toBeLessThan(1.15 / sure)
+    const expected = expectedPolls(exponential, 0, priceMs)
+    expect(polls / 2_000).toBeGreaterThan(0.85 * expected)
+    expect(polls / 2_000).toBeLessThan(1.15 * expected)
   }
+})
+
+test('of plans at one price none costs less than the one that is chosen', () => {
+  const costOf = (price: number, plannedFor: number) => {
+    let cost = 0
+    for (let i = 0; i < 2_000; i++) {
+      const doneMs = -20_000 * Math.log(1 - (i + 0.5) / 2_000)
+      let ageMs = 0
+      for (; ageMs < doneMs; cost += price) ageMs += nextPollMs(exponential, ageMs, plannedFor, 0.5)
+      cost += ageMs - doneMs
+    }
+    return cost
+  }
+  for (const other of [500, 2_000, 30_000]) expect(costOf(8_000, 8_000)).toBeLessThan(costOf(8_000, other))
 })
 const exponential = fitProcessingTimes(
   Array.from({ length: 300 }, (_, i) => {
@@ -87,38 +93,13 @@ function stratified(i: number): number {
 }
 
 test('a small share of first polls explores, whatever the pressure; later ones do not', () => {
-  expect(nextPollMs(known, 0, 1, 0.01)).toBeLessThan(nextPollMs(known, 0, 1, 0.5))
-  expect(nextPollMs(known, 0, 1, 0.03)).toBe(nextPollMs(known, 0, 1, 0.5))
-  expect(nextPollMs(known, 10_000, 1, 0.01)).toBe(nextPollMs(known, 10_000, 1, 0.5))
-})
-
-test('submissions that wait make it sure, idle slots make it early', () => {
-  expect(certainty(saturated, known)).toBeGreaterThan(0.94)
-  expect(certainty(idle, known)).toBeLessThan(0.12)
-})
-
-test('more waiting, sent or in flight never makes it less sure, whatever the numbers', () => {
-  const anyCount = fc.integer({ min: 0, max: 10_000 })
-  fc.assert(
-    fc.property(anyModel, anyCount, anyCount, anyCount, anyCount, (model, capacity, sent, ready, accepted) => {
-      const sure = certainty({ capacity, slotsOnSubmissions: sent, submissionsReady: ready, accepted }, model)
-      expect(sure).toBeGreaterThan(0)
-      expect(sure).toBeLessThanOrEqual(1)
-      for (const more of [
-        { slotsOnSubmissions: sent + 5 },
-        { submissionsReady: ready + 5 },
-        { accepted: accepted + 5 },
-      ]) {
-        const pressure = { capacity, slotsOnSubmissions: sent, submissionsReady: ready, accepted, ...more }
-        expect(certainty(pressure, model)).toBeGreaterThanOrEqual(sure)
-      }
-    }),
-    { numRuns: 100 },
-  )
+  expect(nextPollMs(known, 0, 600_000, 0.01)).toBeLessThan(nextPollMs(known, 0, 600_000, 0.5))
+  expect(nextPollMs(known, 0, 600_000, 0.03)).toBe(nextPollMs(known, 0, 600_000, 0.5))
+  expect(nextPollMs(known, 10_000, 600_000, 0.01)).toBe(nextPollMs(known, 10_000, 600_000, 0.5))
 })
 
 test('with little learned it asks more often, for the first answers teach most', () => {
-  expect(certainty(saturated, fitProcessingTimes([], WINDOW_MS))).toBeLessThan(0.5)
+  expect(nextPollMs(fitProcessingTimes([], WINDOW_MS), 0, 600_000, 0.5)).toBeLessThan(60_000)
 })
 
 function scenario(over: Partial<Scenario>): Scenario {
@@ -131,7 +112,7 @@ function scenario(over: Partial<Scenario>): Scenario {
     countFromMs: 15 * WINDOW_MS,
     processingMs: () => 30_000,
     arrivalsAtMs: undefined,
-    schedule: learned(WINDOW_MS),
+    schedule: learned({ windowMs: WINDOW_MS, limit: 100 }),
     seed: 5,
     ...over,
   }
@@ -180,4 +161,20 @@ test('a service that becomes five times slower is followed while saturated', () 
     }),
   )
   expect(outcome.recordsPerWindow).toBeGreaterThan(45)
+})
+
+// The short form of bench:simulate. The schedule before the price of a poll: 2.4 times every 10 s with 100, 1.4 times every 30 s with 300.
+test.each([
+  { records: 100, best: 10_000 },
+  { records: 300, best: 30_000 },
+])('a batch of $records after an idle time, a few of them slow, is known as soon as with the best interval', ({
+  records,
+  best,
+}) => {
+  const processingMs = distributions(WINDOW_MS)['humps 2-5 s, 120-300 s'] ?? (() => 0)
+  const play = (schedule: Scenario['schedule']) => playBurst({ records, processingMs, schedule, seed: 2 })
+  const own = play(learned({ windowMs: WINDOW_MS, limit: 100 }))
+  expect(own.meanMs).toBeLessThan(1.03 * play(every(best, 'best')).meanMs)
+  expect(own.meanMs).toBeLessThan(1.25 * play(oracle).meanMs)
+  expect(own.refused).toBe(0)
 })

@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { budgetSeen } from '../../src/daemon/budgetSeen.ts'
+import type { Demand } from '../../src/model.ts'
+
+const demand: Demand = {
+  submissionsReady: 0,
+  pollsDue: 0,
+  rarePollsDue: 0,
+  pollOverdueMs: 0,
+  tracked: 7,
+  capacity: 100,
+  permitsFree: 90,
+  spentOnSubmissions: 4,
+  nextDueMs: null,
+  nextSlotMs: null,
+  pauses: [],
+  proof: 'none',
+}
+const waiting = (submissionsReady: number, captureWindow: number, outboxWaiting: number) =>
+  budgetSeen({ ...demand, submissionsReady }, captureWindow, outboxWaiting).submissionsWaiting
+
+test('what waits in the outbox counts where the ledger is full', () => {
+  expect(waiting(1_000, 1_000, 5_000)).toBe(6_000)
+  expect(waiting(40, 50, 5_000)).toBe(5_040)
+})
+
+test('rows that were counted before they were captured do not count twice', () => {
+  expect(waiting(300, 1_000, 700)).toBe(300)
+})
+
+test('a capture window beyond what is counted is full, too', () => {
+  expect(waiting(1_000, 100_000, 5_000)).toBe(6_000)
+})

@@ -1,0 +1,35 @@
+import { expect, test } from 'vitest'
+import { createInflow } from '../../../src/daemon/track/inflow.ts'
+
+const windowMs = 60_000
+const calm = { capacity: 100, submissionsSent: 0, submissionsWaiting: 0 }
+
+test('what comes window after window is known after some', () => {
+  const { perWindow } = createInflow(windowMs)
+  let seen = 0
+  for (let minute = 0; minute <= 30; minute++)
+    seen = perWindow({ ...calm, submissionsSent: 40, nowMs: minute * windowMs })
+  expect(seen).toBeGreaterThan(39)
+})
+
+test('a batch of a thousand counts for what a window can carry, and less from then on', () => {
+  const { perWindow } = createInflow(windowMs)
+  perWindow({ ...calm, nowMs: 0 })
+  const after = perWindow({ ...calm, submissionsSent: 60, submissionsWaiting: 940, nowMs: windowMs })
+  expect(after).toBeLessThan(10)
+  expect(perWindow({ ...calm, submissionsSent: 50, submissionsWaiting: 890, nowMs: 2 * windowMs })).toBeLessThan(after)
+})
+
+test('what waits longer and longer counts, though no more is sent', () => {
+  const { perWindow } = createInflow(windowMs)
+  let seen = 0
+  for (let minute = 0; minute <= 30; minute++)
+    seen = perWindow({ ...calm, submissionsSent: 30, submissionsWaiting: 15 * minute, nowMs: minute * windowMs })
+  expect(seen).toBeGreaterThan(44)
+})
+
+test('looks within a window change nothing', () => {
+  const { perWindow } = createInflow(windowMs)
+  perWindow({ ...calm, nowMs: 0 })
+  expect(perWindow({ ...calm, submissionsSent: 50, nowMs: windowMs - 1 })).toBe(0)
+})

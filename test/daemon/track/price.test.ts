@@ -1,0 +1,77 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { type Pressure, pollPriceMs } from '../../../src/daemon/track/price.ts'
+import { fitProcessingTimes } from '../../../src/daemon/track/processingTimes.ts'
+import { expectedPolls } from '../../../src/daemon/track/schedule.ts'
+
+const windowMs = 60_000
+const calm: Pressure = { capacity: 100, submissionsWaiting: 0, accepted: 0, inflow: 0 }
+/** All done after 20 s to 35 s. */
+const model = fitProcessingTimes(
+  Array.from({ length: 300 }, (_, i) => ({ afterMs: 20_000 + 40 * i, untilMs: 23_000 + 40 * i })),
+  windowMs,
+)
+/** Four of five done in 2 to 5 s, the others in 2 to 5 minutes. */
+const humps = fitProcessingTimes(
+  Array.from({ length: 300 }, (_, i) =>
+    i % 5 === 0
+      ? { afterMs: 120_000 + 580 * i, untilMs: 125_000 + 580 * i }
+      : { afterMs: 2_000 + 9 * i, untilMs: 2_300 + 9 * i },
+  ),
+  windowMs,
+)
+const price = (pressure: Partial<Pressure>, awaited: number[] = [], of = model) =>
+  pollPriceMs({ ...calm, ...pressure }, awaited, of)
+
+test('while submissions wait a poll costs at least a slot of delay for each of them', () => {
+  for (const submissionsWaiting of [1, 50, 1_000, 100_000])
+    expect(price({ submissionsWaiting, accepted: 5 })).toBeGreaterThanOrEqual(submissionsWaiting * 600)
+})
+
+test('it costs no more than if all that is under way waited for its slot', () => {
+  expect(price({ submissionsWaiting: 400, accepted: 50 })).toBeLessThanOrEqual(450 * 600)
+  expect(price({ accepted: 500 })).toBeLessThanOrEqual(500 * 600)
+})
+
+test('when nothing waits and slots lie idle it costs next to nothing', () => {
+  expect(price({ accepted: 3, inflow: 6 })).toBe(300)
+})
+
+test('what is left of a batch shares the slots of its own horizon', () => {
+  const one = price({ accepted: 60 }, Array(60).fill(0))
+  expect(60 * expectedPolls(model, 0, one)).toBeLessThanOrEqual(90 * 1.05)
+  expect(60 * expectedPolls(model, 0, one)).toBeGreaterThan(60)
+  // Five minutes have 450 slots: three and more for each of a hundred.
+  const slow = price({ accepted: 100 }, Array(100).fill(0), humps)
+  expect(expectedPolls(humps, 0, slow)).toBeGreaterThan(3)
+})
+
+test('those that are known to take long need no slot soon: what the others cost falls with them', () => {
+  const fresh = price({ accepted: 200 }, Array(200).fill(0), humps)
+  const slow = price({ accepted: 40 }, Array(40).fill(10_000), humps)
+  expect(slow).toBeLessThan(fresh)
+})
+
+test('more that wait, are under way or come never make it cheaper', () => {
+  const anyCount = fc.integer({ min: 0, max: 5_000 })
+  fc.assert(
+    fc.property(
+      anyCount,
+      anyCount,
+      anyCount,
+      fc.integer({ min: 0, max: 200 }),
+      (capacity, waiting, accepted, inflow) => {
+        const pressure = { capacity, submissionsWaiting: waiting, accepted, inflow }
+        const before = pollPriceMs(pressure, [], model)
+        expect(Number.isFinite(before)).toBe(true)
+        for (const more of [{ submissionsWaiting: waiting + 5 }, { accepted: accepted + 5 }])
+          expect(pollPriceMs({ ...pressure, ...more }, [], model)).toBeGreaterThanOrEqual(before * 0.9)
+      },
+    ),
+    { numRuns: 100 },
+  )
+})
+
+test('near the limit it counts those, too, who come before the queue has ended', () => {
+  expect(price({ submissionsWaiting: 10, inflow: 45 })).toBeGreaterThan(5 * price({ submissionsWaiting: 10 }))
+})
