@@ -104,7 +104,23 @@ function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts }: AnsweredL
   const why = whyNotSettled(detail)
   if (why !== null) return `is ${detail.state}${why}`
   // What was true of an earlier attempt says nothing of the one in doubt now.
-  return attempts === null || attempts === detail.attempt ? null : 'was sent again since the file was made: ask again'
+  if (attempts !== null) return attempts === detail.attempt ? null : 'was sent again since the file was made: ask again'
+  return arrivedAs === null ? whyNotSentAgain(detail) : null
 }
 
 const isFollowed = ({ state }: SubmissionDetail) => state === 'accepted' || state === 'completed'
+
+/**
+ * Why a record is not sent again on the word of a line that does not say which attempt it answers: such a line may be from
+ * before the last of them, or from before somebody said otherwise. That it arrived is true of whichever attempt.
+ */
+function whyNotSentAgain({ outboxId, state, transactionId, idByPerson, attempt, events }: SubmissionDetail) {
+  if (idByPerson)
+    return `is ${state} as ${transactionId}, which a person said: outboxd resolve outbox:${outboxId} --not-arrived, if that is wrong`
+  // The count alone does not tell: a record that was recovered begins at 0.
+  const isFirst =
+    attempt === 1 && !events.some(({ from, to }) => to === 'queued' && from !== null && from !== 'sending')
+  return isFirst
+    ? null
+    : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
+}

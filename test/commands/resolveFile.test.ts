@@ -4,8 +4,10 @@ import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { list } from '../../src/commands/list.ts'
+import { replay } from '../../src/commands/replay.ts'
 import { type ResolveOptions, resolve } from '../../src/commands/resolve.ts'
 import { json, startServer } from '../service/support.ts'
+import type { GivenChange } from '../support/change.ts'
 import { claim } from '../support/ledger.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
@@ -189,20 +191,84 @@ test('what is not to be settled is left alone, and the same file can be given ag
   expect(await states()).toEqual(['1 accepted tx-1', '2 failed'])
 })
 
-test('an answer from before the record was sent again is not believed', async () => {
-  const id = await fixture.end(uncertain, { outboxId: '1' })
-  const listed = fixture.context()
-  await list(listed, { state: 'uncertain', csv: true })
-  const filled = listed.printed().replace(/^1,,/m, '1,not-arrived,')
-  expect((await run(filled, { yes: true })).code).toBe(0)
+/** It is sent once more, and nobody knows whether that arrived. */
+async function sendAgain(id: string) {
   await claim(fixture.ledger.dispatch(), { submissions: 1 })
   await fixture.ledger.pool.query(
     `update outboxd.submission set state = 'uncertain', claim_id = null, instance_id = null, ended_at = now() where id = $1`,
     [id],
   )
-  const { code, messages } = await run(filled, { yes: true })
+}
+
+const unsaid =
+  'may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state uncertain --csv makes one that does'
+
+describe('an answer from before the record was sent again is not believed', () => {
+  test('where the file says how often it had been sent', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const listed = fixture.context()
+    await list(listed, { state: 'uncertain', csv: true })
+    const filled = listed.printed().replace(/^1,,/m, '1,not-arrived,')
+    expect((await run(filled, { yes: true })).code).toBe(0)
+    await sendAgain(id)
+    const { code, messages } = await run(filled, { yes: true })
+    expect(code).toBe(1)
+    expect(messages).toContain('line 2: outbox:1 was sent again since the file was made: ask again')
+  })
+
+  test.each([
+    '1,not-arrived\n',
+    'outbox_id,arrived_as\n1,not-arrived\n',
+    'outbox_id,arrived_as,attempts\n1,not-arrived,\n',
+  ])('where it does not: %j', async (text) => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    expect((await run(text, { yes: true })).code).toBe(0)
+    expect(await states()).toEqual(['1 queued'])
+    await sendAgain(id)
+    const { code, messages } = await run(text, { yes: true })
+    expect(code).toBe(1)
+    expect(messages).toContain(`line ${text.split('\n').length - 1}: outbox:1 ${unsaid}`)
+    expect(await states()).toEqual(['1 uncertain'])
+  })
+
+  test('where it was replayed in between', async () => {
+    const lost: GivenChange = { state: 'failed', error: '404', transactionId: 'tx-1', mayHaveArrived: true }
+    const id = await fixture.end(lost, { outboxId: '1' })
+    expect(await replay(fixture.context(), ['outbox:1'], { yes: true })).toBe(0)
+    await sendAgain(id)
+    expect((await run('1,not-arrived\n', { yes: true })).code).toBe(1)
+    expect(await states()).toEqual(['1 uncertain'])
+  })
+
+  test('nor one of a record that was recovered: its attempts of before are not counted', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    await fixture.ledger.pool.query('update outboxd.submission set attempt = 0 where id = $1', [id])
+    expect((await run('1,not-arrived\n', { yes: true })).messages).toContain(`line 1: outbox:1 ${unsaid}`)
+    expect((await run('outbox_id,arrived_as,attempts\n1,not-arrived,0\n', { yes: true })).code).toBe(0)
+    await sendAgain(id)
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'uncertain', attempt: 1 })
+    expect((await run('1,not-arrived\n', { yes: true })).code).toBe(1)
+    expect(await states()).toEqual(['1 uncertain'])
+  })
+
+  test('that it arrived is believed all the same: nothing is sent by that', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    await run('1,not-arrived\n', { yes: true })
+    await sendAgain(id)
+    expect((await run('1,tx-1\n', { yes: true, unchecked: true })).code).toBe(0)
+    expect(await states()).toEqual(['1 accepted tx-1'])
+  })
+})
+
+test('that it did not arrive is not believed where a person has said since that it did', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  expect((await run('1,tx-1\n', { yes: true, unchecked: true })).code).toBe(0)
+  const { code, messages } = await run('1,not-arrived\n', { yes: true })
   expect(code).toBe(1)
-  expect(messages).toContain('line 2: outbox:1 was sent again since the file was made: ask again')
+  expect(messages).toContain(
+    'outbox:1 is accepted as tx-1, which a person said: outboxd resolve outbox:1 --not-arrived, if that is wrong',
+  )
+  expect(await states()).toEqual(['1 accepted tx-1'])
 })
 
 test('a file without answers settles nothing: 3', async () => {
