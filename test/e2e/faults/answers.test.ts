@@ -74,7 +74,7 @@ const rows: Row[] = [
   },
   {
     says: 'an answer after the deadline: uncertain',
-    fault: { kind: 'delay', delayMs: 5_500 },
+    fault: { kind: 'delay', delayMs: 9_500 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
