@@ -42,6 +42,16 @@ test('in our rules a number of three digits or more is an age in seconds, and no
   }
 })
 
+test('no duration of a rule stays as long as it was', () => {
+  const durations = (text: string) => [...text.matchAll(/\b(for|keep_firing_for|interval): (\w+)/g)].map(([, , d]) => d)
+  const [whole, tenth] = [
+    durations(read('prometheus-rules.yaml')),
+    durations(quickenRules(read('prometheus-rules.yaml'))),
+  ]
+  expect(tenth).toEqual(whole.map((duration = '') => quickenDuration(duration)))
+  expect(quickenRules(read('prometheus-rules.yaml'))).toContain('keep_firing_for: 90s')
+})
+
 test.skipIf(!has('promtool'))('promtool takes the quickened rules', () => {
   const file = join(mkdtempSync(join(tmpdir(), 'tenfold-')), 'rules.yaml')
   writeFileSync(file, quickenRules(read('prometheus-rules.yaml')))

@@ -34,14 +34,20 @@ export function quickenExpression(expr: string): string {
     .join('')
 }
 
+interface Rule {
+  expr: string
+  for?: string
+  keep_firing_for?: string
+}
+
 /** Alert rules, as YAML, with every window, age and `for` a tenth. */
 export function quickenRules(text: string): string {
-  const { groups } = parse(text) as { groups: { interval?: string; rules: { expr: string; for?: string }[] }[] }
+  const { groups } = parse(text) as { groups: { interval?: string; rules: Rule[] }[] }
   for (const group of groups) {
     if (group.interval) group.interval = quickenDuration(group.interval)
     for (const rule of group.rules) {
       rule.expr = quickenExpression(rule.expr)
-      if (rule.for) rule.for = quickenDuration(rule.for)
+      for (const name of ['for', 'keep_firing_for'] as const) if (rule[name]) rule[name] = quickenDuration(rule[name])
     }
   }
   return stringify({ groups })
