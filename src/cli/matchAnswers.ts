@@ -4,7 +4,7 @@ import type { Holder, TransactionRef } from '../ledger/transactionIds.ts'
 import { resourceNames } from '../resources.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { AnsweredLine } from './readAnswersFile.ts'
-import { whyNotSettled } from './whyNotSettled.ts'
+import { whySkipped } from './whySkipped.ts'
 
 /** A line of a file and the submission that it settles. */
 export interface SettlingLine {
@@ -64,8 +64,10 @@ export async function matchAnswers(
       continue
     const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
     const why = whySkipped(detail, answered)
+    const contradiction = contradictionOf(detail, answered)
     if (other !== null) problems.push(`line ${line}: ${takenMessage(other)}`)
     else if (why !== null) skipped.push({ line, submission, reason: why })
+    else if (contradiction !== undefined) problems.push(`line ${line}: ${contradiction}`)
     else settling.push({ line, submission, transaction, isCorrection: detail.idByPerson })
   }
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', settling, skipped }
@@ -98,29 +100,10 @@ export const transactionOf = ({ resource }: SubmissionDetail, transactionId: str
 export const takenMessage = ({ transactionId, outboxId }: Holder) =>
   `${transactionId} is the transaction of outbox:${outboxId}: outboxd show outbox:${outboxId}`
 
-function whySkipped(detail: SubmissionDetail, { arrivedAs, attempts }: AnsweredLine): string | null {
-  if (arrivedAs !== null && detail.transactionId === arrivedAs && isFollowed(detail))
-    return `is ${detail.state} as ${arrivedAs} already`
-  const why = whyNotSettled(detail)
-  if (why !== null) return `is ${detail.state}${why}`
-  // What was true of an earlier attempt says nothing of the one in doubt now.
-  if (attempts !== null) return attempts === detail.attempt ? null : 'was sent again since the file was made: ask again'
-  return arrivedAs === null ? whyNotSentAgain(detail) : null
-}
-
-const isFollowed = ({ state }: SubmissionDetail) => state === 'accepted' || state === 'completed'
-
-/**
- * Why a record is not sent again on the word of a line that does not say which attempt it answers: such a line may be from
- * before the last of them, or from before somebody said otherwise. That it arrived is true of whichever attempt.
- */
-function whyNotSentAgain({ outboxId, state, transactionId, idByPerson, attempt, events }: SubmissionDetail) {
-  if (idByPerson)
-    return `is ${state} as ${transactionId}, which a person said: outboxd resolve outbox:${outboxId} --not-arrived, if that is wrong`
-  // The count alone does not tell: a record that was recovered begins at 0.
-  const isFirst =
-    attempt === 1 && !events.some(({ from, to }) => to === 'queued' && from !== null && from !== 'sending')
-  return isFirst
-    ? null
-    : `may have been sent more than once, and the file does not say which attempt it answers: outboxd list --state ${state} --csv makes one that does`
+/** What a line says beside its answer and the list has not brought along: the transaction that the ledger has is no word of anybody's. */
+function contradictionOf(detail: SubmissionDetail, { arrivedAs, besides }: AnsweredLine): string | undefined {
+  const other = besides.find((beside) => beside !== detail.transactionId)
+  if (other === undefined) return undefined
+  const answer = arrivedAs === null ? 'that it did not arrive' : `that it arrived as ${arrivedAs}`
+  return `it says two things of outbox:${detail.outboxId}: ${answer}, and ${other} in another column`
 }

@@ -11,6 +11,8 @@ export interface AnsweredLine {
   submissionId: string | null
   /** The transaction as which it arrived; null: it did not. */
   arrivedAs: string | null
+  /** What further columns name as its transaction: what the list brought along, or a contradiction. */
+  besides: string[]
   /** How often it had been sent when the file was made; null where the file does not say. */
   attempts: number | null
 }
@@ -36,7 +38,7 @@ export function readAnswersFile(text: string): AnswersRead {
   const records = columns === null ? rows : others
   if (records.length > linesMax)
     return { kind: 'invalid', problems: [`${records.length} lines are too many: ${linesMax} at once`] }
-  const read = records.map((row) => readLine(row, columns))
+  const read = records.map((row) => readLine(row, columns, first.cells.length))
   const problems = read.flatMap((each) => (typeof each === 'string' ? [each] : []))
   if (problems.length > 0) return { kind: 'invalid', problems }
   const lines = read.filter((each) => each !== null && typeof each !== 'string')
@@ -76,13 +78,8 @@ function separatorOf(text: string): string {
 /** Without the apostrophe that keeps a spreadsheet from calculating. */
 const withoutMark = (cell: string) => (/^'[=+\-@\t\r＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
 
-/** Where in a row stands what; -1 where it does not. */
-interface Columns {
-  outboxId: number
-  submissionId: number
-  answer: number
-  attempts: number
-}
+/** Where in a row stands what; the likeliest first, and nowhere where the row does not have it. */
+type Columns = Record<keyof typeof names, number[]>
 
 const names = {
   outboxId: ['outbox_id', 'outbox', 'outbox_row'],
@@ -94,40 +91,58 @@ const names = {
 /** @returns null where the row is no header; what is wrong where it is one that does not do */
 function readHeader(cells: readonly string[]): Columns | null | string {
   const heads = cells.map((cell) => cell.toLowerCase().replace(/[ -]/g, '_'))
-  const at = (known: readonly string[]) => heads.indexOf(known.find((name) => heads.includes(name)) ?? '(none of them)')
+  const at = (known: readonly string[]) => known.map((name) => heads.indexOf(name)).filter((place) => place >= 0)
   const columns: Columns = {
     outboxId: at(names.outboxId),
     submissionId: at(names.submissionId),
     answer: at(names.answer),
     attempts: at(names.attempts),
   }
-  const isHeader = Math.max(columns.outboxId, columns.submissionId) >= 0
-  if (isHeader) return columns.answer >= 0 ? columns : 'the header has no column arrived_as or transaction_id'
-  return columns.answer >= 0 ? 'the header has no column outbox_id or submission_id' : null
+  const isHeader = columns.outboxId.length > 0 || columns.submissionId.length > 0
+  const hasAnswer = columns.answer.length > 0
+  if (!isHeader) return hasAnswer ? 'the header has no column outbox_id or submission_id' : null
+  if (!hasAnswer) return 'the header has no column arrived_as or transaction_id'
+  const known = Object.values(names).flat()
+  const twice = heads.find((head, i) => known.includes(head) && heads.indexOf(head) < i)
+  return twice === undefined ? columns : `two columns are called ${twice}: keep one`
 }
 
+/** Without a header. */
+const twoColumns: Columns = { outboxId: [0], submissionId: [], answer: [1], attempts: [] }
+
 /** @returns null where nothing is answered, what is wrong where something is */
-function readLine({ line, cells }: Row, columns: Columns | null): AnsweredLine | null | string {
+function readLine({ line, cells }: Row, columns: Columns | null, width: number): AnsweredLine | null | string {
   const wrong = (problem: string) => `line ${line}: ${problem}`
+  const count = pluralize(cells.length, 'column')
   if (columns === null && cells.length !== 2)
-    return wrong(`${pluralize(cells.length, 'column')}; without a header there are two, an id and an answer`)
-  const cell = (at: number) => cells[at] || null
-  const answer = columns === null ? cell(1) : cell(columns.answer)
+    return wrong(`${count}; without a header there are two, an id and an answer`)
+  const { outboxId, submissionId, answer: answers, attempts: counts } = columns ?? twoColumns
+  const answer = cells[answers[0] ?? -1] || null
   if (answer === null) return null
+  if (columns !== null && cells.slice(width).some((cell) => cell !== ''))
+    return wrong(`${count}; the header has ${width}`)
+  const [first = null, ...others] = valuesOf(cells, outboxId, (cell) => outboxIdIn(cell) ?? '')
+  if (others.length > 0) return wrong(`it says two things: outbox ${[first, ...others].join(' and ')}`)
   const ids =
-    columns === null
-      ? readId(cell(0) ?? '')
-      : { outboxId: outboxIdIn(cell(columns.outboxId)), submissionId: cell(columns.submissionId) }
+    columns === null ? readId(cells[0] ?? '') : { outboxId: first, submissionId: cells[submissionId[0] ?? -1] || null }
   if (!ids.outboxId && !ids.submissionId) return wrong('it names no record')
   if (ids.submissionId && !isUuid(ids.submissionId)) return wrong(`${ids.submissionId} is no submission's id`)
-  const attemptsText = columns === null ? null : cell(columns.attempts)
+  const attemptsText = cells[counts[0] ?? -1] || null
   if (attemptsText !== null && !/^\d{1,9}$/.test(attemptsText)) return wrong(`attempts ${attemptsText} is no number`)
   const attempts = attemptsText === null ? null : Number(attemptsText)
-  if (/^not[ _-]?arrived$/i.test(answer)) return { line, ...ids, arrivedAs: null, attempts }
-  const problem = transactionIdProblem(answer)
-  return problem === null
-    ? { line, ...ids, arrivedAs: answer, attempts }
-    : wrong(`${problem}; or not-arrived, or nothing where nobody knows`)
+  const [said = answer, ...besides] = valuesOf(cells, answers, (cell) => (isNotArrived(cell) ? notArrived : cell))
+  const problem = said === notArrived ? null : transactionIdProblem(said)
+  if (problem !== null) return wrong(`${problem}; or ${notArrived}, or nothing where nobody knows`)
+  return { line, ...ids, arrivedAs: said === notArrived ? null : said, besides, attempts }
+}
+
+const notArrived = 'not-arrived'
+const isNotArrived = (cell: string) => /^not[ _-]?arrived$/i.test(cell)
+
+/** The different values of some cells; empty ones are none. */
+function valuesOf(cells: readonly string[], at: readonly number[], read: (cell: string) => string): string[] {
+  const values = at.map((place) => read(cells[place] ?? '')).filter((value) => value !== '')
+  return [...new Set(values)]
 }
 
 /** What looks like a submission's id is taken for one; an outbox with ids like that is named by outbox:ID. */
@@ -135,6 +150,6 @@ function readId(text: string): Pick<AnsweredLine, 'outboxId' | 'submissionId'> {
   return isUuid(text) ? { outboxId: null, submissionId: text } : { outboxId: outboxIdIn(text), submissionId: null }
 }
 
-const outboxIdIn = (text: string | null) => text?.replace(/^outbox:/, '') || null
+const outboxIdIn = (text: string) => text.replace(/^outbox:/, '') || null
 
 const isUuid = (text: string) => /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text)

@@ -37,10 +37,10 @@ An id that a person gave can be corrected whatever has become of the record by i
 
 --file takes what outboxd list --state uncertain --csv has made and somebody has filled in (column arrived_as), or two columns
 without a header: the outbox id or the submission's id; the transaction's id or not-arrived. Lines without an answer are left
-alone. Nothing is written while a line is wrong. Each line is checked as above; a line whose id the service does not know is
-left alone. The same file may be given again: what is settled already stays as it is, and an answer about an attempt before
-the last is not believed, by the column attempts. Without that column, not-arrived is believed only of a record that was sent
-once, and of which no person has said that it arrived.
+alone. Nothing is written while a line is wrong, or says two things. Each line is checked as above; a line whose id the service
+does not know is left alone. The same file may be given again: what is settled already stays as it is, and an answer about an
+attempt before the last is not believed, by the column attempts. Without that column, not-arrived is believed only of a record
+that was sent once. What a person has said of a record is corrected only by a file that lists it as it is now.
 
 Examples:
   outboxd list --state uncertain --csv > ask.csv    then, when it is filled in:

@@ -13,9 +13,9 @@ const linesOf = (text: string) => {
 describe('two columns without a header', () => {
   test('are an outbox id or a submission’s id, and an answer', () => {
     expect(linesOf(`4711,tx-1\noutbox:4712,not-arrived\n${id},tx-2\n`)).toEqual([
-      { line: 1, outboxId: '4711', submissionId: null, arrivedAs: 'tx-1', attempts: null },
-      { line: 2, outboxId: '4712', submissionId: null, arrivedAs: null, attempts: null },
-      { line: 3, outboxId: null, submissionId: id, arrivedAs: 'tx-2', attempts: null },
+      { line: 1, outboxId: '4711', submissionId: null, arrivedAs: 'tx-1', attempts: null, besides: [] },
+      { line: 2, outboxId: '4712', submissionId: null, arrivedAs: null, attempts: null, besides: [] },
+      { line: 3, outboxId: null, submissionId: id, arrivedAs: 'tx-2', attempts: null, besides: [] },
     ])
   })
 
@@ -31,7 +31,7 @@ describe('with a header', () => {
   test('columns are found by name, in whatever order; lines without an answer are counted', () => {
     expect(readAnswersFile('State,Arrived as,Outbox ID\nuncertain,tx-1,1\nuncertain,,2\n')).toEqual({
       kind: 'value',
-      lines: [{ line: 2, outboxId: '1', submissionId: null, arrivedAs: 'tx-1', attempts: null }],
+      lines: [{ line: 2, outboxId: '1', submissionId: null, arrivedAs: 'tx-1', attempts: null, besides: [] }],
       unanswered: 1,
     })
   })
@@ -43,7 +43,9 @@ describe('with a header', () => {
     const csv = submissionCsv([{ ...submission, ...times, type: 'data' } as ListedSubmission])
     expect(readAnswersFile(csv)).toEqual({ kind: 'value', lines: [], unanswered: 1 })
     const filled = csv.replace(',,uncertain', ',tx-1,uncertain')
-    expect(linesOf(filled)).toEqual([{ line: 2, outboxId, submissionId: id, arrivedAs: 'tx-1', attempts: 2 }])
+    expect(linesOf(filled)).toEqual([
+      { line: 2, outboxId, submissionId: id, arrivedAs: 'tx-1', attempts: 2, besides: [] },
+    ])
   })
 
   test('the transaction id that we know is no answer where there is a column for that', () => {
@@ -52,6 +54,32 @@ describe('with a header', () => {
       unanswered: 1,
     })
     expect(linesOf('outbox_id,transaction_id\n1,tx-1\n')).toMatchObject([{ arrivedAs: 'tx-1' }])
+  })
+})
+
+test('what other columns say beside the answer is told, unless it is the same', () => {
+  const text = 'outbox_id,arrived_as,transaction_id,order_id\n1,not-arrived,tx-1,Not Arrived\n2,tx-2,tx-2,tx-3\n'
+  expect(linesOf(text)).toMatchObject([
+    { arrivedAs: null, besides: ['tx-1'] },
+    { arrivedAs: 'tx-2', besides: ['tx-3'] },
+  ])
+})
+
+describe('what says two things is wrong:', () => {
+  test.each([
+    ['outbox_id,arrived_as,Arrived as\n9,not-arrived,tx\n', 'line 1: two columns are called arrived_as: keep one'],
+    ['attempts,outbox_id,arrived_as,attempts\n1,9,tx,2\n', 'line 1: two columns are called attempts: keep one'],
+    ['outbox_id,outbox,arrived_as\n9,8,tx\n', 'line 2: it says two things: outbox 9 and 8'],
+    ['outbox_id,arrived_as\n9,not-arrived,tx\n', 'line 2: 3 columns; the header has 2'],
+  ])('%j', (text, problem) => {
+    expect(linesOf(text)).toEqual([problem])
+  })
+
+  test('empty cells beyond the header, and one thing said twice, are none', () => {
+    expect(linesOf('outbox_id,outbox,arrived_as\n9,outbox:9,tx,,\n8,,ty\n')).toMatchObject([
+      { outboxId: '9', arrivedAs: 'tx' },
+      { outboxId: '8', arrivedAs: 'ty' },
+    ])
   })
 })
 

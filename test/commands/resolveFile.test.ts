@@ -171,6 +171,16 @@ describe('nothing is written while a line is wrong:', () => {
     expect(await wrong(text)).toContain(message)
   })
 
+  test.each([
+    ['that it did not arrive, and as what', 'outbox_id,arrived_as,transaction_id\n1,not-arrived,tx-9\n', 'tx-9'],
+    ['as what it arrived, and as what else', 'outbox_id,transaction_id,arrived_as\n2,,\n1,tx-9,tx-1\n', 'tx-9'],
+    ['as what, and that it did not', 'outbox_id,arrived_as,order_id\n1,tx-1,not-arrived\n', 'not-arrived'],
+  ])('one that says two things: %s', async (_, text, other) => {
+    const line = text.split('\n').length - 1
+    expect(await wrong(text)).toContain(`line ${line}: it says two things of outbox:1: `)
+    expect(await wrong(text)).toContain(`and ${other} in another column`)
+  })
+
   test('columns that were sorted apart', async () => {
     const { rows } = await fixture.ledger.pool.query("select id from outboxd.submission where outbox_id = '1'")
     const messages = await wrong(`outbox_id,arrived_as,submission_id\n2,tx-1,${rows[0].id}\n`)
@@ -260,15 +270,60 @@ describe('an answer from before the record was sent again is not believed', () =
   })
 })
 
-test('that it did not arrive is not believed where a person has said since that it did', async () => {
-  await fixture.end(uncertain, { outboxId: '1' })
-  expect((await run('1,tx-1\n', { yes: true, unchecked: true })).code).toBe(0)
-  const { code, messages } = await run('1,not-arrived\n', { yes: true })
+describe('what a person has said since the file was made stays as it is', () => {
+  const corrects = 'which a person said: outboxd resolve outbox:1'
+
+  test.each([
+    '1,not-arrived\n',
+    'outbox_id,arrived_as,attempts,transaction_id\n1,not-arrived,1,\n',
+  ])('that it arrived, although the file says that it did not: %j', async (text) => {
+    await fixture.end(uncertain, { outboxId: '1' })
+    expect((await run('1,tx-1\n', { yes: true, unchecked: true })).code).toBe(0)
+    const { code, messages } = await run(text, { yes: true })
+    expect(code).toBe(1)
+    expect(messages).toContain(`outbox:1 is accepted as tx-1, ${corrects} --not-arrived, if that is wrong`)
+    expect(await states()).toEqual(['1 accepted tx-1'])
+  })
+
+  test('as what it arrived: the same file, given again, does not undo a correction', async () => {
+    await fixture.end(uncertain, { outboxId: '1' })
+    const word = { yes: true, unchecked: true }
+    expect((await run('1,tx-9\n', word)).code).toBe(0)
+    expect(await resolve(fixture.context(), 'outbox:1', { arrived: 'tx-1', ...word })).toBe(0)
+    expect((await run('1,tx-9\n', word)).messages).toContain(`${corrects} --arrived tx-9, if that is wrong`)
+    expect(await states()).toEqual(['1 accepted tx-1'])
+  })
+
+  test('that it is not that transaction', async () => {
+    await fixture.end(uncertain, { outboxId: '1' })
+    const word = { yes: true, unchecked: true }
+    await run('1,tx-9\n', word)
+    expect(await resolve(fixture.context(), 'outbox:1', { takeBack: true, yes: true })).toBe(0)
+    expect((await run('1,tx-9\n', word)).messages).toContain(
+      'outbox:1 is not tx-9, a person has said: outboxd resolve outbox:1 --arrived tx-9, if it is after all',
+    )
+    expect(await states()).toEqual(['1 uncertain'])
+  })
+})
+
+test('a file that brings along which transaction it was corrects what a person said', async () => {
+  for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
+  const word = { yes: true, unchecked: true }
+  expect((await run('1,tx-1\n2,tx-2\n3,tx-3\n', word)).code).toBe(0)
+  const listed = fixture.context()
+  await list(listed, { state: 'accepted', csv: true })
+  const filled = listed
+    .printed()
+    .replace(/^1,,/m, '1,not-arrived,')
+    .replace(/^2,,/m, '2,tx-22,')
+    .replace(/^3,,/m, '3,tx-3,')
+  const { code, messages } = await run(filled, word)
+  expect(messages).toContain('2 of them a person has said otherwise of before')
+  expect(messages).toContain('outbox:3 is accepted as tx-3 already')
   expect(code).toBe(1)
-  expect(messages).toContain(
-    'outbox:1 is accepted as tx-1, which a person said: outboxd resolve outbox:1 --not-arrived, if that is wrong',
-  )
-  expect(await states()).toEqual(['1 accepted tx-1'])
+  expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])
+  expect((await run(filled, word)).messages).toContain('outbox:2 is accepted as tx-22 already')
+  expect(await states()).toEqual(['1 queued', '2 accepted tx-22', '3 accepted tx-3'])
 })
 
 test('a file without answers settles nothing: 3', async () => {
