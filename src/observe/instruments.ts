@@ -167,7 +167,7 @@ function submissionInstruments(registry: Registry) {
     submissionSeconds,
     outboxWaiting: new Gauge({
       name: 'outboxd_outbox_waiting',
-      help: 'Outbox rows that nobody has taken yet, counted every 5 s; above 100,000 less often, every 50 s at a million.',
+      help: 'Outbox rows that nobody has taken yet, counted every 5 s; above 20,000 less often, every 250 s at a million.',
       registers,
     }),
     oldestUnsent: new Gauge({

@@ -37,14 +37,14 @@ export interface Observing {
 }
 
 const everyMs = 5_000
-/** So many rows are counted at every look: some 5 ms. */
-const countedAlwaysMax = 100_000
+/** So many rows are counted at every look: a few milliseconds. */
+const countedAlwaysMax = 20_000
 const countEveryMostMs = 600_000
 
 /**
  * How long a count of so many waiting rows stands before they are counted again. Each row costs the same, so twice as many
- * are counted half as often: the outbox's database spends 0.1 % of a core on it however many wait, and within that time no
- * more than a ten-thousandth of them are sent at the usual limit. Pure.
+ * are counted half as often: the outbox's database spends some thousandth of a core on it however many wait, and within that time a
+ * few thousandths of them at most are sent at the usual limit. Pure.
  */
 export function countEveryMs(waiting: number): number {
   return Math.min(countEveryMostMs, everyMs * Math.max(1, waiting / countedAlwaysMax))

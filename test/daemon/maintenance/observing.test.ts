@@ -54,10 +54,10 @@ test('while the outbox is away what the ledger says is shown, with the backlog a
   expect(calls).toEqual(['databases', 'ledger with 7', 'acts', 'counted'])
 })
 
-test('a million waiting rows are counted once in 50 s, and what was counted is shown meanwhile', async () => {
+test('a million waiting rows are counted once in 250 s, and what was counted is shown meanwhile', async () => {
   const { runOnce, calls, clock, outbox } = setup()
   outbox.waiting = 1_000_000
-  for (const nowMs of [0, 5_000, 45_000, 50_000]) {
+  for (const nowMs of [0, 5_000, 245_000, 250_000]) {
     clock.nowMs = nowMs
     await runOnce()
   }
@@ -66,8 +66,8 @@ test('a million waiting rows are counted once in 50 s, and what was counted is s
 })
 
 test('the more rows wait, the less often they are counted, so that counting costs no more', () => {
-  expect([0, 1, 100_000, 200_000, 1_000_000, 1e9].map(countEveryMs)).toEqual([
-    5_000, 5_000, 5_000, 10_000, 50_000, 600_000,
+  expect([0, 1, 20_000, 40_000, 1_000_000, 1e9].map(countEveryMs)).toEqual([
+    5_000, 5_000, 5_000, 10_000, 250_000, 600_000,
   ])
 })
 
