@@ -215,12 +215,20 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       const { rows } = from
         ? await db.query<{ n: number }>(sql.countAfter, [...from])
         : await db.query<{ n: number }>(sql.count)
-      const first = await readPage(from, upTo)
-      const { known } = await cursorStore.findKnown(first)
-      return {
-        waiting: Math.max(0, (rows[0]?.n ?? 0) - known.size),
-        firstId: first.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null,
+      let rowsKnown = 0
+      let firstId: string | null = null
+      let at = from
+      // Where many are known (the description has changed, a transaction holds the position back) they are no backlog.
+      for (let page = 1; page <= pagesMost; page++) {
+        const read = await readPage(at, upTo)
+        const { known } = await cursorStore.findKnown(read)
+        rowsKnown += known.size
+        firstId ??= read.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null
+        const last = read.findLast(({ unreadable }) => unreadable === null)
+        if (read.length < pageMost || known.size === 0 || last === undefined) break
+        at = last.position
       }
+      return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
     },
   }
 }

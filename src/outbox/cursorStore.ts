@@ -15,7 +15,7 @@ export interface SeenRow {
 export interface CursorStore {
   /** Which of these rows are in the ledger, and under whose ids it has others. */
   findKnown(rows: readonly SeenRow[]): Promise<KnownRows>
-  /** Null: nowhere yet. @param outbox oids of database and table */
+  /** Null: nowhere yet, with these rows. @param outbox oids of database and table, and by what its rows are put in order */
   readCursor(outbox: string): Promise<Cursor | null>
   advanceCursor(outbox: string, cursor: Omit<Cursor, 'sameUpto'>): Promise<void>
 }
@@ -38,8 +38,12 @@ export interface Cursor {
   sameUpto: Position | null
 }
 
-/** @param epoch which of the outboxes that the ledger has served: ids and positions count within it alone */
-export function openCursorStore(ledger: Database, epoch: number): CursorStore {
+/**
+ * @param epoch     which of the outboxes that the ledger has served: ids and positions count within it alone
+ * @param selection what a position rests on beside the table
+ */
+export function openCursorStore(ledger: Database, epoch: number, selection: string): CursorStore {
+  const keyOf = (outbox: string) => `${outbox}.${selection}`
   return {
     async findKnown(seen) {
       const { rows } = await ledger.query<{
@@ -69,16 +73,19 @@ export function openCursorStore(ledger: Database, epoch: number): CursorStore {
       const { rows } = await ledger.query<Cursor>(
         `select position, sequence_file as "sequenceFile", same_upto as "sameUpto"
          from outboxd.outbox_cursor where epoch = $1 and outbox = $2`,
-        [epoch, outbox],
+        [epoch, keyOf(outbox)],
       )
       return rows[0] ?? null
     },
     async advanceCursor(outbox, { position, sequenceFile }) {
+      // What an operator has said of its rows is said of the table, whichever of them the description takes in.
       await ledger.query(
-        `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file) values ($1, $2, $3, $4)
+        `insert into outboxd.outbox_cursor (epoch, outbox, position, sequence_file, same_upto)
+         values ($1, $2, $3, $4, (select same_upto from outboxd.outbox_cursor
+           where epoch = $1 and starts_with(outbox, $5) and same_upto is not null order by advanced_at desc limit 1))
          on conflict (epoch, outbox) do update set position = excluded.position, sequence_file = excluded.sequence_file,
            advanced_at = clock_timestamp()`,
-        [epoch, outbox, position, sequenceFile],
+        [epoch, keyOf(outbox), position, sequenceFile, outbox],
       )
     },
   }

@@ -13,6 +13,7 @@ import { readIdentity } from './outboxIdentity.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 import { type ReadStatements, readStatements } from './readRows.ts'
 import type { LookStatements } from './reviewConflicts.ts'
+import { nameSelection } from './selection.ts'
 import { type RowExpressions, rowExpressions } from './statements.ts'
 import { type TakenStatements, takenStatements } from './takenRows.ts'
 import { typeCounts } from './typeCounts.ts'
@@ -67,7 +68,7 @@ export function openTable(
 ): OpenTable {
   const { epoch, start } = served
   const rows = rowExpressions(table, shape, start, encoding, unfilterable)
-  const memory = openCursorStore(ledger, epoch)
+  const memory = openCursorStore(ledger, epoch, nameSelection(rowExpressions(table, shape, start, encoding)))
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {

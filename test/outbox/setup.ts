@@ -22,6 +22,8 @@ export interface Setup {
   report(...statuses: RowStatus[]): Promise<Telling<RowStatus>>
   /** A connection of its own, for a transaction. */
   connect(): Promise<pg.Client>
+  /** The same table and ledger as a daemon with another outbox.yaml has them. */
+  describedAs(yaml: string): Pick<Setup, 'outbox' | 'capture' | 'captureRecords' | 'report'>
 }
 
 /** A claim that leaves nothing where it is. */
@@ -55,6 +57,23 @@ export async function setup({
   const { pool, url } = database
   const ledger = ledgerDatabase.pool
   if (ddl !== '') await pool.query(ddl)
+  return {
+    url,
+    pool,
+    ledger,
+    ...opened(pool, ledger, yaml),
+    describedAs: (other) => opened(pool, ledger, other),
+    async connect() {
+      const client = new pg.Client(url)
+      client.on('error', () => {})
+      await client.connect()
+      onTestFinished(() => client.end())
+      return client
+    },
+  }
+}
+
+function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
   const captureLock = createCaptureLock({ pool: ledger, who: 'test', keyOnFailure: 'continue' })
 
@@ -80,20 +99,11 @@ export async function setup({
   const report = (...statuses: RowStatus[]) => outbox.report(async () => statuses)
 
   return {
-    url,
-    pool,
-    ledger,
     outbox,
     report,
     captureRecords,
-    capture: async (limit, exceptKeys) => (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
-    async connect() {
-      const client = new pg.Client(url)
-      client.on('error', () => {})
-      await client.connect()
-      onTestFinished(() => client.end())
-      return client
-    },
+    capture: async (limit?: number, exceptKeys?: readonly string[]) =>
+      (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
   }
 }
 

@@ -1,0 +1,60 @@
+import { readFileSync } from 'node:fs'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { check } from '../../../src/commands/check.ts'
+import { testContext } from '../../support/context.ts'
+import { eventually } from '../../support/eventually.ts'
+import { statusSays } from '../../support/statusSays.ts'
+import { type Installation, install } from '../installation.ts'
+
+/** Rows that come to wait behind the position up to which a table has been read. */
+
+const files = (filter: string) => ({
+  'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),
+  'outbox.yaml': `
+table: so
+id: id
+type: { constant: data }
+payload: payload
+state: { timestamp: synced_at, set: [completed] }
+filter: ${filter}
+`,
+})
+const payload = (field2: string) =>
+  `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
+const insert = ({ pool }: Installation, status: string, field2: string, rows: number) =>
+  pool.query(`insert into so (status, payload) select $1, $2 from generate_series(1, ${rows})`, [
+    status,
+    payload(field2),
+  ])
+const arrived = async (given: Installation) =>
+  (await given.arrivals()).map((body) => /"field2":"(\w+)"/.exec(body)?.[1]).sort()
+const says = ({ url, mappingsDir }: Installation) => statusSays({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
+
+test('outbox.yaml takes rows in that it left out before: status and check count them, and each is sent once', async () => {
+  const given = await install(files(`status = 'released'`))
+  await given.pool.query(
+    'create table so (id bigint generated always as identity primary key, status text, payload jsonb, synced_at timestamptz)',
+  )
+  await insert(given, 'draft', 'draft', 3)
+  await insert(given, 'released', 'released', 2)
+  const stop = await given.startInstance()
+  await eventually(async () => expect(await arrived(given)).toEqual(['released', 'released']))
+  await eventually(async () => expect(await says(given)).toContain('nothing waits'))
+  await stop()
+
+  const wider = files(`status in ('released', 'draft')`)['outbox.yaml']
+  await writeFile(join(given.mappingsDir, 'outbox.yaml'), wider)
+  const shown = await says(given)
+  expect(shown).toContain('3 in the outbox')
+  expect(shown).toContain('3 records to send')
+  const checked = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
+  await check(checked, {})
+  expect(checked.printed()).toContain('3 rows wait; we wrote each state to row ')
+  await given.startInstance()
+  await eventually(async () =>
+    expect(await arrived(given)).toEqual(['draft', 'draft', 'draft', 'released', 'released']),
+  )
+  await eventually(async () => expect(await says(given)).toContain('nothing waits'))
+})

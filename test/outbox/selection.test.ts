@@ -1,0 +1,113 @@
+import { expect, test } from 'vitest'
+import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { type Setup, setup } from './setup.ts'
+
+/** Another outbox.yaml takes rows in that the one before left out: they may lie behind the position. */
+
+const ddl = `create table source (id bigint generated always as identity primary key, status text default 'released',
+  payload jsonb default '{}', synced_at timestamptz)`
+const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\n'
+const released = `filter: status = 'released'\n`
+const widened = `filter: status in ('released', 'draft')\n`
+const completed = 'state: { timestamp: synced_at, set: [completed] }\n'
+const forms = {
+  'a filter, in the order of transactions': { before: `${completed}${released}`, after: `${completed}${widened}` },
+  'a filter, by a sequence': {
+    before: `state: none\nsequence: id\n${released}`,
+    after: `state: none\nsequence: id\n${widened}`,
+  },
+  'the values of a row that waits': {
+    before: 'state: { status: status, new: released, completed: done }\n',
+    after: 'state: { status: status, new: [released, draft], completed: done }\n',
+  },
+}
+
+/** Rows 4 and 5 are taken, and the position has passed 1 to 3. */
+async function passed(before: string): Promise<Setup> {
+  const given = await setup({ ddl, yaml: `${common}${before}` })
+  await given.pool.query(
+    `insert into source (status) values ('draft'), ('draft'), ('draft'), ('released'), ('released')`,
+  )
+  expect(await given.capture()).toEqual(['4', '5'])
+  await rests(given)
+  return given
+}
+
+/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
+async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
+  await expect.poll(async () => [await capture(), await outbox.hasNew()], { timeout: 50_000 }).toEqual([[], false])
+}
+
+for (const [name, { before, after }] of Object.entries(forms)) {
+  test(`${name}: rows that the description takes in later are counted and taken, and none a second time`, async () => {
+    const { describedAs } = await passed(before)
+    const { outbox, capture } = describedAs(`${common}${after}`)
+    expect(await outbox.backlog()).toMatchObject({ waiting: 3 })
+    expect(await outbox.hasNew()).toBe(true)
+    expect((await outbox.readNew(10)).map(({ outboxId }) => outboxId)).toEqual(['1', '2', '3'])
+    expect(await capture()).toEqual(['1', '2', '3'])
+    await rests({ capture, outbox })
+    expect(await outbox.backlog()).toMatchObject({ waiting: 0 })
+  })
+}
+
+test('daemons with two descriptions each keep a position of their own', async () => {
+  const { before, after } = forms['a filter, in the order of transactions']
+  const { pool, capture, describedAs } = await passed(before)
+  const wide = describedAs(`${common}${after}`)
+  expect(await wide.capture()).toEqual(['1', '2', '3'])
+  await rests(wide)
+  const positions = async () =>
+    (await pool.query('select outbox, position from outboxd.outbox_cursor order by advanced_at')).rows
+  const standing = await positions()
+  expect(standing).toHaveLength(2)
+  expect([await capture(), await wide.capture(), await capture(), await wide.capture()].flat()).toEqual([])
+  expect(await positions()).toEqual(standing)
+})
+
+test('rows before the start position stay out when the description changes', async () => {
+  const { before, after } = forms['a filter, in the order of transactions']
+  const { ledger, outbox, describedAs } = await passed(before)
+  await inTransaction(ledger, async (db) =>
+    adoptOutbox(db, { identity: await outbox.identify(), rows: 'same', start: { id: '3', at: null } }, 'test'),
+  )
+  const wide = describedAs(`${common}${after}`)
+  expect(await wide.outbox.backlog()).toMatchObject({ waiting: 1 })
+  expect(await wide.capture()).toEqual(['3'])
+})
+
+test('a start position that is moved back brings the rows between', async () => {
+  const { before, after } = forms['a filter, by a sequence']
+  const given = await setup({ ddl, yaml: `${common}${after}` })
+  const start = async (id: string) =>
+    inTransaction(given.ledger, async (db) =>
+      adoptOutbox(db, { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } }, 'test'),
+    )
+  await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
+  await given.outbox.adopt('test')
+  await start('4')
+  expect(await given.capture()).toEqual(['4', '5'])
+  await rests(given)
+  await start('2')
+  expect(await given.capture()).toEqual(['2', '3'])
+  expect(await given.describedAs(`${common}${before}`).outbox.backlog()).toMatchObject({ waiting: 0 })
+})
+
+test('a position of a version that did not say what it rests on is not believed: the table is read from its beginning', async () => {
+  const { before, after } = forms['a filter, by a sequence']
+  const { pool, describedAs } = await passed(before)
+  await pool.query(`update outboxd.outbox_cursor set outbox = substring(outbox from '^\\d+\\.\\d+\\.\\w+')`)
+  const { capture } = describedAs(`${common}${after}`)
+  expect(await capture()).toEqual(['1', '2', '3'])
+})
+
+test('many known rows before a position that begins anew are not counted as waiting', async () => {
+  const { before, after } = forms['a filter, by a sequence']
+  const { pool, describedAs } = await passed(before)
+  await pool.query(`insert into source (status) select 'released' from generate_series(6, 9000);
+    insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
+      select gen_random_uuid(), n::text, 'data', now(), 'rejected', gen_random_uuid(), now() from generate_series(6, 9000) n;
+    insert into source (status) values ('draft')`)
+  expect(await describedAs(`${common}${after}`).outbox.backlog()).toMatchObject({ waiting: 4 })
+})
