@@ -45,7 +45,7 @@ test('without a daemon the first line says so; the rest follows', async () => {
 test('an instance that is silent for 12 s is not alive', async () => {
   await alive()
   await fixture.ledger.pool.query(`update outboxd.instance set beat_at = now() - interval '13 s'`)
-  expect((await run()).printed).toMatch(/instances +none alive; the last was heard .* \(13 s ago\)/)
+  expect((await run()).printed).toMatch(/instances +none alive; the last was heard .* \(1\d s ago\)/)
 })
 
 test('a pause stands with its reason, since, until and words', async () => {
@@ -204,7 +204,7 @@ test('a daemon that is connected and gives no sign of life is not to be started:
   await pool.query(`update outboxd.instance set beat_at = now() - interval '90 s'`)
   const { printed } = await run()
   expect(printed).toMatch(
-    /^A daemon is connected and has given no sign of life for 1 min 30 s, so nothing is sent: .*full disk/,
+    /^A daemon is connected and has given no sign of life for 1 min 3\d s, so nothing is sent: .*full disk/,
   )
   expect(printed).not.toContain('outboxd run')
   expect(printed).toMatch(/instances +one connected and silent; the last was heard /)
