@@ -14,6 +14,7 @@ import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutb
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { type OutboxTable, standardTable } from '../outbox/outboxTable.ts'
 import { outboxChannel, splitTableName } from '../outbox/outboxTableName.ts'
+import { findUnusedSentColumns } from '../outbox/propose/findUnusedSentColumns.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
@@ -31,7 +32,7 @@ import { type Finding, notAsked } from './finding.ts'
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
   const table = described ?? standardTable(config.outboxTable, states, outboxChannel)
-  const { version, problems, wakes } = await inspectOutbox(config, table)
+  const { version, problems, wakes, unused } = await inspectOutbox(config, table)
   if (problems.length > 0) return [{ what: 'outbox', mark: 'problem', message: problems.join('\n') }]
   let store: OperatorStore
   try {
@@ -43,7 +44,16 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   await using open = store
   const { mark, message } = await readOutbox(open)
   const whole = mark === 'ok' ? `PostgreSQL ${version}, ${message}${wakes}` : message
-  return [{ what: 'outbox', mark, message: whole }, await checkTypes(open, config, table)]
+  const finding: Finding =
+    mark === 'ok' && unused.length > 0
+      ? { what: 'outbox', mark: 'warning', message: `${unusedMessage(unused)}\n${whole}` }
+      : { what: 'outbox', mark, message: whole }
+  return [finding, await checkTypes(open, config, table)]
+}
+
+function unusedMessage(columns: readonly string[]): string {
+  const says = columns.length === 1 ? 'may say that a row was sent, and is' : 'may say that a row was sent, and are'
+  return `${columns.join(', ')} ${says} not looked at (state: none): what another program has sent is sent again. Read the column as the state (outboxd describe proposes how), name it in the filter, or begin behind the old rows (outboxd adopt --start)`
 }
 
 interface Inspected {
@@ -51,6 +61,8 @@ interface Inspected {
   problems: string[]
   /** What wakes the daemon, to follow; empty for a table of the ERP's own. */
   wakes: string
+  /** Columns that may say that a row was sent, where none is read for that. */
+  unused: string[]
 }
 
 function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspected> {
@@ -70,7 +82,13 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
         ...(hidden.length > 0 ? hidden : missing.length > 0 ? missing : await examineTable(pool, table)),
         ...(limits.length > 0 ? [limitMessage(limits)] : []),
       ]
-      return { version: await readServerVersion(pool), problems, wakes: ours === null ? '' : `; ${wakeMessage(ours)}` }
+      const unused = problems.length === 0 ? await findUnusedSentColumns(pool, table) : []
+      return {
+        version: await readServerVersion(pool),
+        problems,
+        wakes: ours === null ? '' : `; ${wakeMessage(ours)}`,
+        unused,
+      }
     },
   })
 }

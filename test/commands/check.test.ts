@@ -308,6 +308,20 @@ test('a constant type without a mapping file is said before a row is there', asy
   )
 })
 
+test('a column that may say that a row was sent, where the file says that none does, is a warning until the filter names it', async () => {
+  const { pool } = fixture.ledger
+  await pool.query('create table so2 (id bigint primary key, payload jsonb, sent boolean not null, processed_at date)')
+  onTestFinished(async () => void (await pool.query('drop table so2')))
+  const outbox = 'table: so2\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
+  const data = readFileSync(join(import.meta.dirname, '../../mappings/data.yaml'), 'utf8')
+  const check = async (text: string) =>
+    (await run({ MAPPINGS_DIR: mappingFiles({ 'outbox.yaml': text, 'data.yaml': data }) })).printed
+  expect(await check(outbox)).toMatch(
+    /^WARNING {2}outbox: sent, processed_at may say that a row was sent, and are not looked at \(state: none\)/m,
+  )
+  expect(await check(`${outbox}filter: not sent and processed_at is null\n`)).toMatch(/^ok {6} outbox/m)
+})
+
 test('a role that must not do all that the daemon does gets it by pasting what check says, in both databases', async () => {
   const { pool, url } = fixture.ledger
   await pool.query(`create role "Few Rights" login password 'x'`)

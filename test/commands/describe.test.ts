@@ -184,7 +184,7 @@ test('nothing says whether a row was sent: all would be, and the warning says ho
   const { messages, printed } = await run('t')
   expect(printed).toMatch(/^state: none/m)
   expect(printed).toMatch(/^sequence: id/m)
-  expect(messages).toMatch(/every row that is there would be sent.*outboxd adopt --start now/)
+  expect(messages).toMatch(/every row there is sent.*outboxd adopt --start now/)
 })
 
 test.each([

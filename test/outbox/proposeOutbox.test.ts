@@ -53,7 +53,7 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
 test('whatever a table is like, what is proposed loads, as it is or once its places are filled in, and names its columns', () => {
   fc.assert(
     fc.property(tables, fc.option(fc.uniqueArray(word, { maxLength: 5 })), (table, words) => {
-      const { lines } = proposeOutbox(table, () => words)
+      const { lines } = proposeOutbox(table, () => words, null)
       const text = writeYamlLines(lines)
       const tried = readOutboxFile('outbox.yaml', writeTrial(lines))
       expect(tried.problems).toEqual([])
@@ -65,4 +65,12 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
     }),
     { numRuns: 500 },
   )
+})
+
+test('a table of nothing but what we write has all its columns as the payload', () => {
+  const time = { type: 'date', exactType: 'date', notNull: false, isGenerated: false, default: null, allowed: null }
+  const columns = [{ ...time, name: 'synced_at', isUnique: true, isDrawn: false, isReadable: true }]
+  const table = { schema: 'public', name: 't', kind: 'r', hasHeirs: false, isUpdatable: true, primaryKey: [], columns }
+  const { lines } = proposeOutbox(table, () => [], null)
+  expect(readOutboxFile('outbox.yaml', writeTrial(lines)).problems).toEqual([])
 })

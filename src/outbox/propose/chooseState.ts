@@ -2,21 +2,29 @@ import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isStatus, saysDone, stateWords } from './columnNames.ts'
+import {
+  defaultWord,
+  findFlagLike,
+  findOddWords,
+  findSentColumns,
+  isNumber,
+  isText,
+  isTime,
+  type WordsOf,
+} from './findSentColumns.ts'
 
 /** What says that a row waits, and what the file says of it. */
 export interface StateChoice {
-  /** Null: nothing does, the ledger remembers. */
+  /** Null: nothing does, the ledger remembers, or a person has to say. */
   readonly column: CatalogColumn | null
+  /** Columns of which a person has to say whether one does; none where one was chosen, or none looks like it. */
+  readonly candidates: readonly CatalogColumn[]
   readonly lines: readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
-/** Words that rows have in a column, where no enum and no CHECK lists them; null where there are many. */
-export type WordsOf = (column: string) => readonly string[] | null
-
-const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
-const isNumber = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
-export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
+/** How many rows a table has; null where nobody could look. */
+export type RowCount = { readonly rows: number; readonly isEstimate: boolean } | null
 
 /** Columns that may hold the words of a state: whether they do, `words` must say. */
 export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: boolean): CatalogColumn | null {
@@ -24,11 +32,12 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
 }
 
 /**
- * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none.
+ * Chooses the column that says whether a row waits: a time that is NULL until then, a flag, a status, or none. Where some may say it,
+ * and may be about goods as well, a person chooses: a row that was sent before us would else be sent again.
  *
  * @param isOutbox the table is there to be read by somebody like us
  */
-export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf): StateChoice {
+export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
   const time = columns.find((each) => isTime(each) && !each.notNull && saysDone(each.name, isOutbox, 'time'))
   if (time !== undefined) return byTime(time)
@@ -38,12 +47,14 @@ export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: Wor
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)
   if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [])
-  return byNothing(table)
+  const candidates = findSentColumns(table.columns, wordsOf)
+  return candidates.length > 0 ? byPerson(table, candidates, wordsOf, rows) : byNothing(table, rows)
 }
 
 function byTime(column: CatalogColumn): StateChoice {
   return {
     column,
+    candidates: [],
     warnings: [],
     lines: [
       { text: 'state:' },
@@ -53,29 +64,30 @@ function byTime(column: CatalogColumn): StateChoice {
   }
 }
 
-function byFlag(column: CatalogColumn): StateChoice {
-  const isBoolean = column.type === 'boolean'
-  const not = isBoolean ? 'false' : '0'
+function byFlag(
+  column: CatalogColumn,
+  [not, done]: readonly [string, string] = column.type === 'boolean' ? ['false', 'true'] : ['0', '1'],
+): StateChoice {
   const waiting = column.notNull ? not : `[${not}, null]`
   return {
     column,
+    candidates: [],
     warnings: [],
     lines: [
       { text: 'state:' },
       { text: `  flag: ${quoteYaml(column.name)}`, comment: column.exactType },
       { text: `  new: ${waiting}`, comment: 'the row waits' },
-      { text: `  done: ${isBoolean ? 'true' : '1'}` },
+      { text: `  done: ${done}` },
       { text: '  set: [queued]', comment: 'as soon as the row is taken' },
     ],
   }
 }
 
-const knownWords = Object.values(stateWords).flat()
 const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
 /** @param words of an enum, of a CHECK, or of the rows that are there */
 function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice {
-  const fallback = /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null
+  const fallback = defaultWord(column)
   const waiting = findWord([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
   const written = states.flatMap((state) => {
     const word = wordFor(column, words, state, waiting)
@@ -88,7 +100,7 @@ function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice 
     : [
         `nothing in "${column.name}" says that a row is taken: the ledger remembers which rows were; a value for "queued" is simpler and cheaper`,
       ]
-  const odd = words.filter((word) => findWord([word], knownWords) === null)
+  const odd = findOddWords({ ...column, default: null }, words)
   if (odd.length > 0)
     warnings.push(
       `"${column.name}" has words that need not be about data (${odd.join(', ')}): where it is a state of your business, another column has to say what is sent`,
@@ -100,6 +112,7 @@ function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice 
     )
   return {
     column,
+    candidates: [],
     warnings,
     lines: [
       { text: 'state:' },
@@ -146,13 +159,100 @@ function fits({ exactType }: CatalogColumn, word: string): boolean {
   return most === undefined || word.length <= Number(most)
 }
 
-function byNothing({ name, isUpdatable, kind }: CatalogTable): StateChoice {
-  const why = isUpdatable || kind === 'm' ? '' : ', and nobody can write to it'
+/** Names the columns, with what would stand here for each of them. */
+function byPerson(
+  table: CatalogTable,
+  candidates: readonly CatalogColumn[],
+  wordsOf: WordsOf,
+  rows: RowCount,
+): StateChoice {
+  const valuesOf = ({ allowed, name }: CatalogColumn) => allowed ?? wordsOf(name) ?? []
+  const shown = candidates.map((column) => {
+    const words = valuesOf(column)
+    return `${column.name} (${column.type}${words.length > 0 ? `; it has ${words.join(', ')}` : ''})`
+  })
+  const question = candidates.length === 1 ? 'does this say' : 'does one of these say'
   return {
     column: null,
-    lines: [{ text: 'state: none', comment: 'the ledger remembers which rows were taken; nothing is written here' }],
-    warnings: [
-      `no column of "${name}" says whether a row was sent${why}: every row that is there would be sent. To leave its history alone: outboxd adopt --start now, before the first start`,
+    candidates,
+    warnings: [],
+    lines: [
+      {
+        text: 'state:',
+        trial: 'state: none',
+        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read; none: ${allSent(rows)}`,
+      },
+      ...candidates.map((column) => ({
+        text: `# ${entryFor(table, column, valuesOf(column))}`,
+        comment: column.exactType,
+      })),
+      { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
     ],
   }
 }
+
+/** How a column would be read, in one line. Where we cannot write to it, its rows can be left out all the same. */
+function entryFor({ isUpdatable }: CatalogTable, column: CatalogColumn, words: readonly string[]): string {
+  if (!isUpdatable || column.isGenerated) return 'state: none, with a filter that leaves out what it says was sent'
+  const pair = findPair(column, words)
+  const { lines } = isTime(column) ? byTime(column) : pair === null ? byStatus(column, words) : byFlag(column, pair)
+  const entries = lines.slice(1).map(({ text }) => text.trim())
+  return `state: { ${entries.join(', ')} }`
+}
+
+/** What a flag has before and after, the likeliest first. */
+const pairs = [
+  ['N', 'Y'],
+  ['N', 'J'],
+  ['0', '1'],
+  ['F', 'T'],
+  ['no', 'yes'],
+  ['nein', 'ja'],
+  ['false', 'true'],
+] as const
+
+/** The values of a flag as YAML; null where it is a status of several words. */
+function findPair(column: CatalogColumn, words: readonly string[]): readonly [string, string] | null {
+  if (column.type === 'boolean') return ['false', 'true']
+  if (isNumber(column)) return ['0', '1']
+  const first = defaultWord(column)
+  const known = [...words, ...(first === null ? [] : [first])]
+  const has = (value: string) => known.find((word) => word.toLowerCase() === value.toLowerCase())
+  const found =
+    pairs.find(([not, done]) => has(not) !== undefined && has(done) !== undefined) ??
+    pairs.find((pair) => pair.some((value) => has(value) !== undefined)) ??
+    (known.length === 0 && /\([1-3]\)$/.test(column.exactType) ? pairs[0] : undefined)
+  if (found === undefined) return null
+  const [not, done] = found.map((value) => has(value) ?? value)
+  return [JSON.stringify(not), JSON.stringify(done)]
+}
+
+function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
+  const { name, isUpdatable, kind, columns } = table
+  const why = isUpdatable || kind === 'm' ? '' : ', and nobody can write to it'
+  const flags = findFlagLike(columns).map((column) => column.name)
+  const look = flags.length === 0 ? '' : `; look at: ${flags.join(', ')}`
+  return {
+    column: null,
+    candidates: [],
+    lines: [
+      {
+        text: 'state: none',
+        comment: `the ledger remembers which rows were taken; nothing is written here. ${capitalize(allSent(rows))}: see outboxd adopt --start`,
+      },
+    ],
+    warnings: [
+      `we recognised no column of "${name}" that says whether a row was sent${look}${why}: ${allSent(rows)}, unless a filter leaves it out. To leave its history alone: outboxd adopt --start now (or id:N, since:D), before the first start`,
+    ],
+  }
+}
+
+/** Says what `state: none` means for the rows that are there. */
+function allSent(rows: RowCount): string {
+  if (rows === null || rows.rows === 0) return 'every row there is sent'
+  if (rows.rows === 1) return 'the row there is sent'
+  const count = new Intl.NumberFormat('en-US').format(rows.rows)
+  return `each of the ${rows.isEstimate ? 'some ' : ''}${count} rows there is sent`
+}
+
+const capitalize = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,7 +1,8 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
-import { isText, type StateChoice } from './chooseState.ts'
+import type { StateChoice } from './chooseState.ts'
 import { findNamed, isError, isGivenUp, names } from './columnNames.ts'
+import { isText } from './findSentColumns.ts'
 
 /** The columns that we write beside the state's, and what the file says of them. */
 export interface WriteChoice {

@@ -106,6 +106,32 @@ export function saysDone(name: string, isOutbox: boolean, as: 'time' | 'flag'): 
   return new RegExp(`${as === 'time' ? '' : '^'}${form}$`).test(plain(name))
 }
 
+const german =
+  'gesendet|versendet|versandt|übertragen|uebertragen|exportiert|übermittelt|uebermittelt|verarbeitet|erledigt|abgeholt|synchronisiert|veröffentlicht|veroeffentlicht|gemeldet'
+const wide = `${handling}|export|transfer|upload|sync|push|publish|dispatch|send|emitted|extracted|fetched|notified|acknowledged|${german}`
+const done = new RegExp(`^(?:${wide})$`)
+const doneWithin = new RegExp(
+  `^(?:is|has|was|been|already|last|date|time|flag)*(?:${wide})(?:at|on|am|um|time|date|datum|zeit|ts|utc|flag|yn|kz)?$`,
+)
+/** Who, how many, how, where to, and what is only meant to happen. */
+const otherwise =
+  /^(by|von|id|no|nr|number|count|counter|qty|quantity|menge|amount|betrag|name|method|type|reason|note|address|attempts|retries|tries|total|error|message|planned|expected|scheduled|due|requested|promised|estimated|until)$/
+
+/**
+ * Whether a person would look here for whether a row was sent, whatever kind of table it is: `exported`, `sent_to_crm`,
+ * `gesendetAm`. It may be about goods and letters all the same, so only a person can say.
+ */
+export function mayTellOfSending(name: string): boolean {
+  const words = name
+    .replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, '$1 $2')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+  return (
+    !words.some((word) => otherwise.test(word)) &&
+    (words.some((word) => done.test(word)) || doneWithin.test(plain(name)))
+  )
+}
+
 /** `status` of an outbox; of a table of business, only one that is about data, as `sync_status` is. */
 export function isStatus(name: string, isOutbox: boolean): boolean {
   const about = 'sync|export|transfer|outbox|interface|upload|replication'
@@ -115,7 +141,7 @@ export function isStatus(name: string, isOutbox: boolean): boolean {
   return new RegExp(`^${own}(?:status|state)$`).test(plain(name))
 }
 
-export const isAnyStatus = (name: string): boolean => /(status|state)$/.test(plain(name))
+export const isAnyStatus = (name: string): boolean => /(status|state|zustand)$/.test(plain(name))
 
 /** Where our word on a failure may go; in a table of business only where it is about data. */
 export function isError(name: string, isOutbox: boolean, what: 'code' | 'text'): boolean {

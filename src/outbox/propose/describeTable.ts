@@ -3,17 +3,20 @@ import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
 import { proposeMapping } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
-import { isPassing, quoteIdentifier } from '../../postgres/database.ts'
+import { quoteIdentifier } from '../../postgres/database.ts'
 import { writeTrial, writeYamlLines } from '../../yaml/yamlLines.ts'
 import { examineTable } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRemarks } from '../findRemarks.ts'
 import { findRightProblems } from '../findRightProblems.ts'
+import { readHistory } from '../history.ts'
 import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
-import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, readWords } from './catalogTable.ts'
-import { findWordColumns, type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
+import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads } from './catalogTable.ts'
+import type { RowCount } from './chooseState.ts'
+import { type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
+import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
 import type { TableName } from './readTableName.ts'
 
 /** A file of the mappings' folder. */
@@ -42,7 +45,8 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
   const words = await readAllWords(pool, table, unseen)
-  const proposal = proposeOutbox(table, (column) => words.get(column) ?? null)
+  const rows = await countRows(pool, table, unseen)
+  const proposal = proposeOutbox(table, wordsOf(words), rows)
   const text = writeYamlLines([
     { text: '# yaml-language-server: $schema=./outbox.schema.json' },
     {
@@ -71,37 +75,15 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
   }
 }
 
-async function readAllWords(
-  pool: pg.Pool,
-  table: CatalogTable,
-  warnings: string[],
-): Promise<Map<string, readonly string[]>> {
-  const words = new Map<string, readonly string[]>()
-  for (const column of findWordColumns(table)) {
-    const isReadable = table.columns.find(({ name }) => name === column)?.isReadable
-    const found = isReadable ? await lookAt(column, warnings, () => readWords(pool, table, column)) : null
-    if (found !== null) words.set(column, found)
-  }
-  return words
-}
-
-/** What cannot be looked at (a view that fails, or takes too long) is not known: that is no reason to propose nothing. */
-async function lookAt<T>(column: string, warnings: string[], look: () => Promise<T>): Promise<T | null> {
-  try {
-    return await look()
-  } catch (error) {
-    if (isPassing(error)) throw error
-    warnings.push(`what "${column}" holds could not be looked at: ${(error as Error).message}`)
-    return null
-  }
+/** For how many rows `state: none` would hold; null where our user must not look. */
+async function countRows(pool: pg.Pool, table: CatalogTable, warnings: string[]): Promise<RowCount> {
+  if (!table.columns.some(({ isReadable }) => isReadable)) return null
+  const all = { from: qualifiedTable(table), waits: 'true', createdAt: 'null::text' }
+  return (await lookAt('how many rows there are', warnings, () => readHistory(pool, all))) ?? null
 }
 
 /** Null where no row says. */
-function typesOf(
-  { columns }: CatalogTable,
-  { type }: OutboxProposal,
-  words: ReadonlyMap<string, readonly string[]>,
-): readonly string[] | null {
+function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | null {
   if ('constant' in type) return [type.constant]
   const allowed = columns.find(({ name }) => name === type.column)?.allowed
   const types = allowed ?? words.get(type.column) ?? []
@@ -119,7 +101,7 @@ async function readFields(
     return [...payload.columns].map(([name, { type, exactType }]) => fieldOfColumn(name, type, exactType))
   const { name, type, isReadable } = payload.column
   if (type === 'bytea' || !isReadable) return null
-  const payloads = await lookAt(name, warnings, () => readSomePayloads(pool, table, name))
+  const payloads = await lookAt(`what "${name}" holds`, warnings, () => readSomePayloads(pool, table, name))
   const fields = fieldsOfPayloads(payloads ?? [])
   return fields.length === 0 ? null : fields
 }

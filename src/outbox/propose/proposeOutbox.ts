@@ -1,9 +1,10 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { chooseId } from './chooseId.ts'
-import { chooseState, findStatusColumn, isText, type StateChoice, type WordsOf } from './chooseState.ts'
+import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import { findNamed, isAnyStatus, names, plain, textPayloads } from './columnNames.ts'
+import { findNamed, findWord, isAnyStatus, names, plain, stateWords, textPayloads } from './columnNames.ts'
+import { findOddWords, findSentWordColumns, isText, type WordsOf } from './findSentColumns.ts'
 
 /** What `outbox.yaml` may say of a table that the catalog has, and what it cannot know. */
 export interface OutboxProposal {
@@ -18,18 +19,26 @@ export interface OutboxProposal {
 }
 
 /** Columns whose few values are to be looked at before anything is proposed. */
-export function findWordColumns({ columns }: CatalogTable): string[] {
-  const isOutbox = findPayload(columns) !== null
-  const asked = [findStatusColumn(columns, isOutbox), findLifecycle(columns), findType(columns)]
+export function findWordColumns({ columns, kind }: CatalogTable): string[] {
+  const payload = findPayload(columns)
+  const asked = [
+    findStatusColumn(columns, payload !== null),
+    findLifecycle(columns),
+    findType(columns),
+    ...findSentWordColumns(columns, kind === 'r' || kind === 'p').slice(0, sentWordColumnsMax),
+  ]
   return [...new Set(asked.flatMap((column) => (column !== null && column.allowed === null ? [column.name] : [])))]
 }
 
+/** A table of hundreds of columns would be read as often. */
+const sentWordColumnsMax = 30
+
 /** Proposes how a table is to be read. Pure. @param wordsOf see `findWordColumns` */
-export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf): OutboxProposal {
+export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCount): OutboxProposal {
   const { columns } = table
   const document = findPayload(columns)
   const isOutbox = document !== null
-  const state = chooseState(table, isOutbox, wordsOf)
+  const state = chooseState(table, isOutbox, wordsOf, rows)
   const writes = chooseWrites(table, isOutbox, state)
   const written = [...(state.column === null ? [] : [state.column.name]), ...writes.columns]
   const id = chooseId(table)
@@ -81,10 +90,10 @@ const findLifecycle = (columns: readonly CatalogColumn[]) =>
 function orderLines(
   table: CatalogTable,
   id: CatalogColumn | null,
-  { column }: StateChoice,
+  { column, candidates }: StateChoice,
   isOutbox: boolean,
 ): YamlLine[] {
-  if (id?.isDrawn && column === null && isOutbox && table.kind === 'r')
+  if (id?.isDrawn && column === null && candidates.length === 0 && isOutbox && table.kind === 'r')
     return [
       {
         text: `sequence: ${quoteYaml(id.name)}`,
@@ -148,6 +157,7 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
     const hint = type === 'bytea' ? 'bytea, of UTF-8: else { column: …, encoding: … }' : type
     return [{ text: `payload: ${quoteYaml(name)}`, comment: hint }]
   }
+  if (payload.columns.size === 0) return [{ text: 'payload: { columns: all }', comment: 'each is one that we write' }]
   return [
     { text: 'payload:' },
     { text: '  columns:', comment: 'name in the payload: column' },
@@ -171,14 +181,25 @@ function filterLines(table: CatalogTable, isOutbox: boolean, state: StateChoice,
   const lifecycle = isOutbox ? null : findLifecycle(table.columns.filter((column) => column !== state.column))
   if (lifecycle === null || lifecycle === state.column) return []
   const words = lifecycle.allowed ?? wordsOf(lifecycle.name) ?? []
+  if (state.candidates.includes(lifecycle) && words.length > 0 && findOddWords(lifecycle, words).length === 0) return []
   const seen = words.length > 0 ? ` It has ${words.map((word) => `'${word}'`).join(', ')}` : ''
-  const example = `${quoteFilter(lifecycle.name)} = '${words.at(1) ?? words[0] ?? '…'}'`
+  const example = `${quoteFilter(lifecycle.name)} = '${exampleWord(words) ?? '…'}'`
   return [
     {
       text: 'filter:',
       fillIn: `a condition such as ${example}: which rows are to be sent? For all of them remove this line.${seen}`,
     },
   ]
+}
+
+const endWords = [stateWords.queued, stateWords.completed, stateWords.failed, stateWords.rejected].flat()
+
+/** A word of rows that are to be sent: none of those that were. */
+function exampleWord(words: readonly string[]): string | undefined {
+  const left = words.filter((word) => findWord([word], endWords) === null)
+  return (
+    findWord(left, ['released', 'approved', 'confirmed', 'freigegeben', ...stateWords.new]) ?? left.at(1) ?? left[0]
+  )
 }
 
 /** As a column is written in SQL. */

@@ -1,0 +1,71 @@
+import type { CatalogColumn } from './catalogTable.ts'
+import { findWord, isAnyStatus, mayTellOfSending, names, plain, stateWords } from './columnNames.ts'
+
+/**
+ * The few words that rows have in a column, where no enum and no CHECK lists them; none where there is no row to look at. Null
+ * where there are many.
+ */
+export type WordsOf = (column: string) => readonly string[] | null
+
+export const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date)$/.test(type)
+export const isNumber = ({ type }: CatalogColumn) => /^(smallint|integer|bigint|numeric)$/.test(type)
+export const isText = ({ type }: CatalogColumn) => /^(text|character varying|character|citext)$/.test(type)
+const isWord = (column: CatalogColumn) => isText(column) || column.allowed !== null
+
+/** Columns of a table that may say whether a row was sent, by their names or by what stands in them: which do, only a person knows. */
+export function findSentColumns(columns: readonly CatalogColumn[], wordsOf: WordsOf): CatalogColumn[] {
+  return columns.filter((column) => {
+    if (isTime(column)) return !column.notNull && mayTellOfSending(column.name)
+    if (column.type === 'boolean') return mayTellOfSending(column.name)
+    if (isNumber(column)) return mayTellOfSending(column.name) || isAnyStatus(column.name)
+    return isWord(column) && !isOfAnotherUse(column) && wordsTellOfSending(column, wordsOf(column.name))
+  })
+}
+
+/** Columns that could say it by their shape alone: a warning names them where no other does. */
+export function findFlagLike(columns: readonly CatalogColumn[]): CatalogColumn[] {
+  return columns.filter(
+    (column) =>
+      column.type === 'boolean' ||
+      (isTime(column) && !column.notNull) ||
+      /^character(?: varying)?\(1\)$/.test(column.exactType) ||
+      (column.allowed !== null && !isOfAnotherUse(column)),
+  )
+}
+
+/** Columns whose words `findSentColumns` asks for. @param isCheap rows are read as they lie, and not made by a view */
+export function findSentWordColumns(columns: readonly CatalogColumn[], isCheap: boolean): CatalogColumn[] {
+  const isNamed = ({ name }: CatalogColumn) => mayTellOfSending(name) || isAnyStatus(name)
+  return columns.filter((column) =>
+    isText(column) ? !isOfAnotherUse(column) && (isCheap || isNamed(column)) : isNumber(column) && isNamed(column),
+  )
+}
+
+const isOfAnotherUse = ({ name }: CatalogColumn) =>
+  [...names.type, ...names.key, ...names.payload].some((known) => known === plain(name))
+
+const knownWords = Object.values(stateWords).flat()
+const sentWords = [...stateWords.queued, ...stateWords.completed]
+
+/** A word longer than this is none of a flag. */
+const flagWordMax = 12
+
+function wordsTellOfSending(column: CatalogColumn, looked: readonly string[] | null): boolean {
+  const words = column.allowed ?? looked
+  if (words === null) return false
+  if (findWord(words, sentWords) !== null) return true
+  if (isAnyStatus(column.name)) return findOddWords(column, words).length === 0
+  return mayTellOfSending(column.name) && words.every((word) => word.length <= flagWordMax)
+}
+
+/** Words that need not be about data, as draft and released are about the business. */
+export function findOddWords(column: CatalogColumn, words: readonly string[]): string[] {
+  const first = defaultWord(column)
+  return [...new Set([...words, ...(first === null ? [] : [first])])].filter(
+    (word) => findWord([word], knownWords) === null,
+  )
+}
+
+/** What a new row has in a column of words. */
+export const defaultWord = (column: CatalogColumn): string | null =>
+  /^'((?:[^']|'')*)'/.exec(column.default ?? '')?.[1]?.replaceAll("''", "'") ?? null

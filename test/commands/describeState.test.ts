@@ -1,0 +1,144 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { describe } from '../../src/commands/describe.ts'
+import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { testContext } from '../support/context.ts'
+import { createDatabase } from '../support/database.ts'
+
+/** A row that was sent by somebody before us is never sent because its column is called otherwise than we expected. */
+
+let database: Awaited<ReturnType<typeof createDatabase>>
+beforeAll(async () => {
+  database = await createDatabase('template0')
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+let made = 0
+
+/** A table of its own, described with --write. @param rows values for each row */
+async function describeTable(columns: string, rows: readonly string[] = []) {
+  const table = `t${++made}`
+  await database.pool.query(`create table ${table} (id bigint primary key, ${columns})`)
+  for (const [i, values] of rows.entries())
+    await database.pool.query(`insert into ${table} values (${i + 1}, ${values})`)
+  return { table, ...(await run(table)) }
+}
+
+async function run(table: string) {
+  const mappingsDir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
+  const env = { DATABASE_URL: database.url, MAPPINGS_DIR: mappingsDir }
+  const looked = testContext(env)
+  await describe(looked, table, {})
+  const context = testContext(env)
+  expect(await describe(context, table, { write: true })).toBe(0)
+  return { mappingsDir, messages: context.messages(), printed: looked.printed() }
+}
+
+const business = 'customer_no varchar(10), amount numeric(10,2), ordered_at timestamptz, reference text'
+
+test('a table of business with columns that may say that a row was sent: the file does not load before somebody has decided', async () => {
+  const { messages, printed, mappingsDir } = await describeTable(
+    `${business}, sent boolean not null default false, sent_at timestamptz`,
+    [`'C1', 1, now(), 'old', true, now()`, `'C2', 2, now(), 'new', false, null`],
+  )
+  expect(printed).toMatch(
+    /^state: +# FILL IN: does one of these say that a row was sent: sent \(boolean\), sent_at \(timestamp with time zone\)\?/m,
+  )
+  expect(printed).toMatch(/^# state: { flag: sent, new: false, done: true, set: \[queued\] }/m)
+  expect(printed).toMatch(/^# state: { timestamp: sent_at, set: \[completed\] }/m)
+  expect(printed).toMatch(/^# state: none {2,}# each of the 2 rows there is sent: see outboxd adopt --start$/m)
+  expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ does one of these say that a row was sent: sent/m)
+  expect(messages).not.toMatch(/no column of/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"state" must be/)
+})
+
+const document = 'type text, payload jsonb'
+
+test('by whatever name, a flag, a time, a number or a status is a column to decide on, with the line that reads it', async () => {
+  const entries = {
+    'sent boolean not null default false': '{ flag: sent, new: false, done: true, set: [queued] }',
+    'processed boolean': '{ flag: processed, new: [false, null], done: true, set: [queued] }',
+    'sent_at timestamptz': '{ timestamp: sent_at, set: [completed] }',
+    'processed_at timestamp': '{ timestamp: processed_at, set: [completed] }',
+    "exported char(1) default 'N'": '{ flag: exported, new: ["N", null], done: "Y", set: [queued] }',
+    'status int not null default 0': '{ flag: status, new: 0, done: 1, set: [queued] }',
+    'date_sent date': '{ timestamp: date_sent, set: [completed] }',
+    '"gesendetAm" timestamptz': '{ timestamp: gesendetAm, set: [completed] }',
+    'uebertragen smallint': '{ flag: uebertragen, new: [0, null], done: 1, set: [queued] }',
+    'ISSENT boolean': '{ flag: issent, new: [false, null], done: true, set: [queued] }',
+    'sent_to_crm bool': '{ flag: sent_to_crm, new: [false, null], done: true, set: [queued] }',
+    "progress text check (progress in ('new', 'sent'))": '{ status: progress, new: new, completed: sent }',
+  }
+  const { printed, mappingsDir } = await describeTable(`${business}, ${Object.keys(entries).join(', ')}`)
+  expect(printed).toMatch(/^state: +# FILL IN: does one of these say that a row was sent/m)
+  for (const entry of Object.values(entries)) expect(printed).toContain(`# state: ${entry} `)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"state" must be/)
+})
+
+test('beside a payload, too; and no sequence is proposed, which state: none alone may have', async () => {
+  const table = `t${++made}`
+  await database.pool.query(`create table ${table} (id bigint generated always as identity primary key, ${document},
+    exported char(1) default 'N', status int not null default 0, erp_sent boolean, date_sent date)`)
+  const { printed } = await run(table)
+  expect(printed).toMatch(
+    /^state: +# FILL IN: does one of these .*: exported \(character\), status \(integer\), erp_sent \(boolean\), date_sent \(date\)/m,
+  )
+  expect(printed).not.toMatch(/^sequence/m)
+})
+
+test('what a column holds is looked at where its name tells nothing', async () => {
+  const { printed } = await describeTable(`${business}, phase text`, [
+    `'C1', 1, now(), 'old', 'SENT'`,
+    `'C2', 2, now(), 'new', 'NEW'`,
+  ])
+  expect(printed).toMatch(/^state: +# FILL IN: .*phase \(text; it has NEW, SENT\)/m)
+})
+
+test('a status of words about data is no lifecycle, and no example asks for the rows that were sent', async () => {
+  const { printed } = await describeTable(`${business}, status text`, [
+    `'C1', 1, now(), 'old', 'sent'`,
+    `'C2', 2, now(), 'new', 'new'`,
+  ])
+  expect(printed).toContain('# state: { status: status, new: new, queued: queued, completed: sent')
+  expect(printed).not.toMatch(/^filter/m)
+  const { printed: mixed } = await describeTable(`${business}, status text`, [
+    `'C1', 1, now(), 'old', 'draft'`,
+    `'C1', 1, now(), 'old', 'sent'`,
+    `'C2', 2, now(), 'new', 'new'`,
+  ])
+  expect(mixed).toMatch(/^filter: +# FILL IN: a condition such as status = 'new'/m)
+  expect(mixed).toMatch(/^state: +# FILL IN: .*status \(text; it has draft, new, sent\)/m)
+})
+
+test('a column filled in as it was proposed is read so', async () => {
+  const { printed } = await describeTable(`${business}, sent boolean not null default false`)
+  const entry = /^# (state: \{.*?\})/m.exec(printed)?.[1] ?? ''
+  const dir = mkdtempSync(join(tmpdir(), 'outboxd-describe-'))
+  const text = printed.slice(printed.indexOf('schema:'), printed.indexOf('# --- ', 10))
+  writeFileSync(join(dir, 'outbox.yaml'), text.replace(/^state:.*$/m, entry))
+  expect(loadOutboxFile(dir)?.state).toMatchObject({ kind: 'value', column: 'sent', waiting: ['false'] })
+})
+
+test('where no column was recognised that is said, not that there is none, with those to look at and the rows that would be sent', async () => {
+  const { messages, printed } = await describeTable(`${document}, archived boolean, valid_until timestamptz`, [
+    `'data', '{}', false, null`,
+    `'data', '{}', false, null`,
+    `'data', '{}', false, null`,
+  ])
+  expect(printed).toMatch(/^state: none/m)
+  expect(printed).toMatch(/Each of the 3 rows there is sent:[\s#]+see[\s#]+outboxd[\s#]+adopt[\s#]+--start/)
+  expect(messages).toMatch(
+    /warning: we recognised no column of "t\d+" that says whether a row was sent; look at: archived, valid_until/,
+  )
+  expect(messages).toMatch(/each of the 3 rows there is sent.*outboxd adopt --start now/)
+})
+
+test('goods that were counted, and people who did it, are no such column', async () => {
+  const { printed } = await describeTable(
+    `${business}, sent_by text, delivered_quantity numeric(10,2), export_no int, planned_dispatched_on date, absent boolean`,
+    [`'C1', 1, now(), 'x', 'Jane', 1, 2, null, null`],
+  )
+  expect(printed).toMatch(/^state: none/m)
+})
