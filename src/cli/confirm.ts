@@ -15,6 +15,13 @@ export async function isConfirmed(context: AskingContext, question: string): Pro
   return answer === 'yes'
 }
 
+/** As `isConfirmed`, but where nobody can be asked, as in a script, the command itself is the word that it is meant. */
+export async function isNotRefused(context: AskingContext, question: string): Promise<boolean> {
+  const answer = await confirm(context, question)
+  if (answer === 'no') context.stderr.write('Nothing was changed.\n')
+  return answer !== 'no'
+}
+
 /** Asks on the terminal; nobody is asked where standard input is none. Anything but y or yes is a no. */
 export async function confirm({ stdin, stderr, signal }: AskingContext, question: string): Promise<Confirmed> {
   if (!(stdin as { isTTY?: boolean }).isTTY) return 'no-terminal'

@@ -20,13 +20,16 @@ export function describeResolve(command: Command): Command {
     .option('--unchecked', 'with --arrived or --file: do not ask the service first')
     .option('--new-key', 'with --not-arrived or --file: under a new idempotency key')
     .option('--dry-run', 'show what would be settled; change nothing, and do not ask the service')
-    .option('--yes', 'do not ask whether it is meant')
+    .option('--yes', 'do not ask whether it is meant (what is asked, and where, stands below)')
     .option('--json', 'what was settled and what was left alone, as JSON')
     .addHelpText(
       'after',
       `
 Exactly one of --arrived, --not-arrived and --take-back, and only when you know: if it did arrive and you say that it did not, it is
 sent twice, unless the service recognises the idempotency key. Those that its key held back go on.
+
+--not-arrived asks on a terminal; a script that names one record need not say --yes. All else that is asked (--unchecked, --file, and
+what has ended by a person's word) needs a terminal or --yes, and leaves with 4 without either. --dry-run never asks.
 
 --arrived refuses an id that the ledger has for another record, and asks the service once (two requests of the budget):
 what it does not know is refused. Also settles failed and rejected records that may have arrived (outboxd list notes

@@ -1,5 +1,5 @@
 import { askForTransaction } from '../cli/askForTransaction.ts'
-import { isConfirmed } from '../cli/confirm.ts'
+import { isConfirmed, isNotRefused } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
@@ -92,7 +92,7 @@ async function settle(settling: Settling, transactionId: string | undefined): Pr
   const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
   if (other !== null) return taken(other)
   if (options.dryRun) return preview(settling, transaction)
-  if (!(await isCorrectionMeant(settling))) return { kind: 'unconfirmed' }
+  if (!(await isMeant(settling))) return { kind: 'unconfirmed' }
   if (transaction !== null) return settleArrived(settling, transaction)
   return options.takeBack ? takeBack(settling) : settleNotArrived(settling)
 }
@@ -115,11 +115,18 @@ function preview({ name, detail, options }: Settling, transaction: TransactionRe
     : settled('completed', transactionId, `${now} This would complete it as ${transactionId}, ${asked}.`)
 }
 
-/** What has ended by a person's word is not undone in passing. */
-async function isCorrectionMeant({ context, name, detail, options }: Settling): Promise<boolean> {
-  if (detail.state !== 'completed' && !(detail.state === 'failed' && detail.idByPerson)) return true
-  const question = `${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`
-  return options.yes || isConfirmed(context, question)
+/**
+ * What has ended by a person's word is not undone in passing. Nor is anything sent again without a question to whoever can be
+ * asked; a script that names one record is believed, as with `replay ID`.
+ */
+async function isMeant({ context, name, detail, options }: Settling): Promise<boolean> {
+  if (options.yes) return true
+  if (detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)) {
+    const question = `${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`
+    return isConfirmed(context, question)
+  }
+  const question = `Send ${name} again? If it did arrive, the service may then have it twice.`
+  return !options.notArrived || isNotRefused(context, question)
 }
 
 async function takeBack({ store, name, submission, detail }: Settling): Promise<Outcome> {

@@ -187,6 +187,23 @@ describe('--not-arrived', () => {
     expect((await fixture.ledger.events(id)).at(-1)).toBe('uncertain -> queued: resolved: not arrived')
   })
 
+  test('on a terminal it asks first, unless --yes says that it is meant', async () => {
+    const id = await fixture.end(uncertain, { outboxId: '1' })
+    const other = await fixture.end(uncertain, { outboxId: '2' })
+    const before = await fixture.ledger.row(id)
+    const refused = await run(id, { notArrived: true }, { input: 'n\n' })
+    expect(refused.code).toBe(4)
+    expect(refused.messages).toContain(
+      'Send outbox:1 again? If it did arrive, the service may then have it twice. [y/N]',
+    )
+    expect(await run(id, { notArrived: true, dryRun: true }, { input: 'n\n' })).toMatchObject({ code: 0, messages: '' })
+    expect(await fixture.ledger.row(id)).toEqual(before)
+    expect((await run(id, { notArrived: true }, { input: 'y\n' })).code).toBe(0)
+    expect((await fixture.ledger.row(id)).state).toBe('queued')
+    expect((await run(other, { notArrived: true, yes: true }, { input: 'n\n' })).messages).not.toContain('[y/N]')
+    expect((await fixture.ledger.row(other)).state).toBe('queued')
+  })
+
   test('--new-key gives it another', async () => {
     const id = await fixture.end(uncertain)
     const before = await fixture.ledger.row(id)
