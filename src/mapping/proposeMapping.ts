@@ -91,13 +91,17 @@ const clientsFields: readonly SourceField[] = [
   { path: 'field2', kind: 'text', about: '' },
 ]
 
+/** A type that a person has to name: `what` says what it is, and why nobody else can. */
+export interface UntoldType {
+  readonly what: string
+}
+
 /**
  * Proposes the mapping of one type. Pure.
  *
- * @param type   null: the rows that there are do not say
  * @param fields null: there was no payload to look at
  */
-export function proposeMapping(type: string | null, fields: readonly SourceField[] | null): MappingProposal {
+export function proposeMapping(type: string | UntoldType, fields: readonly SourceField[] | null): MappingProposal {
   const items = fields?.find(({ path, kind }) => kind === 'array' && /(^|\.)(items|lines|positions)$/i.test(path))
   const amount = fields?.some(({ path }) => dataTargets[2]?.called.includes(called(path)))
   return items !== undefined && fields !== null && !amount
@@ -105,7 +109,7 @@ export function proposeMapping(type: string | null, fields: readonly SourceField
     : proposeData(type, fields)
 }
 
-function proposeData(type: string | null, known: readonly SourceField[] | null): MappingProposal {
+function proposeData(type: string | UntoldType, known: readonly SourceField[] | null): MappingProposal {
   const fields = known ?? clientsFields
   const found = dataTargets.map((target) => ({ target, field: findField(fields, target) }))
   const field1 = fields.find(({ path }) => called(path) === 'field1')
@@ -127,7 +131,7 @@ function proposeData(type: string | null, known: readonly SourceField[] | null):
   }
 }
 
-function proposeOrder(type: string | null, fields: readonly SourceField[], items: SourceField): MappingProposal {
+function proposeOrder(type: string | UntoldType, fields: readonly SourceField[], items: SourceField): MappingProposal {
   const customer: Target = {
     ...(dataTargets[0] as Target),
     kinds: ['uuid', 'text'],
@@ -156,13 +160,13 @@ function proposeOrder(type: string | null, fields: readonly SourceField[], items
 const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
   resourceNames.find((resource) => resources[resource].noun === noun) ?? resourceNames[0]
 
-function head(type: string | null, endpoint: Resource, isUnseen: boolean): YamlLine[] {
+function head(type: string | UntoldType, endpoint: Resource, isUnseen: boolean): YamlLine[] {
   const unseen =
     'No payload was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
-    type === null
-      ? { text: 'type:', fillIn: 'the value that such rows have in the type’s column: there was no row to look at' }
+    typeof type !== 'string'
+      ? { text: 'type:', fillIn: type.what }
       : { text: `type: ${quoteYaml(type)}`, comment: 'outbox rows of this type' },
     { text: `endpoint: ${endpoint}`, comment: resourceNames.join(' | ') },
     ...(isUnseen ? [{ text: '', comment: unseen }] : []),

@@ -229,6 +229,25 @@ test('a type that has a mapping file needs none, each other type that rows have 
   expect(loadMappings(dir).get('Order/EU')?.endpoint).toBe('orders')
 })
 
+test('more types than get a file each are said with their number or their names, those without a file; no row at all is said, too', async () => {
+  const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
+  const toFillIn = async (dir?: string) =>
+    (await run('t', {}, dir)).messages.match(/^to fill in: .*\.yaml:\d+ (.*type.*)$/m)?.[1]
+  expect(await toFillIn()).toBe('the value that such rows have in "type": no row has one')
+  await pool.query(`insert into t select n, 'kind ' || n, '{}' from generate_series(1, 7) n`)
+  expect(await toFillIn()).toBe(
+    'the value that such rows have in "type", in a file like this for each of them: kind 1, kind 2, kind 3, kind 4, kind 5, kind 6, kind 7',
+  )
+  const data = readFileSync('mappings/data.yaml', 'utf8').replace(/^type: .*$/m, 'type: kind 3')
+  expect(await toFillIn(mappingFiles({ 'three.yaml': data }))).toMatch(
+    /kind 1, kind 2, kind 4, kind 5, kind 6, kind 7$/,
+  )
+  await pool.query(`insert into t select n, 'kind ' || n, '{}' from generate_series(8, 25) n`)
+  expect(await toFillIn()).toMatch(
+    /^the value that such rows have in "type", in a file like this for each: there are more than 12\. Where "type" is no type, say type: { constant: … } in outbox\.yaml$/,
+  )
+})
+
 test('no value of a payload is printed, only names', async () => {
   const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   await pool.query(`insert into t values (1, 'data', '{"customerId": "Jane Doe", "amount": 4711}')`)

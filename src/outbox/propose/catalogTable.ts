@@ -91,7 +91,7 @@ function valuesOfChecks(checks: readonly string[] | null): string[] | null {
 }
 
 /** More values than this are no list of words. */
-const wordsMax = 12
+export const wordsMax = 12
 const rowsLookedAt = 10_000
 
 /** The few values that some thousand rows have in a column, null where there are many. */

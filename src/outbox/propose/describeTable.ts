@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
-import { proposeMapping } from '../../mapping/proposeMapping.ts'
+import { proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
 import { quoteIdentifier } from '../../postgres/database.ts'
@@ -13,7 +13,7 @@ import { findRightProblems } from '../findRightProblems.ts'
 import { readHistory } from '../history.ts'
 import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
-import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads } from './catalogTable.ts'
+import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
 import type { RowCount } from './chooseState.ts'
 import { type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
 import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
@@ -55,11 +55,13 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
     },
     ...proposal.lines,
   ])
-  const types = typesOf(table, proposal, words)
+  const types = typesOf(table, proposal, words, mapped)
   const fields = await readFields(pool, table, proposal, unseen)
-  const mappings = (types ?? [null])
-    .filter((type) => type === null || !mapped.includes(type))
-    .map((type) => ({ name: fileName(type ?? table.name), proposed: proposeMapping(type, fields) }))
+  const mappings = (Array.isArray(types) ? types : [types])
+    .map((type) => ({
+      name: fileName(typeof type === 'string' ? type : table.name),
+      proposed: proposeMapping(type, fields),
+    }))
     .map(({ name, proposed: { lines, warnings } }) => ({ name, text: writeYamlLines(lines), warnings }))
   return {
     kind: 'described',
@@ -82,12 +84,25 @@ async function countRows(pool: pg.Pool, table: CatalogTable, warnings: string[])
   return (await lookAt('how many rows there are', warnings, () => readHistory(pool, all))) ?? null
 }
 
-/** Null where no row says. */
-function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | null {
-  if ('constant' in type) return [type.constant]
-  const allowed = columns.find(({ name }) => name === type.column)?.allowed
-  const types = allowed ?? words.get(type.column) ?? []
-  return types.length === 0 || types.length > typesMax ? null : types
+/** The types that have no mapping file yet; one that a person has to name, where nobody knows them or they are many. */
+function typesOf(
+  { columns }: CatalogTable,
+  { type }: OutboxProposal,
+  words: Words,
+  mapped: readonly string[],
+): string[] | UntoldType {
+  const named = 'constant' in type ? [type.constant] : null
+  const column = columns.find(({ name }) => 'column' in type && name === type.column)
+  const types = named ?? column?.allowed ?? (column && words.get(column.name))
+  const untold = (why: string) => ({ what: `the value that such rows have in "${column?.name}"${why}` })
+  if (types === undefined) return untold(', where we could not look')
+  if (types === null)
+    return untold(
+      `, in a file like this for each: there are more than ${wordsMax}. Where "${column?.name}" is no type, say type: { constant: … } in outbox.yaml`,
+    )
+  if (types.length === 0) return untold(': no row has one')
+  const left = types.filter((each) => !mapped.includes(each))
+  return left.length <= typesMax ? left : untold(`, in a file like this for each of them: ${left.join(', ')}`)
 }
 
 /** Null where there is no payload to look at. */
