@@ -6,7 +6,7 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize } from '../cli/table.ts'
 import { readStoreConfig } from '../config.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
 import { readTableName, type TableName } from '../outbox/propose/readTableName.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
@@ -42,7 +42,7 @@ export async function describe(context: CommandContext, table: string, options: 
   const { databaseUrl: url, mappingsDir } = readStoreConfig(context.env)
   const name = readTableName(table)
   if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
-  const mapped = mappedTypes(mappingsDir)
+  const mapped = mappingsIn(mappingsDir)
   const described = await inspectDatabase({
     variable: 'DATABASE_URL',
     url,
@@ -69,12 +69,12 @@ export async function describe(context: CommandContext, table: string, options: 
   return exit.done
 }
 
-/** Types that have a mapping file: they need none. A folder that is not there yet, or broken, has none. */
-function mappedTypes(mappingsDir: string): string[] {
+/** The mapping files that are there: their types need none. A folder that is not there yet, or broken, has none. */
+function mappingsIn(mappingsDir: string): Mappings {
   try {
-    return [...loadMappings(mappingsDir).keys()]
+    return loadMappings(mappingsDir)
   } catch (error) {
-    if (error instanceof FilesInvalid) return []
+    if (error instanceof FilesInvalid) return new Map()
     throw error
   }
 }

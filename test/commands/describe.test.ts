@@ -229,6 +229,17 @@ test('a type that has a mapping file needs none, each other type that rows have 
   expect(loadMappings(dir).get('Order/EU')?.endpoint).toBe('orders')
 })
 
+test('a type whose file is there already is said, with what that file reads and these rows lack', async () => {
+  const { run } = await erp(
+    'create table "order" (id bigint primary key, customer_no text, total numeric, "customerId" uuid, synced_at date)',
+  )
+  const { printed, messages } = await run('order', {}, 'mappings')
+  expect(printed).not.toContain('order.yaml ---')
+  expect(messages).toMatch(
+    /warning: MAPPINGS_DIR has a mapping file of the type "order" already, so none is proposed for it\. It reads items, which the payload of these rows lacks: where it is for other records, give these another type in outbox\.yaml/,
+  )
+})
+
 test('more types than get a file each are said with their number or their names, those without a file; no row at all is said, too', async () => {
   const { pool, run } = await erp('create table t (id bigint primary key, type text, payload jsonb)')
   const toFillIn = async (dir?: string) =>

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { findBodyWarnings } from '../../mapping/findBodyWarnings.ts'
+import type { Mappings } from '../../mapping/loadMappings.ts'
 import { proposeMapping, type UntoldType } from '../../mapping/proposeMapping.ts'
 import { readMapping } from '../../mapping/readMapping.ts'
 import { fieldOfColumn, fieldsOfPayloads, type SourceField } from '../../mapping/sourceFields.ts'
@@ -15,6 +16,7 @@ import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
 import { type CatalogTable, qualifiedTable, readCatalogTable, readSomePayloads, wordsMax } from './catalogTable.ts'
 import type { RowCount } from './chooseState.ts'
+import { findMappedWarnings } from './findMappedWarnings.ts'
 import { type OutboxProposal, proposeOutbox } from './proposeOutbox.ts'
 import { lookAt, readAllWords, type Words, wordsOf } from './readAllWords.ts'
 import type { TableName } from './readTableName.ts'
@@ -38,8 +40,8 @@ export type Described =
 /** Types that get a mapping file each; more of them is rather no list of types. */
 const typesMax = 5
 
-/** Looks at a table, and proposes the files by which it is read. @param mapped types that have a mapping file already */
-export async function describeTable(pool: pg.Pool, name: TableName, mapped: readonly string[]): Promise<Described> {
+/** Looks at a table, and proposes the files by which it is read. @param mapped the mapping files that are there already */
+export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mappings): Promise<Described> {
   const qualified = [...(name.schema === null ? [] : [name.schema]), name.table].map(quoteIdentifier).join('.')
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
@@ -55,9 +57,9 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
     },
     ...proposal.lines,
   ])
-  const types = typesOf(table, proposal, words, mapped)
+  const types = typesOf(table, proposal, words)
   const fields = await readFields(pool, table, proposal, unseen)
-  const mappings = (Array.isArray(types) ? types : [types])
+  const mappings = typesToMap(types, proposal, mapped)
     .map((type) => ({
       name: fileName(typeof type === 'string' ? type : table.name),
       proposed: proposeMapping(type, fields),
@@ -70,6 +72,7 @@ export async function describeTable(pool: pg.Pool, name: TableName, mapped: read
     warnings: [
       ...unseen,
       ...proposal.warnings,
+      ...('what' in types ? [] : findMappedWarnings(types, mapped, fields)),
       ...new Set(mappings.flatMap(({ warnings }) => warnings)),
       ...mappings.flatMap(({ name, text }) => findMappingWarnings(name, text)),
       ...(await findWarnings(pool, table, proposal)),
@@ -84,25 +87,34 @@ async function countRows(pool: pg.Pool, table: CatalogTable, warnings: string[])
   return (await lookAt('how many rows there are', warnings, () => readHistory(pool, all))) ?? null
 }
 
-/** The types that have no mapping file yet; one that a person has to name, where nobody knows them or they are many. */
-function typesOf(
-  { columns }: CatalogTable,
-  { type }: OutboxProposal,
-  words: Words,
-  mapped: readonly string[],
-): string[] | UntoldType {
-  const named = 'constant' in type ? [type.constant] : null
-  const column = columns.find(({ name }) => 'column' in type && name === type.column)
-  const types = named ?? column?.allowed ?? (column && words.get(column.name))
-  const untold = (why: string) => ({ what: `the value that such rows have in "${column?.name}"${why}` })
-  if (types === undefined) return untold(', where we could not look')
+/** The types that rows may have; what a person has to name instead, where nobody knows them. */
+function typesOf({ columns }: CatalogTable, { type }: OutboxProposal, words: Words): readonly string[] | UntoldType {
+  if ('constant' in type) return [type.constant]
+  const column = columns.find(({ name }) => name === type.column)
+  const types = column?.allowed ?? words.get(type.column)
+  if (types === undefined) return untoldType(type.column, ', where we could not look')
   if (types === null)
-    return untold(
-      `, in a file like this for each: there are more than ${wordsMax}. Where "${column?.name}" is no type, say type: { constant: … } in outbox.yaml`,
+    return untoldType(
+      type.column,
+      `, in a file like this for each: there are more than ${wordsMax}. Where "${type.column}" is no type, say type: { constant: … } in outbox.yaml`,
     )
-  if (types.length === 0) return untold(': no row has one')
-  const left = types.filter((each) => !mapped.includes(each))
-  return left.length <= typesMax ? left : untold(`, in a file like this for each of them: ${left.join(', ')}`)
+  return types.length === 0 ? untoldType(type.column, ': no row has one') : types
+}
+
+const untoldType = (column: string, why: string): UntoldType => ({
+  what: `the value that such rows have in "${column}"${why}`,
+})
+
+/** The types that get a file each: those without one, or one file to copy where they are many. */
+function typesToMap(
+  types: readonly string[] | UntoldType,
+  { type }: OutboxProposal,
+  mapped: Mappings,
+): readonly (string | UntoldType)[] {
+  if ('what' in types) return [types]
+  const left = types.filter((each) => !mapped.has(each))
+  if (left.length <= typesMax || 'constant' in type) return left
+  return [untoldType(type.column, `, in a file like this for each of them: ${left.join(', ')}`)]
 }
 
 /** Null where there is no payload to look at. */
