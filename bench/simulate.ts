@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util'
 import { verdict } from './harness/report.ts'
 import { type BurstFigures, figuresOf, playBurst } from './harness/simulatedBurst.ts'
+import { changes, playChange } from './harness/simulatedChange.ts'
 import { doubling, every, learned, oracle } from './harness/simulatedSchedules.ts'
 import { arrivals, distributions, percentile } from './harness/workloads.ts'
 import { type Outcome, type Schedule, simulate } from './simulation.ts'
@@ -9,7 +10,7 @@ import { type Outcome, type Schedule, simulate } from './simulation.ts'
 
 const { values: options } = parseArgs({
   options: {
-    /** steady, burst; all where it is empty. */
+    /** steady, load, burst, change; all where it is empty. */
     only: { type: 'string', default: '' },
     /** Runs of each line, with other random numbers. */
     seeds: { type: 'string', default: '5' },
@@ -25,6 +26,7 @@ const MINUTES = 60
 const WARM_UP_MINUTES = 20
 const IDLE_PER_WINDOW = 6
 const SEEDS = Array.from({ length: Number(options.seeds) }, (_, i) => 9_001 + i)
+const LOADS = [20, 30, 38, 44, 48]
 const BURSTS = [30, 100, 300, 1_000]
 
 const schedules = {
@@ -45,7 +47,9 @@ free again 60 s after the answer, answers after 30 ms, 8 on the wire. The same d
 one begins without data, and moves polls as the daemon does. ${SEEDS.length} runs each, with other random numbers.
 `)
 if ('steady'.includes(options.only)) printSteady()
+if ('load'.includes(options.only)) printLoads()
 if ('burst'.includes(options.only)) printBursts()
+if ('change'.includes(options.only)) printChanges()
 
 function printSteady(): void {
   console.log(`Saturated: more wait than can ever be sent; idle: ${IDLE_PER_WINDOW} a minute at random. ${MINUTES} minutes, the first
@@ -55,10 +59,47 @@ records a minute in those first ${WARM_UP_MINUTES} minutes. "wait": p95 from rec
   const columns = ['records/min', 'least', 'first 20', 'polls/record', 'delay mean', 'p50', 'p95', 'wait', '429s']
   for (const [distribution, processingMs] of chosenTimes)
     for (const load of ['saturated', 'idle']) {
-      printLine(`${distribution}, ${load}`, columns)
-      for (const name of chosenSchedules) printLine(`  ${name}`, steadyCells(name, processingMs, load === 'idle'))
+      printLine(`${distribution}, ${load}`, columns, 13)
+      for (const name of chosenSchedules) printLine(`  ${name}`, steadyCells(name, processingMs, load === 'idle'), 13)
       console.log()
     }
+}
+
+function printLoads(): void {
+  console.log(`So many records a minute at random, 50 being the most there is, for ${MINUTES} minutes, the first ${WARM_UP_MINUTES} not counted: mean seconds
+from commit to known.
+`)
+  for (const [distribution, processingMs] of chosenTimes) {
+    printLine(distribution, LOADS.map(String), 13)
+    for (const name of chosenSchedules)
+      printLine(
+        `  ${name}`,
+        LOADS.map((perMinute) => meanWait(name, processingMs, perMinute)),
+        13,
+      )
+    console.log()
+  }
+}
+
+function meanWait(name: ScheduleName, processingMs: (random: () => number) => number, perMinute: number): string {
+  const [fromMs, untilMs] = [WARM_UP_MINUTES * WINDOW_MS, MINUTES * WINDOW_MS]
+  const waitsMs = SEEDS.flatMap((seed) =>
+    simulate({
+      limit: LIMIT,
+      windowMs: WINDOW_MS,
+      answerMs: 30,
+      maxInFlight: 8,
+      durationMs: untilMs + 30 * WINDOW_MS,
+      countFromMs: fromMs,
+      processingMs,
+      arrivalsAtMs: arrivals(perMinute, WINDOW_MS, untilMs, seed),
+      schedule: schedules[name](seed),
+      seed,
+    })
+      .finished.filter(({ committedAtMs }) => committedAtMs >= fromMs)
+      .map(({ knownAtMs, committedAtMs }) => knownAtMs - committedAtMs),
+  )
+  return (sum(waitsMs) / waitsMs.length / 1000).toFixed(1)
 }
 
 function printBursts(): void {
@@ -93,6 +134,21 @@ p95 / the last one, of all runs.
   printTargets(cells)
 }
 
+function printChanges(): void {
+  console.log(`A service that changes, at ${IDLE_PER_WINDOW} records a minute: how many records until ten in a row are known, on average, no more than a
+fifth or a second later than in the long run (after each change; one figure a run), and the mean delay of the records until then.
+`)
+  for (const change of changes) {
+    const runs = SEEDS.map((seed) => playChange(change, schedules.learned(seed), seed))
+    const cells = change.at.map((_, i) => {
+      const records = runs.map((run) => run.records[i] ?? 'never').join(', ')
+      return `${records} (${(sum(runs.map((run) => run.delayMs[i] ?? 0)) / runs.length / 1000).toFixed(1)} s)`
+    })
+    printLine(`  ${change.name}`, cells)
+  }
+  console.log()
+}
+
 interface Cell {
   name: ScheduleName
   cell: string
@@ -125,8 +181,7 @@ function inSeconds({
   return [meanMs, p50Ms, p95Ms, lastMs].map((ms) => (ms / 1000).toFixed(0)).join(' / ')
 }
 
-function printLine(name: string, cells: readonly string[]): void {
-  const width = cells.length > 4 ? 13 : 26
+function printLine(name: string, cells: readonly string[], width = 26): void {
   console.log(`${name.padEnd(36)}${cells.map((cell) => cell.padStart(width)).join('')}`)
 }
 

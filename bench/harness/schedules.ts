@@ -7,6 +7,7 @@ import type { BenchDatabase } from './postgres.ts'
 export const schedules = {
   'every 5 s': `clock_timestamp() + 5 * unit`,
   'every 10 s': `clock_timestamp() + 10 * unit`,
+  'every 30 s': `clock_timestamp() + 30 * unit`,
   'doubling 1 to 60 s': `clock_timestamp() + least(60, 2 ^ new.polls) * unit`,
   'every 60 s': `clock_timestamp() + 60 * unit`,
   oracle: `(select done_at from sandbox.transactions where id = new.transaction_id)`,

@@ -1,0 +1,90 @@
+import { parseArgs } from 'node:util'
+import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { runBurst } from './harness/runBurst.ts'
+import { type ScheduleName, schedules } from './harness/schedules.ts'
+
+/** bench:burst: from commit to known, for records that come at once; the learned schedule beside plain ones and the oracle. */
+
+const { values: options } = parseArgs({
+  options: {
+    /** The batches, one after the other. */
+    records: { type: 'string', default: '30,100,300,1000' },
+    /** Windows of a few records each before the first batch; the schedule learns in them. */
+    idle: { type: 'string', default: '20' },
+    /** So many runs at a time. */
+    lanes: { type: 'string', default: '7' },
+    /** Only schedules, and only distributions, whose name contains one of these, divided by commas. */
+    only: { type: 'string', default: '' },
+    times: { type: 'string', default: '' },
+  },
+})
+const windowMs = 6_000
+const compression = 60_000 / windowMs
+const limit = 100
+const batches = options.records.split(',').map(Number)
+const lanes = Number(options.lanes)
+/** The daemon's, the sandbox's and our own; every run is on the same server. */
+const connectionsPerLane = 40
+/** The others learn nothing. */
+const plainIdleWindows = 3
+
+const distributions = {
+  'constant 30 s ± 10 %': 'constant:3:0.1',
+  'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
+  'humps 2-5 s, 120-300 s': 'humps:0.8:0.2-0.5:12-30',
+  'exponential 20 s': 'exponential:2',
+}
+const isChosen = (name: string, chosen: string) => chosen.split(',').some((part) => name.includes(part))
+const runs = Object.entries(distributions)
+  .filter(([distribution]) => isChosen(distribution, options.times))
+  .flatMap(([distribution, processingTime]) =>
+    (['learned', ...(Object.keys(schedules) as ScheduleName[])] as const)
+      .filter((schedule) => isChosen(schedule, options.only))
+      .map((schedule) => ({ distribution, processingTime, schedule })),
+  )
+
+sayWhere('bench:burst')
+say(
+  `Time compressed ${compression} times: ${limit} requests in ${windowMs / 1000} s, processing times a tenth; the figures are uncompressed ` +
+    `seconds from the commit of a record to its end in the ledger: mean / p50 / p95 / the last, of N records committed at once. ` +
+    `Each line has a daemon, a sandbox and a database of its own, ${lanes} at a time on one PostgreSQL; its batches come one after ` +
+    `the other, the first after ${options.idle} windows of 6 records (the plain schedules: ${plainIdleWindows}). The plain schedules run in the same ` +
+    'daemon: triggers in the database put their times in the place of its own. The oracle polls the moment it is done: nobody can.',
+)
+await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * lanes + 20) })
+const turns = Array.from({ length: lanes }, () => Promise.resolve())
+const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
+for (const distribution of Object.keys(distributions)) {
+  const own = done.filter((each) => each.distribution === distribution)
+  if (own.length === 0) continue
+  printTable(
+    [distribution, ...batches.map((records) => `N = ${records}`), 'polls/record', '429s'],
+    own.map(({ schedule, figures }) => [
+      schedule,
+      ...figures.batches.map((each) => inSeconds(each.meanMs, each.p50Ms, each.p95Ms, each.lastMs)),
+      figures.batches.map(({ pollsPerRecord }) => pollsPerRecord.toFixed(2)).join(' / '),
+      String(figures.refused),
+    ]),
+  )
+}
+say(`No 429: ${verdict(done.every(({ figures }) => figures.refused === 0))}.`)
+
+type Done = (typeof runs)[number] & { figures: Awaited<ReturnType<typeof runBurst>> }
+
+async function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+  const lane = i % lanes
+  const measuring = (turns[lane] ?? Promise.resolve()).then(() => measure(server, run, i))
+  turns[lane] = measuring.then(() => {})
+  return measuring
+}
+
+async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+  const database = await server.createDatabase(`run${i}`)
+  const idleWindows = run.schedule === 'learned' ? Number(options.idle) : plainIdleWindows
+  return { ...run, figures: await runBurst({ ...run, database, limit, windowMs, batches, idleWindows }) }
+}
+
+function inSeconds(...compressedMs: number[]): string {
+  return compressedMs.map((ms) => ((ms * compression) / 1000).toFixed(0)).join(' / ')
+}

@@ -1,0 +1,79 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { openBenchRun } from './benchRun.ts'
+import { type BenchDatabase, fillOutbox } from './postgres.ts'
+import { replaceSchedule, type ScheduleName } from './schedules.ts'
+import { type BurstFigures, figuresOf } from './simulatedBurst.ts'
+import { countRefused, countUnderWay, databaseNow } from './through.ts'
+import { arrivals } from './workloads.ts'
+
+/** One schedule against one distribution: a few records, and then batches, each when the one before is through. */
+export interface BurstRun {
+  database: BenchDatabase
+  schedule: 'learned' | ScheduleName
+  limit: number
+  windowMs: number
+  /** The sandbox's form, in compressed seconds. */
+  processingTime: string
+  /** How many records each batch has. */
+  batches: readonly number[]
+  /** For so long a few records a window arrive before the first batch. */
+  idleWindows: number
+}
+
+export interface BurstRunFigures {
+  batches: (ReturnType<typeof figuresOf> & Pick<BurstFigures, 'pollsPerRecord'>)[]
+  refused: number
+}
+
+/** A window stands for a minute. */
+const recordsPerIdleWindow = 6
+/** Between two batches: until the slots of the first are free again, and a while with a few records. */
+const betweenWindows = 3
+const drainWindows = 60
+
+export async function runBurst(run: BurstRun): Promise<BurstRunFigures> {
+  const { database, windowMs } = run
+  await using _bench = await openBenchRun({ ...run, daemons: 1, env: { CAPTURE_WINDOW: '1000' } })
+  if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
+
+  const batches: BurstRunFigures['batches'] = []
+  for (const [i, records] of run.batches.entries()) {
+    await trickle(run, i === 0 ? run.idleWindows : betweenWindows)
+    const from = await databaseNow(database)
+    await fillOutbox(database, records)
+    await drained(run)
+    batches.push(await readBatch(database, from, records))
+  }
+  return { batches, refused: await countRefused(database) }
+}
+
+async function trickle({ database, windowMs }: BurstRun, windows: number): Promise<void> {
+  const startMs = performance.now()
+  for (const atMs of arrivals(recordsPerIdleWindow, windowMs, windows * windowMs, 1)) {
+    await pause(Math.max(0, startMs + atMs - performance.now()))
+    await fillOutbox(database, 1)
+  }
+}
+
+async function drained({ database, windowMs }: BurstRun): Promise<void> {
+  for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 12) {
+    await pause(windowMs / 12)
+    const { rows } = await database.pool.query<{ left: number }>(
+      `select count(*)::int as left from outbox where status = 'new'`,
+    )
+    if (rows[0]?.left === 0 && (await countUnderWay(database)) === 0) return
+  }
+}
+
+/** Reads how long the records waited that were committed since `from`, from their commit to the end in the ledger. */
+async function readBatch({ pool }: BenchDatabase, from: Date, records: number): Promise<BurstRunFigures['batches'][0]> {
+  const { rows } = await pool.query<{ polls: number; waitMs: number }>(
+    `select s.polls, extract(epoch from s.ended_at - o.created_at)::float8 * 1000 as "waitMs"
+     from outbox o join outboxd.submission s on s.outbox_id = o.id::text
+     where o.created_at >= $1 and s.state = 'completed'`,
+    [from],
+  )
+  if (rows.length !== records) throw new Error(`of ${records} records ${rows.length} are completed`)
+  const pollsPerRecord = rows.reduce((sum, { polls }) => sum + polls, 0) / records
+  return { ...figuresOf(rows.map(({ waitMs }) => waitMs)), pollsPerRecord }
+}
