@@ -13,7 +13,7 @@ const { values: options } = parseArgs({
     /** Windows of a few records each before the first batch; the schedule learns in them. */
     idle: { type: 'string', default: '20' },
     /** So many runs at a time. */
-    lanes: { type: 'string', default: '7' },
+    'at-once': { type: 'string', default: '7' },
     /** Only schedules, and only distributions, whose name contains one of these, divided by commas. */
     only: { type: 'string', default: '' },
     times: { type: 'string', default: '' },
@@ -23,9 +23,9 @@ const windowMs = 6_000
 const compression = 60_000 / windowMs
 const limit = 100
 const batches = options.records.split(',').map(Number)
-const lanes = Number(options.lanes)
+const atOnce = Number(options['at-once'])
 /** The daemon's, the sandbox's and our own; every run is on the same server. */
-const connectionsPerLane = 40
+const connectionsEach = 40
 /** The others learn nothing. */
 const plainIdleWindows = 3
 
@@ -48,12 +48,12 @@ sayWhere('bench:burst')
 say(
   `Time compressed ${compression} times: ${limit} requests in ${windowMs / 1000} s, processing times a tenth; the figures are uncompressed ` +
     `seconds from the commit of a record to its end in the ledger: mean / p50 / p95 / the last, of N records committed at once. ` +
-    `Each line has a daemon, a sandbox and a database of its own, ${lanes} at a time on one PostgreSQL; its batches come one after ` +
+    `Each line has a daemon, a sandbox and a database of its own, ${atOnce} at a time on one PostgreSQL; its batches come one after ` +
     `the other, the first after ${options.idle} windows of 6 records (the plain schedules: ${plainIdleWindows}). The plain schedules run in the same ` +
     'daemon: triggers in the database put their times in the place of its own. The oracle polls the moment it is done: nobody can.',
 )
-await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * lanes + 20) })
-const turns = Array.from({ length: lanes }, () => Promise.resolve())
+await using postgres = await startBenchPostgres({ max_connections: String(connectionsEach * atOnce + 20) })
+const turns = Array.from({ length: atOnce }, () => Promise.resolve())
 const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
 for (const distribution of Object.keys(distributions)) {
   const own = done.filter((each) => each.distribution === distribution)
@@ -73,9 +73,9 @@ say(`No 429: ${verdict(done.every(({ figures }) => figures.refused === 0))}.`)
 type Done = (typeof runs)[number] & { figures: Awaited<ReturnType<typeof runBurst>> }
 
 async function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
-  const lane = i % lanes
-  const measuring = (turns[lane] ?? Promise.resolve()).then(() => measure(server, run, i))
-  turns[lane] = measuring.then(() => {})
+  const place = i % atOnce
+  const measuring = (turns[place] ?? Promise.resolve()).then(() => measure(server, run, i))
+  turns[place] = measuring.then(() => {})
   return measuring
 }
 
