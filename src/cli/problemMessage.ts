@@ -23,6 +23,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   ledger_behind: () =>
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
+  rows_passed_over: ([found]) =>
+    `In the outbox ${found?.detail}. The daemon reads the table from its beginning and takes them; nothing is sent twice, and there is nothing to do.`,
   stuck_transaction: ([all]) =>
     `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
   mass_refusal: (halves) =>

@@ -19,6 +19,7 @@ import type { RowTrial } from '../outbox/tryRow.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { passedOverMessage } from '../store/passedOver.ts'
 import { limitMessage } from './checkLedger.ts'
 import { checkTypes } from './checkTypes.ts'
 import { type Finding, notAsked } from './finding.ts'
@@ -119,6 +120,9 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
   const until = performance.now() + compareMaxMs
   const gap = await open.findGap(() => performance.now() < until)
   if (gap.rows.length > 0) return { mark: 'problem', message: gapMessage(gap) }
+  const passed = await open.findPassedOver(() => performance.now() < until)
+  if (passed.rows > 0)
+    return { mark: 'warning', message: `${passedOverMessage(passed)}. A daemon finds and takes them within the hour` }
   const { mark, message } = trialMessage(await open.outbox.tryRow())
   const start = startMessage((await open.readServedOutbox()).start)
   const history = historyMessage(await open.outbox.readHistory())

@@ -25,6 +25,8 @@ export interface ServedOutbox {
   sinceMs: number
   /** An operator has said that the ERP edits rows after they were taken. */
   rowsEdited: boolean
+  /** How often its rows were read from the first on, again. */
+  readings: number
 }
 
 /** The outbox of the configuration is not the one that the ledger belongs to, or has begun anew. */
@@ -49,11 +51,12 @@ interface Row {
   startAt: string | null
   sinceMs: number
   rowsEdited: boolean
+  readings: number
 }
 
 const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
   start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
-  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited"`
+  extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
 export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
   const { rows } = await db.query<Row>(`select ${columns} from outboxd.outbox where is_current`)
@@ -73,12 +76,12 @@ export async function claimOutbox(
   )
 }
 
-const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited }: Row): ServedOutbox => ({
+const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs, ...said }: Row): ServedOutbox => ({
   epoch,
   identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
   start: { id: startId, at: startAt },
   sinceMs,
-  rowsEdited,
+  ...said,
 })
 
 export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>

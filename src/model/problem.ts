@@ -9,6 +9,7 @@ export const problemKinds = [
   'row_conflict',
   'foreign_outbox',
   'ledger_behind',
+  'rows_passed_over',
   'stuck_transaction',
   'mass_refusal',
   'loop_failing',

@@ -26,6 +26,8 @@ export interface CursorScan {
   countUnknown(): Promise<{ waiting: number; firstId: string | null }>
   /** The types of the rows after the cursor, and how many each has, among so many of them. */
   countTypes(most: number): Promise<TypeCount[]>
+  /** Up to where all rows were known and none could come; null: nowhere yet. */
+  readPosition(): Promise<Position | null>
   /** All that it asks of the table, by name. */
   readonly statements: Readonly<Record<string, string>>
 }
@@ -200,6 +202,8 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
 
     statements: sql,
 
+    readPosition: async () => (await readCursor(await horizon.read()))?.position ?? null,
+
     async countTypes(most) {
       const from = (await readCursor(await horizon.read()))?.position ?? null
       const { rows } = from
@@ -211,7 +215,9 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
     async countUnknown() {
       const settled = await horizon.read()
       const { upTo } = settled
-      const from = (await readCursor(settled))?.position ?? null
+      const stored = await readCursor(settled)
+      cursor = stored && cursor // the table has got other parts: what waits in them is looked for
+      const from = stored?.position ?? null
       const { rows } = from
         ? await db.query<{ n: number }>(sql.countAfter, [...from])
         : await db.query<{ n: number }>(sql.count)

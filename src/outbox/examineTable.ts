@@ -41,15 +41,16 @@ const anyServed: ServedOutbox = {
   start: { id: null, at: null },
   sinceMs: 0,
   rowsEdited: false,
+  readings: 0,
 }
 
 /** Every statement on the table, but for those that a person's commands alone use. */
-function statementsOf({ sql, writing, taken, unreadable, cursorScan }: OpenTable): NamedStatements {
+function statementsOf({ sql, writing, taken, unreadable, cursorScan, passed }: OpenTable): NamedStatements {
   const { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne, ...read } = sql
   const locking = { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne }
   return {
     ...read,
-    ...(cursorScan === null ? locking : cursorScan.statements),
+    ...(cursorScan === null ? locking : { ...cursorScan.statements, passed: passed.rows(true, true) }),
     ...(unreadable === null ? {} : { unreadable }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
     ...(taken === null

@@ -15,7 +15,7 @@ export interface Horizon {
 }
 
 export interface SafePosition {
-  /** Oids of database and table: a table created anew begins anew. */
+  /** Oids of database and table, and what puts rows in order: a table created anew begins anew, and so does one that gets other parts. */
   outbox: string
   /** Rows whose first sort value is at most this are settled; null where none is known to be. */
   upTo: string | null
@@ -32,12 +32,19 @@ export function openHorizon(db: Database, table: OutboxTable, shape: TableShape)
 const outboxKey = (qualified: string) =>
   `(select oid::text from pg_database where datname = current_database()) || '.' || ${literal(qualified)}::regclass::oid::text`
 
+/** Stands for its partitions and the tables that inherit from it: what was in one before it came was written long ago. */
+const partsKey = (qualified: string) =>
+  `coalesce((with recursive part as (
+      select inhrelid as id from pg_inherits where inhparent = ${literal(qualified)}::regclass
+      union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
+    ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
+
 /**
  * Rows in the order of their transactions' numbers: every transaction below the oldest that runs has ended, and those
  * that committed are visible. Whatever commits later has a higher number, wherever its ids came from.
  */
 function byTransaction(db: Database, shape: TableShape): Horizon {
-  const sql = `select ${outboxKey(shape.qualified)} || '.transaction' as outbox,
+  const sql = `select ${outboxKey(shape.qualified)} || '.transaction' || ${partsKey(shape.qualified)} as outbox,
     (pg_snapshot_xmin(pg_current_snapshot())::text::bigint - 1)::text as "upTo", null as drawn, null as "sequenceFile"`
   return {
     async read() {

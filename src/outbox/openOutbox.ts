@@ -17,6 +17,7 @@ import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outboxTable.ts'
 import { outboxChannel } from './outboxTableName.ts'
+import { readPassed } from './passedRows.ts'
 import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
 import { reviewConflicts } from './reviewConflicts.ts'
@@ -53,7 +54,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     const table = await inspect()
     const served = await readServedOutbox(ledger)
     assertServed(served, table.identity)
-    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, unfilterable.ids()])
+    const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, unfilterable.ids()])
     if (opened?.served !== key)
       opened = {
         from: openTable(pool, described, table, { served, unfilterable: unfilterable.ids() }, ledger),
@@ -111,6 +112,12 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { known } = await memory.findKnown(rows)
       const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))
       return { unknown: await stampOurs(pool, taken, unknown), upTo }
+    },
+    async readPassedOver(after, sliceRows) {
+      return withFilter(async ({ cursorScan, passed: statements, memory }) => {
+        const position = (await cursorScan?.readPosition()) ?? null
+        return position && readPassed({ db: pool, memory, statements }, position, { after, sliceRows })
+      })
     },
     reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
     async findNow() {

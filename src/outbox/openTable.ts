@@ -11,6 +11,7 @@ import { inspectTable, type TableShape } from './inspectTable.ts'
 import { type LockedStatements, lockedStatements } from './lockedRows.ts'
 import { readIdentity } from './outboxIdentity.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
+import { type PassedStatements, passedStatements } from './passedRows.ts'
 import { type ReadStatements, readStatements } from './readRows.ts'
 import type { LookStatements } from './reviewConflicts.ts'
 import { nameSelection } from './selection.ts'
@@ -56,6 +57,7 @@ export interface OpenTable {
   /** Null where the rows do not say that they are under way. */
   readonly taken: TakenStatements | null
   readonly memory: CursorStore
+  readonly passed: PassedStatements
 }
 
 /** Makes the statements for a table as it is, and for what the ledger knows of it. */
@@ -68,7 +70,11 @@ export function openTable(
 ): OpenTable {
   const { epoch, start } = served
   const rows = rowExpressions(table, shape, start, encoding, unfilterable)
-  const memory = openCursorStore(ledger, epoch, nameSelection(rowExpressions(table, shape, start, encoding)))
+  const memory = openCursorStore(
+    ledger,
+    epoch,
+    nameSelection(rowExpressions(table, shape, start, encoding), served.readings),
+  )
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
@@ -89,6 +95,7 @@ export function openTable(
     table: shape.qualified,
     taken: takenStatements(table, shape, rows, served),
     memory,
+    passed: passedStatements(from, rows),
     cursorScan: saysTaken(table)
       ? null
       : openCursorScan({

@@ -3,6 +3,7 @@ import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from 
 import type { HiddenRows } from './beforeStart.ts'
 import type { OutboxHistory } from './history.ts'
 import type { LockedRow } from './lockedRows.ts'
+import type { PassedSlice } from './passedRows.ts'
 import type { TakenRow } from './takenRows.ts'
 import type { RowTrial } from './tryRow.ts'
 import type { TypeCount } from './typeCounts.ts'
@@ -59,6 +60,13 @@ export interface Outbox {
    * @returns `upTo`: the id that ends it, null for the last; null where rows do not say that they are under way
    */
   readTaken(after: string | null): Promise<{ unknown: TakenRow[]; upTo: string | null } | null>
+  /**
+   * The rows of a slice that wait behind the position up to which the table was read, and that the ledger does not know.
+   *
+   * @param after the id that ended the slice before
+   * @returns null where rows say themselves that they wait, or there is no position yet
+   */
+  readPassedOver(after: string | null, sliceRows: number): Promise<PassedSlice | null>
   /** Conflicts of rows that the ERP has taken out or put right are over. */
   reviewConflicts(): Promise<void>
   /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */

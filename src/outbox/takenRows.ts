@@ -5,6 +5,7 @@ import { column, literals } from './columns.ts'
 import { failingRows } from './failingRows.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn } from './outboxTable.ts'
+import { type SliceStatements, sliceStatements } from './slices.ts'
 import { startExpression } from './startPosition.ts'
 import type { RowExpressions } from './statements.ts'
 
@@ -19,10 +20,7 @@ export interface TakenRow {
   transactionId: string | null
 }
 
-export interface TakenStatements {
-  /** The id that ends a slice. $1: its rows. With `after`, $2: the id before it. */
-  readonly end: string
-  readonly endAfter: string
+export interface TakenStatements extends SliceStatements {
   /**
    * The taken rows of a slice: after $1 where `after`, up to the last parameter where `upTo`. Asks nothing that could fail
    * for what a row holds: neither for the filter nor for the stamp.
@@ -44,33 +42,28 @@ const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain'
 export function takenStatements(
   table: OutboxTable,
   shape: TableShape,
-  { stamp, createdAt, idType, idText, hasId, filtered }: RowExpressions,
+  expressions: RowExpressions,
   { start, sinceMs }: { start: StartPosition; sinceMs: number },
 ): TakenStatements | null {
   const { state } = table
+  const { stamp, createdAt, idType, idText, hasId, filtered } = expressions
   if (state === null) return null
   const condition = takenCondition(table, shape, state, sinceMs)
   if (condition === null) return null
   const id = column(table.id)
   const from = `${shape.qualified} o`
   const transaction = table.write.find(({ what }) => what === 'transaction_id')
-  const end = (and: string) =>
-    `select ${idText} as id from ${from} where true${hasId}${and} order by ${id} offset $1 limit 1`
+  const slices = sliceStatements(from, expressions)
   const these = (its: string) =>
     `select ${idText} as "outboxId", ${its} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
   return {
     stamped: these(stamp),
     unstamped: these(`'unreadable'`),
-    end: end(''),
-    endAfter: end(` and ${id} > $2::${idType}`),
+    ...slices,
     rows(after, upTo) {
-      const bounds = [
-        after ? ` and ${id} > $1::${idType}` : '',
-        upTo ? ` and ${id} <= $${after ? 2 : 1}::${idType}` : '',
-      ]
       return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${column(state.column)}::text as "stateText", ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
-        from ${from} where ${condition}${hasId}${startExpression(table, shape, start)}${bounds.join('')} order by ${id}`
+        from ${from} where ${condition}${hasId}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)} order by ${id}`
     },
   }
 }

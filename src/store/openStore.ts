@@ -32,8 +32,8 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
+import { type Comparison, comparisonBounds, createComparison } from './comparison.ts'
 import { poolConnections } from './daemonConnections.ts'
-import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
 
@@ -53,8 +53,8 @@ export interface Store {
   readCaptureTrouble(): Promise<CaptureTrouble[]>
   /** Looks for rows that no claim takes, as another session has them locked, and says which. */
   watchLocks(): Promise<void>
-  /** Looks for rows that the ledger has lost, where no instance has for so long, and says what it found; `begun`: it goes on the next time */
-  compareLedger(everyMs: number, goOn: () => boolean): Promise<'not-due' | 'begun' | 'done'>
+  /** Looks for rows that the ledger has lost, or the position has passed over, and says what it found. */
+  compareLedger: Comparison['runOnce']
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
@@ -101,12 +101,6 @@ export interface StoreDeps {
 
 /** A half-open connection never says goodbye: whoever closes the store waits for so long and no longer. */
 const goodbyeMs = 3_000
-
-/** A comparison of the outbox with the ledger leaves the ERP's database room. */
-const betweenSlicesMs = 100
-const gapRowsMax = 10_000
-/** A round of a loop that takes long looks stuck: the next one goes on. */
-const comparisonMaxMs = 20_000
 
 /**
  * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
@@ -162,7 +156,6 @@ export async function openStore({
       if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
     })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
-    let gap: LedgerGap | null = null
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
       const { lastId, ...acts } = await countOperatorActions(pool, lastEventId, instance.id)
@@ -196,22 +189,7 @@ export async function openStore({
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
-      async compareLedger(everyMs, mayGoOn) {
-        await forgetForeign(pool)
-        await forgetUnfilterable(pool)
-        await outbox.reviewConflicts()
-        if (gap === null && !(await takeComparison(pool, everyMs))) return 'not-due'
-        const until = performance.now() + comparisonMaxMs
-        const goOn = async () => {
-          await setTimeout(betweenSlicesMs)
-          return mayGoOn() && performance.now() < until
-        }
-        gap = await findGap({ outbox, goOn, rowsMax: gapRowsMax, begun: gap })
-        await tellGap(pool, gap)
-        const isBegun = gap.isCut && gap.rows.length < gapRowsMax
-        if (!isBegun) gap = null
-        return isBegun ? 'begun' : 'done'
-      },
+      compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readPlannedPolls: (limit) => readPlannedPolls(pool, limit),

@@ -43,8 +43,10 @@ import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
+import { comparisonBounds } from './comparison.ts'
 import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
+import { findPassedOver, type PassedOver } from './passedOver.ts'
 
 const goodbyeMs = 1_000
 
@@ -126,6 +128,8 @@ export interface OperatorStore extends AsyncDisposable {
   /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
   findGap(goOn: () => boolean): Promise<LedgerGap>
   tellGap(gap: LedgerGap): Promise<void>
+  /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
+  findPassedOver(goOn: () => boolean): Promise<PassedOver>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
   /** The types that a running daemon has a mapping file for; null where one, of an older version, does not say. */
@@ -291,6 +295,15 @@ export async function openOperatorStore(
     findGap: (goOn) =>
       onOutbox((erp) => findGap({ outbox: erp, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })),
     tellGap: (gap) => tellGap(pool, gap),
+    findPassedOver: (goOn) =>
+      onOutbox((erp) =>
+        findPassedOver({
+          outbox: erp,
+          goOn: async () => goOn(),
+          sliceRows: comparisonBounds.sliceRows,
+          after: null,
+        }),
+      ),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readPublishedTypes: () => readPublishedTypes(pool),

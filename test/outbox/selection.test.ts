@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
-import { type Setup, setup } from './setup.ts'
+import { rests, type Setup, setup } from './setup.ts'
 
 /** Another outbox.yaml takes rows in that the one before left out: they may lie behind the position. */
 
@@ -32,11 +32,6 @@ async function passed(before: string): Promise<Setup> {
   expect(await given.capture()).toEqual(['4', '5'])
   await rests(given)
   return given
-}
-
-/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
-async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
-  await expect.poll(async () => [await capture(), await outbox.hasNew()], { timeout: 50_000 }).toEqual([[], false])
 }
 
 for (const [name, { before, after }] of Object.entries(forms)) {

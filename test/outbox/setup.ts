@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { onTestFinished } from 'vitest'
+import { expect, onTestFinished } from 'vitest'
 import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import type { OutboxRecord, RowStatus, RowsRequest, Telling } from '../../src/model.ts'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
@@ -105,6 +105,11 @@ function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
     capture: async (limit?: number, exceptKeys?: readonly string[]) =>
       (await captureRecords(limit, exceptKeys)).map(({ outboxId }) => outboxId),
   }
+}
+
+/** Transactions of other databases on the same server, too, hold a position in the order of transactions back for a while. */
+export async function rests({ capture, outbox }: Pick<Setup, 'capture' | 'outbox'>): Promise<void> {
+  await expect.poll(async () => [await capture(), await outbox.hasNew()], { timeout: 50_000 }).toEqual([[], false])
 }
 
 export function tableOf(yaml: string) {

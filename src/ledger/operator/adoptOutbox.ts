@@ -56,7 +56,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   // What was said of rows was said of the former outbox; what still holds is seen again.
   await db.query(
-    `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind',
+    `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective'))`,
     [rows === 'new'],
   )

@@ -3,6 +3,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
 import { statusSays } from '../../support/statusSays.ts'
@@ -10,17 +11,19 @@ import { type Installation, install } from '../installation.ts'
 
 /** Rows that come to wait behind the position up to which a table has been read. */
 
-const files = (filter: string) => ({
+const files = (more: string) => ({
   'data.yaml': readFileSync('mappings/data.yaml', 'utf8'),
   'outbox.yaml': `
 table: so
 id: id
 type: { constant: data }
 payload: payload
-state: { timestamp: synced_at, set: [completed] }
-filter: ${filter}
+${more}
 `,
 })
+const filtered = (filter: string) => files(`state: { timestamp: synced_at, set: [completed] }\nfilter: ${filter}`)
+const ddl =
+  'create table so (id bigint generated always as identity primary key, status text, payload jsonb, synced_at timestamptz)'
 const payload = (field2: string) =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
 const insert = ({ pool }: Installation, status: string, field2: string, rows: number) =>
@@ -33,10 +36,8 @@ const arrived = async (given: Installation) =>
 const says = ({ url, mappingsDir }: Installation) => statusSays({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
 
 test('outbox.yaml takes rows in that it left out before: status and check count them, and each is sent once', async () => {
-  const given = await install(files(`status = 'released'`))
-  await given.pool.query(
-    'create table so (id bigint generated always as identity primary key, status text, payload jsonb, synced_at timestamptz)',
-  )
+  const given = await install(filtered(`status = 'released'`))
+  await given.pool.query(ddl)
   await insert(given, 'draft', 'draft', 3)
   await insert(given, 'released', 'released', 2)
   const stop = await given.startInstance()
@@ -44,7 +45,7 @@ test('outbox.yaml takes rows in that it left out before: status and check count 
   await eventually(async () => expect(await says(given)).toContain('nothing waits'))
   await stop()
 
-  const wider = files(`status in ('released', 'draft')`)['outbox.yaml']
+  const wider = filtered(`status in ('released', 'draft')`)['outbox.yaml']
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), wider)
   const shown = await says(given)
   expect(shown).toContain('3 in the outbox')
@@ -57,4 +58,29 @@ test('outbox.yaml takes rows in that it left out before: status and check count 
     expect(await arrived(given)).toEqual(['draft', 'draft', 'draft', 'released', 'released']),
   )
   await eventually(async () => expect(await says(given)).toContain('nothing waits'))
+})
+
+test('rows that were loaded behind the position: check and status tell them, and the daemon takes each once', async () => {
+  const given = await install(files('state: none\nsequence: id'))
+  await given.pool.query(ddl)
+  await insert(given, 'released', 'first', 5)
+  await given.pool.query('delete from so where id in (2, 4)')
+  const stop = await given.startInstance()
+  await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first']))
+  const read = 'select from outboxd.outbox_cursor where position[1]::int = 5'
+  await eventually(async () => expect((await given.pool.query(read)).rowCount).toBe(1))
+  await stop()
+
+  await given.pool.query(
+    `insert into so (id, payload) overriding system value select id, $1 from generate_series(2, 4, 2) id`,
+    [payload('loaded')],
+  )
+  await given.pool.query('update outboxd.outbox set compared_at = null')
+  const checked = testContext({ DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir })
+  await check(checked, {})
+  expect(checked.printed()).toContain('WARNING  outbox: 2 rows waited behind the position')
+  await given.startInstance()
+  await eventually(async () => expect(await arrived(given)).toEqual(['first', 'first', 'first', 'loaded', 'loaded']))
+  expect(await says(given)).toMatch(/In the outbox 2 rows waited behind the position .*there is nothing to do/)
+  expect((await readSnapshot(given.pool)).problems).toEqual({ rows_passed_over: 1 })
 })

@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { comparisonBounds, createComparison } from '../../src/store/comparison.ts'
+import { rests, type Setup, setup } from '../outbox/setup.ts'
+
+/** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them. */
+
+const ddl = `create table source (id bigint generated always as identity primary key, payload jsonb default '{}')`
+const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
+const sequence = `${common}sequence: id\n`
+const problems = async ({ ledger }: Setup) => (await ledger.query('select kind, detail from outboxd.problem')).rows
+const compare = ({ ledger, outbox }: Setup) =>
+  createComparison({ ledger, outbox, ...comparisonBounds }).runOnce(0, () => true)
+const load = ({ pool }: Setup, ids: string) =>
+  pool.query(`insert into source (id) overriding system value values ${ids}`)
+
+/** Rows 1, 3 and 5 are taken, and the position is behind them. */
+async function passed(yaml: string): Promise<Setup> {
+  const given = await setup({ ddl, yaml })
+  await given.pool.query('insert into source select from generate_series(1, 5); delete from source where id in (2, 4)')
+  expect(await given.capture()).toEqual(['1', '3', '5'])
+  await rests(given)
+  return given
+}
+
+test('rows that were loaded behind the position are found, told, and taken by every instance, once', async () => {
+  const given = await passed(sequence)
+  const another = given.describedAs(sequence)
+  await rests(another)
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+  await load(given, '(2), (4)')
+  expect(await another.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([
+    { kind: 'rows_passed_over', detail: expect.stringMatching(/^2 rows waited .*\(the first is 2\)/) },
+  ])
+  expect(await another.outbox.backlog()).toMatchObject({ waiting: 2 })
+  expect(await another.outbox.hasNew()).toBe(true)
+  expect(await another.capture()).toEqual(['2', '4'])
+  await rests(another)
+  expect(await given.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+})
+
+test('in the order of transactions, too', async () => {
+  const given = await passed(common)
+  await load(given, '(2)')
+  // Up to the row's own transaction, which lies behind all that still run.
+  const settle = `update outboxd.outbox_cursor set position[1] = o.xmin::text from source o
+    where o.id = 2 and o.xmin::text::bigint < pg_snapshot_xmin(pg_current_snapshot())::text::bigint`
+  await expect.poll(async () => (await given.ledger.query(settle)).rowCount, { timeout: 50_000 }).toBe(1)
+  expect(await given.capture()).toEqual([])
+  expect(await compare(given)).toBe('done')
+  expect(await given.capture()).toEqual(['2'])
+})
+
+test('rows that wait in front of the position, or lie before the start, are none of these', async () => {
+  const given = await passed(sequence)
+  await given.ledger.query(`update outboxd.outbox set start_id = '3' where is_current`)
+  await given.capture()
+  await given.pool.query('insert into source default values')
+  await load(given, '(2)')
+  expect(await compare(given)).toBe('done')
+  expect(await problems(given)).toEqual([])
+})
+
+test('a table that is too large for one comparison is compared in several, one after the other', async () => {
+  const given = await passed(sequence)
+  await load(given, '(4)')
+  const comparison = createComparison({ ...given, slicesMost: 1, sliceRows: 2 })
+  expect(await comparison.runOnce(0, () => true)).toBe('done')
+  expect(await problems(given)).toEqual([])
+  expect(await comparison.runOnce(0, () => true)).toBe('done')
+  expect(await problems(given)).toMatchObject([{ kind: 'rows_passed_over' }])
+  expect(await given.capture()).toEqual(['4'])
+})
