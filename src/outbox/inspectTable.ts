@@ -2,10 +2,12 @@ import type pg from 'pg'
 import type { Database } from '../postgres/database.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
+import { baseType } from './baseType.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
 import { findIdProblems } from './findIdProblems.ts'
 import { findNearestTable } from './findNearestTable.ts'
 import { findPolicyProblems } from './findPolicyProblems.ts'
+import { findViewProblem } from './findViewProblem.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
 /** What the catalog says of a column. */
@@ -45,12 +47,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
        format_type(a.atttypid, a.atttypmod) as "exactType", a.attnotnull as "notNull",
        format_type(base.type, null) as "baseType"
      from pg_attribute a join pg_class c on c.oid = a.attrelid
-       cross join lateral (
-         with recursive below as (
-           select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
-           union all select oid, typbasetype from below join pg_type on oid = base
-         ) select type from below where base = 0
-       ) base
+       ${baseType}
      where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [qualified],
   )
@@ -65,7 +62,8 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const problems = findProblems(table, columns)
+  const view = await findViewProblem(db, qualified, rows[0]?.kind ?? '', table)
+  const problems = view === null ? findProblems(table, columns) : [view]
   if (table.sequence !== null && problems.length === 0)
     problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))
   if (problems.length === 0) {

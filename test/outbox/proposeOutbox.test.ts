@@ -44,6 +44,7 @@ const tables: fc.Arbitrary<CatalogTable> = fc.record({
   kind: fc.constantFrom('r', 'p', 'v', 'm', 'f'),
   hasHeirs: fc.boolean(),
   isUpdatable: fc.boolean(),
+  below: fc.constantFrom([], ['public.so2'], ['erp."Sales Order"', 'public.a']),
   primaryKey: fc.subarray(['id', 'key', 'status'] as string[]),
   columns: fc
     .uniqueArray(column, { minLength: 1, maxLength: 12, selector: ({ name }) => name })
@@ -70,7 +71,16 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
 test('a table of nothing but what we write has all its columns as the payload', () => {
   const time = { type: 'date', exactType: 'date', notNull: false, isGenerated: false, default: null, allowed: null }
   const columns = [{ ...time, name: 'synced_at', isUnique: true, isDrawn: false, isReadable: true }]
-  const table = { schema: 'public', name: 't', kind: 'r', hasHeirs: false, isUpdatable: true, primaryKey: [], columns }
+  const table = {
+    schema: 'public',
+    name: 't',
+    kind: 'r',
+    hasHeirs: false,
+    isUpdatable: true,
+    primaryKey: [],
+    columns,
+    below: [],
+  }
   const { lines } = proposeOutbox(table, () => [], null)
   expect(readOutboxFile('outbox.yaml', writeTrial(lines)).problems).toEqual([])
 })

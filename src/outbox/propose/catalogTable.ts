@@ -1,4 +1,6 @@
 import { type Database, quoteIdentifier } from '../../postgres/database.ts'
+import { baseType } from '../baseType.ts'
+import { findTablesBelow } from '../findViewProblem.ts'
 
 /** A column as the catalog has it. */
 export interface CatalogColumn {
@@ -26,6 +28,8 @@ export interface CatalogTable {
   /** pg_class.relkind: r an ordinary table, p a partitioned one, v a view, m a materialized one, f a foreign table. */
   readonly kind: string
   readonly hasHeirs: boolean
+  /** What a view reads, quoted, with its schema; empty for a table. */
+  readonly below: readonly string[]
   /** A view may be one that nobody can write to. */
   readonly isUpdatable: boolean
   readonly primaryKey: readonly string[]
@@ -39,7 +43,7 @@ export function qualifiedTable({ schema, name }: Pick<CatalogTable, 'schema' | '
 
 /** Looks a table up in the catalog. @param qualified quoted, with its schema where one is meant @returns null where there is none */
 export async function readCatalogTable(db: Database, qualified: string): Promise<CatalogTable | null> {
-  const { rows } = await db.query<Omit<CatalogTable, 'columns'>>(tableSql, [qualified])
+  const { rows } = await db.query<Omit<CatalogTable, 'columns' | 'below'>>(tableSql, [qualified])
   const [table] = rows
   if (table === undefined) return null
   const { rows: columns } = await db.query<CatalogColumn & { labels: string[] | null; checks: string[] | null }>(
@@ -48,6 +52,7 @@ export async function readCatalogTable(db: Database, qualified: string): Promise
   )
   return {
     ...table,
+    below: /^[vm]$/.test(table.kind) ? await findTablesBelow(db, qualifiedTable(table)) : [],
     columns: columns.map(({ labels, checks, ...column }) => ({ ...column, allowed: labels ?? valuesOfChecks(checks) })),
   }
 }
@@ -75,12 +80,7 @@ const columnsSql = `
     exists (select from pg_sequence s where s.seqincrement > 0 and s.seqcache = 1
       and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass) as "isDrawn"
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
-    cross join lateral (
-      with recursive below as (
-        select a.atttypid as type, typbasetype as base from pg_type where oid = a.atttypid
-        union all select oid, typbasetype from below join pg_type on oid = base
-      ) select type from below where base = 0
-    ) base
+    ${baseType}
   where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
 /** The list of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */

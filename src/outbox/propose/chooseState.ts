@@ -1,5 +1,6 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import { describeBelow } from '../findViewProblem.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isStatus, saysDone, stateWords } from './columnNames.ts'
 import {
@@ -38,20 +39,45 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
  * @param isOutbox the table is there to be read by somebody like us
  */
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
+  if (isView(table) && !table.isUpdatable) return bySomethingElse(table)
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
   const time = columns.find((each) => isTime(each) && !each.notNull && saysDone(each.name, isOutbox, 'time'))
-  if (time !== undefined) return byTime(time)
+  if (time !== undefined) return byTime(time, isView(table))
   const flag = columns.find(
     (each) => (each.type === 'boolean' || isNumber(each)) && saysDone(each.name, isOutbox, 'flag'),
   )
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)
-  if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [])
+  if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [], isView(table))
   const candidates = findSentColumns(table.columns, wordsOf)
-  return candidates.length > 0 ? byPerson(table, candidates, wordsOf, rows) : byNothing(table, rows)
+  if (candidates.length > 0) return byPerson(table, candidates, wordsOf, rows)
+  return isView(table) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
-function byTime(column: CatalogColumn): StateChoice {
+/** Its rows must say that they are taken: the ledger cannot remember them. */
+const isView = ({ kind }: CatalogTable) => kind === 'v' || kind === 'm'
+
+/** A view that cannot be read as it is. */
+function bySomethingElse({ isUpdatable, below }: CatalogTable): StateChoice {
+  const what = isUpdatable
+    ? 'the column that we set as a row is taken (we recognised none), since a view is read in no other way; or'
+    : 'nothing: a view that nobody can write to cannot be read;'
+  return {
+    column: null,
+    candidates: [],
+    warnings: [],
+    lines: [
+      {
+        text: 'state:',
+        trial: 'state: none',
+        fillIn: `${what} ${describeBelow(below)}`,
+      },
+    ],
+  }
+}
+
+/** @param atOnce as the row is taken */
+function byTime(column: CatalogColumn, atOnce: boolean): StateChoice {
   return {
     column,
     candidates: [],
@@ -59,7 +85,9 @@ function byTime(column: CatalogColumn): StateChoice {
     lines: [
       { text: 'state:' },
       { text: `  timestamp: ${quoteYaml(column.name)}`, comment: 'NULL: the row waits' },
-      { text: '  set: [completed]', comment: 'the time is written then; [queued] would be as the row is taken' },
+      atOnce
+        ? { text: '  set: [queued]', comment: 'as soon as the row is taken' }
+        : { text: '  set: [completed]', comment: 'the time is written then; [queued] would be as the row is taken' },
     ],
   }
 }
@@ -85,8 +113,11 @@ function byFlag(
 
 const states = ['queued', 'completed', 'failed', 'rejected', 'uncertain'] as const satisfies readonly State[]
 
-/** @param words of an enum, of a CHECK, or of the rows that are there */
-function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice {
+/**
+ * @param words of an enum, of a CHECK, or of the rows that are there
+ * @param atOnce the row must say that it is taken
+ */
+function byStatus(column: CatalogColumn, words: readonly string[], atOnce: boolean): StateChoice {
   const fallback = defaultWord(column)
   const waiting = findWord([...(fallback === null ? [] : [fallback]), ...words], stateWords.new)
   const written = states.flatMap((state) => {
@@ -95,11 +126,12 @@ function byStatus(column: CatalogColumn, words: readonly string[]): StateChoice 
   })
   const seen = words.length > 0 ? `; it has ${words.map(quoteYaml).join(', ')}` : ''
   const knows = written.some(({ state }) => state === 'queued')
-  const warnings = knows
-    ? []
-    : [
-        `nothing in "${column.name}" says that a row is taken: the ledger remembers which rows were; a value for "queued" is simpler and cheaper`,
-      ]
+  const warnings =
+    knows || atOnce
+      ? []
+      : [
+          `nothing in "${column.name}" says that a row is taken: the ledger remembers which rows were; a value for "queued" is simpler and cheaper`,
+        ]
   const odd = findOddWords({ ...column, default: null }, words)
   if (odd.length > 0)
     warnings.push(
@@ -180,22 +212,29 @@ function byPerson(
       {
         text: 'state:',
         trial: 'state: none',
-        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read; none: ${allSent(rows)}`,
+        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${isView(table) ? '' : `; none: ${allSent(rows)}`}`,
       },
       ...candidates.map((column) => ({
         text: `# ${entryFor(table, column, valuesOf(column))}`,
         comment: column.exactType,
       })),
-      { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
+      isView(table)
+        ? { text: '', comment: `Without one a view cannot be read: ${describeBelow(table.below)}` }
+        : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
     ],
   }
 }
 
 /** How a column would be read, in one line. Where we cannot write to it, its rows can be left out all the same. */
-function entryFor({ isUpdatable }: CatalogTable, column: CatalogColumn, words: readonly string[]): string {
-  if (!isUpdatable || column.isGenerated) return 'state: none, with a filter that leaves out what it says was sent'
+function entryFor(table: CatalogTable, column: CatalogColumn, words: readonly string[]): string {
+  if (!table.isUpdatable || column.isGenerated)
+    return 'state: none, with a filter that leaves out what it says was sent'
   const pair = findPair(column, words)
-  const { lines } = isTime(column) ? byTime(column) : pair === null ? byStatus(column, words) : byFlag(column, pair)
+  const { lines } = isTime(column)
+    ? byTime(column, isView(table))
+    : pair === null
+      ? byStatus(column, words, isView(table))
+      : byFlag(column, pair)
   const entries = lines.slice(1).map(({ text }) => text.trim())
   return `state: { ${entries.join(', ')} }`
 }
@@ -228,8 +267,8 @@ function findPair(column: CatalogColumn, words: readonly string[]): readonly [st
 }
 
 function byNothing(table: CatalogTable, rows: RowCount): StateChoice {
-  const { name, isUpdatable, kind, columns } = table
-  const why = isUpdatable || kind === 'm' ? '' : ', and nobody can write to it'
+  const { name, isUpdatable, columns } = table
+  const why = isUpdatable ? '' : ', and nobody can write to it'
   const flags = findFlagLike(columns).map((column) => column.name)
   const look = flags.length === 0 ? '' : `; look at: ${flags.join(', ')}`
   return {
