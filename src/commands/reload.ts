@@ -6,7 +6,7 @@ import { printJson } from '../cli/printJson.ts'
 import { escapeControl } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import type { InstanceReload } from '../ledger/reloads.ts'
+import { type InstanceReload, tableUntried } from '../ledger/reloads.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ReloadOptions {
@@ -23,7 +23,8 @@ export function describeReload(command: Command): Command {
       'after',
       `
 Asks by the ledger, on whichever hosts they run; they answer within a few seconds. SIGHUP does the same for one. A daemon whose
-files are broken goes on with those that it has read, and says what is wrong. The exit code is 1 where one is, or does not answer.`,
+files are broken, or whose outbox table is not as outbox.yaml says, goes on with what it has read before, and says what is wrong. The
+exit code is 1 where that is so, where the table could not be tried yet, and where one does not answer.`,
     )
 }
 
@@ -68,6 +69,7 @@ function messageOf({ id, host, version, hasAnswered, problem }: InstanceReload, 
   const daemon = `daemon ${id.slice(0, 8)} on ${host}`
   if (dryRun) return `Would ask ${daemon}.`
   if (!hasAnswered) return `${daemon} (${version}) has not answered: send it SIGHUP, and see outboxd status.`
+  if (problem === tableUntried) return `${daemon} has read its files; ${problem}: outboxd status.`
   if (problem !== null) return `${daemon} goes on with the files that it had read: ${problem.replaceAll('\n', '; ')}`
   return `${daemon} has read its files again.`
 }

@@ -23,8 +23,9 @@ export function describeRun(command: Command): Command {
 Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
 SIGHUP reads the mapping files and outbox.yaml again; where they are broken, those read before stay in force, and status says
-so. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one, the daemon ends what
-is in hand and begins again within its process.
+so. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one and its table is so, the
+daemon ends what is in hand and begins again within its process: until its slowest request has ended (REQUEST_TIMEOUT_SECONDS at
+most) it takes on no new record.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
 a database that does not answer, when it does, or after ten minutes with 1. A second SIGTERM leaves at once, with 1.
 Any number of instances may run on the same databases.`,
@@ -39,6 +40,7 @@ export async function run(context: CommandContext): Promise<number> {
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
   let otherTable = Promise.withResolvers<void>()
+  let app: App | null = null
   const files = readFilesInForce(config.mappingsDir, {
     onLoaded(mappings, isOtherTable) {
       metrics.mappingsLoaded(mappings.keys(), systemClock.nowMs())
@@ -49,9 +51,15 @@ export async function run(context: CommandContext): Promise<number> {
       metrics.mappingsBroken()
       log.error('the mapping files are broken; those read before stay in force', { error })
     },
+    onRefused(error) {
+      metrics.mappingsBroken()
+      log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
+    },
+    // While it starts, the start itself tries it.
+    tryTable: async (table) => app?.tryOutboxTable(table) ?? { kind: 'unknown' },
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
-  context.onReload(files.reload)
+  context.onReload(() => void files.reload())
   const looking = setInterval(files.look, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {
@@ -70,10 +78,11 @@ export async function run(context: CommandContext): Promise<number> {
   }
   for (;;) {
     otherTable = Promise.withResolvers()
-    const app = await startWith(files, deps)
+    app = await startWith(files, deps)
     if (app === null) return 0
     await Promise.race([aborted(context.signal), otherTable.promise])
     const isSettled = await app.stop()
+    app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
     log.info('outbox.yaml is another one: beginning again with it')
   }
@@ -85,8 +94,6 @@ async function startWith(files: FilesInForce, deps: AppDeps & { signal: AbortSig
     return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
   } catch (error) {
     if (!files.refuseOutboxTable(error)) throw error
-    deps.metrics.mappingsBroken()
-    deps.log.error('the outbox cannot be read as outbox.yaml says; it is read as before', { error })
     return await startUntilAborted({ ...deps, outboxTable: files.outboxTable() })
   }
 }

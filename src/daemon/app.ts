@@ -39,6 +39,7 @@ export interface AppDeps {
 
 export interface App {
   readonly http: HttpServer
+  readonly tryOutboxTable: Store['tryOutboxTable']
   /**
    * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
    *
@@ -97,6 +98,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const running = opened.move()
   return {
     http,
+    tryOutboxTable: store.tryOutboxTable,
     async stop() {
       log.info('stopping')
       await running.disposeAsync()
@@ -107,7 +109,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
 }
 
 /** What was read at the start stays in force. */
-const fixedFiles: PartsDeps['files'] = { reload() {}, broken: () => null }
+const fixedFiles: PartsDeps['files'] = { reload: async () => null, broken: () => null }
 
 /** What ends each loop's wait. */
 function createWakeups(): Record<LoopName, Wakeup> {

@@ -279,7 +279,7 @@ function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
 
 function reloadAnsweringOf({ log, files, store: { pulse } }: PartsDeps): ReloadAnswering {
   return createReloadAnswering({
-    ...files,
+    reload: files.reload,
     readAsked: pulse.readReloadAsked,
     answer: pulse.answerReload,
     onFailed: (error) => log.warn('whether a reload was asked for could not be read or answered', { error }),

@@ -11,6 +11,9 @@ export interface InstanceReload {
   problem: string | null
 }
 
+/** What an instance says where it could not try the outbox table before it took another outbox.yaml into force. */
+export const tableUntried = 'whether its table is as outbox.yaml says is not known yet'
+
 const columns = `id, host, version, reload_answered >= reload_asked as "hasAnswered", reload_problem as problem`
 
 /** Asks all that live to read their files again. @returns them */

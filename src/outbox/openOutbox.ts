@@ -98,6 +98,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       return (await inspect()).identity
     },
     adopt,
+    async tryTable() {
+      await open()
+    },
     async readTaken(after) {
       const { taken, memory } = await open()
       if (taken === null) return null

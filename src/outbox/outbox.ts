@@ -53,6 +53,8 @@ export interface Outbox {
    * @throws OutboxTableUnusable, ForeignOutbox
    */
   adopt(who: string): Promise<void>
+  /** Does nothing where the table can be read as described and is the ledger's. @throws OutboxTableUnusable, ForeignOutbox */
+  tryTable(): Promise<void>
   /**
    * The rows of a slice, in the order of ids, that say they are under way and that the ledger does not know.
    *

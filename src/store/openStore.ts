@@ -40,6 +40,8 @@ import { assertMigrated } from './migrateStores.ts'
 /** The databases, as the daemon uses them. */
 export interface Store {
   outbox: Outbox
+  /** Whether the outbox could be read by another description, null: by its name alone. Changes nothing. */
+  tryOutboxTable(table: OutboxTable | null): Promise<TableTrial>
   captureLock: CaptureLock
   /** Tells the other instances which record types this one has mapping files for: they leave it the rest. */
   publishTypes(types: readonly string[]): Promise<boolean>
@@ -74,6 +76,9 @@ export interface Store {
   sleepMark: Pick<Listener, 'mark' | 'isMarked' | 'unmark'>
   close(): Promise<void>
 }
+
+/** What came of trying a table: `unknown` where it could not be tried. */
+export type TableTrial = { kind: 'fits' } | { kind: 'refused'; error: Error } | { kind: 'unknown' }
 
 /** What is wrong, kept where `outboxd status` and every instance's metrics find it. */
 export interface Problems {
@@ -153,7 +158,7 @@ export async function openStore({
     const asOurs = <T>(dispatch: () => Promise<T>) => tellForeign(pool, dispatch)
     await asOurs(() => outbox.adopt(instance.who)).catch((error: unknown) => {
       // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
-      if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable) throw error
+      if (isRefusal(error)) throw error
     })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     let lastEventId = await readLastEventId(pool)
@@ -167,6 +172,17 @@ export async function openStore({
         ...outbox,
         claim: (...asked) => asOurs(() => outbox.claim(...asked)),
         report: (...told) => asOurs(() => outbox.report(...told)),
+      },
+      async tryOutboxTable(table) {
+        const judge = async (): Promise<TableTrial> => {
+          try {
+            await openOutbox(outboxPool, table ?? config.outboxTable, config.payloadMaxBytes, pool).tryTable()
+            return { kind: 'fits' }
+          } catch (error) {
+            return isRefusal(error) ? { kind: 'refused', error } : untried
+          }
+        }
+        return Promise.race([judge(), setTimeout(trialMaxMs, untried, { ref: false })])
       },
       queue,
       pulse,
@@ -226,6 +242,13 @@ export async function openStore({
     throw error
   }
 }
+
+/** A table that somebody has locked may let nobody look for long: whoever has asked for a reload waits for the answer. */
+const trialMaxMs = 5_000
+const untried = { kind: 'unknown' } as const
+
+const isRefusal = (error: unknown): error is ForeignOutbox | OutboxTableUnusable =>
+  error instanceof ForeignOutbox || error instanceof OutboxTableUnusable
 
 const isUp = (db: Database): Promise<boolean> =>
   db.query('select').then(

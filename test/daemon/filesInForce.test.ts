@@ -3,41 +3,45 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readFilesInForce } from '../../src/daemon/filesInForce.ts'
+import { tableUntried } from '../../src/ledger/reloads.ts'
+import type { TableTrial } from '../../src/store/openStore.ts'
 
 const mapping = (type: string) =>
   `type: ${type}\nendpoint: data\nfields:\n  who: { from: customerId, type: string }\nbody: { who: "\${who}" }\n`
 const outboxYaml = 'table: orders\nid: id\ntype: { constant: a }\npayload: payload\nstate: none\nsequence: id\n'
 
-function setup() {
+function setup(trial: TableTrial = { kind: 'fits' }) {
   const folder = mkdtempSync(join(tmpdir(), 'files-'))
   const told: string[] = []
   writeFileSync(join(folder, 'a.yaml'), mapping('a'))
   const files = readFilesInForce(folder, {
     onLoaded: (mappings, isOtherTable) => told.push(`${[...mappings.keys()]}${isOtherTable ? ', other table' : ''}`),
     onBroken: () => told.push('broken'),
+    onRefused: () => told.push('refused'),
+    tryTable: async () => trial,
   })
   return { folder, told, files, write: (name: string, text: string) => writeFileSync(join(folder, name), text) }
 }
 
-test('a reload takes the mappings into force, and says whether the table is read in another way', () => {
+test('a reload takes the mappings into force, and says whether the table is read in another way', async () => {
   const { files, told, write } = setup()
   write('b.yaml', mapping('b'))
-  files.reload()
+  await files.reload()
   write('outbox.yaml', outboxYaml)
-  files.reload()
-  files.reload()
+  await files.reload()
+  await files.reload()
   expect(told).toEqual(['a,b', 'a,b, other table', 'a,b'])
   expect(files.outboxTable()).toMatchObject({ table: 'orders' })
 })
 
-test('what is broken changes nothing, and is told until it is mended', () => {
+test('what is broken changes nothing, and is told until it is mended', async () => {
   const { files, told, write } = setup()
   write('a.yaml', mapping('a').replace('endpoint', 'endpiont'))
-  files.reload()
+  await files.reload()
   expect([...files.mappings().keys()]).toEqual(['a'])
   expect(files.broken()).toContain('a.yaml')
   write('a.yaml', mapping('a'))
-  files.reload()
+  await files.reload()
   expect({ told, broken: files.broken() }).toEqual({ told: ['broken', 'a'], broken: null })
 })
 
@@ -56,15 +60,40 @@ test('a look says that the next start would fail, and takes nothing into force',
   })
 })
 
-test('a table that is not as outbox.yaml says is read as before; a look goes on saying so, another reload tries it again', () => {
+test('a table that is not as outbox.yaml says is read as before; a look goes on saying so, another reload tries it again', async () => {
   const { files, told, write } = setup()
   expect(files.refuseOutboxTable(new Error('no table orders'))).toBe(false) // nothing held before
   write('outbox.yaml', outboxYaml)
-  files.reload()
+  await files.reload()
   expect(files.refuseOutboxTable(new Error('no table orders'))).toBe(true)
   expect(files.outboxTable()).toBe(null)
   files.look()
   expect(files.broken()).toBe('no table orders')
-  files.reload()
-  expect(told).toEqual(['a, other table', 'a, other table'])
+  await files.reload()
+  expect(told).toEqual(['a, other table', 'refused', 'a, other table'])
+})
+
+test('a table that is not so is read as before: it is tried before anything ends for it', async () => {
+  const { files, told, write } = setup({ kind: 'refused', error: new Error('no table orders') })
+  write('outbox.yaml', outboxYaml)
+  write('b.yaml', mapping('b'))
+  expect(await files.reload()).toBe('no table orders')
+  expect({ told, broken: files.broken(), table: files.outboxTable() }).toEqual({
+    told: ['a,b', 'refused'],
+    broken: 'no table orders',
+    table: null,
+  })
+  files.look()
+  expect(files.broken()).toBe('no table orders')
+})
+
+test('a table that could not be tried is taken into force, and a reload does not say that it fits', async () => {
+  const { files, told, write } = setup({ kind: 'unknown' })
+  write('outbox.yaml', outboxYaml)
+  expect(await files.reload()).toBe(tableUntried)
+  expect({ told, broken: files.broken(), table: files.outboxTable()?.table }).toEqual({
+    told: ['a, other table'],
+    broken: null,
+    table: 'orders',
+  })
 })

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ReloadOptions, reload as runReload } from '../../src/commands/reload.ts'
+import { tableUntried } from '../../src/ledger/reloads.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, saysRunning, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
@@ -97,12 +98,23 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   ])
   expect(ask.messages()).toContain('goes on with the files that it had read')
 
-  await reload(outboxYaml('absent'), 'it is read as before')
-  await daemon.line(saysRunning, { nth: 2 })
-  await expect.poll(status).toMatch(/files_broken.*absent/s)
+  await database.pool.query(`create table loose (like outbox); alter table loose alter id drop not null`)
+  for (const [table, problem] of [
+    ['absent', 'absent'],
+    ['loose', 'id'],
+  ] as const) {
+    await writeFile(file, outboxYaml(table))
+    const refused = testContext(env)
+    expect(await runReload(refused, { json: true })).toBe(1)
+    expect(JSON.parse(refused.printed()).instances).toMatchObject([
+      { hasAnswered: true, problem: expect.stringContaining(problem) },
+    ])
+    expect(refused.messages()).toContain('goes on with the files that it had read')
+    await expect.poll(status).toMatch(new RegExp(`files_broken.*${problem}`, 's'))
+  }
 
   await writeFile(file, outboxYaml('outbox'))
-  const again = daemon.line(saysRunning, { nth: 3 })
+  const again = daemon.line(saysRunning, { nth: 2 })
   const mended = testContext(env)
   expect(await runReload(mended, {})).toBe(0)
   expect(mended.messages()).toMatch(/^daemon \w{8} on .* has read its files again\.\n$/)
@@ -111,6 +123,27 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
   const row = async () => (await database.pool.query('select s.type from outboxd.submission s')).rows[0]
   await expect.poll(row).toEqual({ type: 'data' })
   await expect.poll(status).not.toContain('files_broken')
+})
+
+test('reload does not say that a table fits that could not be tried', async () => {
+  await using database = await createDatabase()
+  const env = daemonEnvironment(database.url, nowhere)
+  // In the place of a daemon whose outbox is away.
+  await database.pool.query(`insert into outboxd.instance (id, host, version) values (gen_random_uuid(), 'far', '1')`)
+  const context = testContext(env)
+  const reloaded = runReload(context, {})
+  const answer = async () =>
+    (
+      await database.pool.query(
+        'update outboxd.instance set reload_answered = reload_asked, reload_problem = $1 where reload_asked > 0',
+        [tableUntried],
+      )
+    ).rowCount
+  await expect.poll(answer).toBe(1)
+  expect(await reloaded).toBe(1)
+  expect(context.messages()).toContain(
+    'has read its files; whether its table is as outbox.yaml says is not known yet: outboxd status.',
+  )
 })
 
 test('reload says that no daemon runs, and --dry-run which ones it would ask', async () => {

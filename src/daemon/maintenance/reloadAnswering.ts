@@ -1,10 +1,8 @@
 export interface ReloadAnsweringDeps {
   /** The number of the question that waits for an answer; null where nobody has asked. */
   readAsked(): Promise<number | null>
-  /** Reads the files again, and takes them into force where that is possible. */
-  reload(): void
-  /** What keeps them from being used; null where nothing does. */
-  broken(): string | null
+  /** Reads the files again, and takes them into force where that is possible. @returns what keeps them from that */
+  reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
   /** The next round tries again. */
   onFailed(error: unknown): void
@@ -21,8 +19,7 @@ export function createReloadAnswering(deps: ReloadAnsweringDeps): ReloadAnswerin
   async function answerOnce(): Promise<void> {
     const asked = await deps.readAsked()
     if (asked === null) return
-    deps.reload()
-    await deps.answer({ asked, problem: deps.broken() })
+    await deps.answer({ asked, problem: await deps.reload() })
   }
 
   return {
