@@ -19,6 +19,7 @@ import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
 import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { differInTime } from '../ledger/sameRow.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
@@ -185,7 +186,7 @@ const wasUnread = ({ type, stamp }: Pick<ReplayableSubmission, 'type' | 'stamp'>
 
 /** By when it was recorded alone: that its content is another is what it is read anew for. */
 const isAnother = (known: string | null, read: string | null) =>
-  known !== read && known?.startsWith('at ') === true && read?.startsWith('at ') === true
+  known !== null && read !== null && differInTime(known, read)
 
 /** What took a step between being chosen and being read. */
 function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): Skipped[] {

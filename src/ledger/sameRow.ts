@@ -1,5 +1,19 @@
-const kind = (stamp: string) => `split_part(${stamp}, ' ', 1)`
-const identity = (stamp: string) => `split_part(${stamp}, ' ', 2)`
+// A stamp's words: what it is made of, who the row is, what it holds. The first is a kind and, behind colons, what names the
+// descriptions that the second and the third were made by (rowStamp.ts).
+const word = (stamp: string, n: number) => `split_part(${stamp}, ' ', ${n})`
+const kind = (stamp: string) => `split_part(${word(stamp, 1)}, ':', 1)`
+
+/** Words that were made by two descriptions cannot be compared. A stamp of before does not say by which it was made. */
+function agree(one: string, other: string, n: 2 | 3): string {
+  const [its, others] = [one, other].map((stamp) => `split_part(${word(stamp, 1)}, ':', ${n})`)
+  return `(${word(one, n)} = ${word(other, n)} or ${its} <> '' and ${others} <> '' and ${its} <> ${others})`
+}
+
+/** Whether nothing in two stamps of one kind says that they are of two rows, or of a row and what became of it. */
+export const stampsAgree = (one: string, other: string): string =>
+  `(${agree(one, other, 2)} and ${agree(one, other, 3)})`
+
+export const ofOneKind = (one: string, other: string): string => `${kind(one)} = ${kind(other)}`
 
 /** The row could not be read when the submission `s` was captured, so that the ledger has neither type nor key of it. */
 export const wasUnread = `(s.row_stamp is null and s.type = '')`
@@ -12,13 +26,20 @@ export const wasUnread = `(s.row_stamp is null and s.type = '')`
  */
 export const isSameRow = `case
   when ${wasUnread} then true
-  when ${kind('s.row_stamp')} = ${kind('r.stamp')} then s.row_stamp = r.stamp
+  when ${ofOneKind('s.row_stamp', 'r.stamp')} then ${stampsAgree('s.row_stamp', 'r.stamp')}
   when s.row_stamp is null and r."createdAt" is not null then s.recorded_at = r."createdAt"::timestamptz
   else true end`
 
 /** Whether two stamps differ in the contents alone (rowStamp.ts): an edited row, unless it is another like it. */
 export const differsInContent = (one: string, other: string): string =>
-  `coalesce(${kind(one)} in ('content', 'both') and ${kind(one)} = ${kind(other)} and ${identity(one)} = ${identity(other)} and ${one} <> ${other}, false)`
+  `coalesce(${kind(one)} in ('content', 'both') and ${ofOneKind(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
+
+/** Whether two stamps say that the rows were recorded at two times, by one description. */
+export function differInTime(one: string, other: string): boolean {
+  const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
+  const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')
+  return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
+}
 
 /** Whether an operator has said that the ERP edits rows after they were taken. */
 export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_current)'
@@ -43,7 +64,7 @@ export const twiceInBatch = 'two rows of the outbox have this id: neither is sen
 
 /** Rows that are known by their ids and are not as they were taken. @param examples ids of some */
 export const otherContents = (rows: string, examples: readonly string[]): string =>
-  `${rows} with ids that the ledger knows are not as they were when these were taken (${examples.join(', ')}), and are not sent again. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
+  `${rows} with ids that the ledger knows are not as they were when these were taken (${examples.join(', ')}), and are not sent again. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
 
 /** The ids that stand more than once. */
 export function findRepeated(ids: readonly string[]): Set<string> {

@@ -108,7 +108,7 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       unknown: rows.length - known.size,
       another: conflicts.length,
       edited: edited.length,
-      byTime: rows.every(({ stamp }) => stamp.startsWith('at ')),
+      byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
     if (verdict === 'differs') differences.meetEdited(rows.map(({ outboxId }) => outboxId))

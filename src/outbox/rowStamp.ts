@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { quoteIdentifier } from '../postgres/database.ts'
 import { column, columnOf, iso } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
@@ -9,7 +10,9 @@ import type { OutboxTable } from './outboxTable.ts'
  * the ERP edits a row. A date is too coarse: the id of a row of this morning may be used again today. Where nobody but
  * the description says that ids are unique, it is the time and the contents.
  *
- * Words with one space between: the kind, what it is, and for two of the kinds its contents. A `row` is of before: one hash of all.
+ * Words with one space between: the kind, what it is, and for two of the kinds its contents. The first word names, too, what in the
+ * description, and of which types, the others were made of: where that has changed they say nothing against a row. Without these names
+ * it is of before; a `row` is, too: one hash of all.
  *
  * `hashtextextended` is as stable as hash partitions, which it assigns rows to.
  */
@@ -21,12 +24,18 @@ export function stampExpression(
   const hash = (...expressions: string[]) =>
     `to_hex(hashtextextended((row_to_json(row(${expressions}))::text) collate "C", 0))`
   const recorded = recordedExpression(table, shape)
-  const contents = content(table, shape)
-  if (recorded !== null && table.idPromised)
-    return `'both ' || coalesce(${recorded}, '') || ' ' || ${hash(type, key, contents)}`
-  const hashes = `'content ' || ${hash(type, key)} || ' ' || ${hash(contents)}`
-  return recorded === null ? hashes : `coalesce('at ' || ${recorded}, ${hashes})`
+  const { expression: contents, columns } = content(table, shape)
+  if (recorded !== null && table.idPromised) {
+    const kind = `both:${nameOf(recorded)}:${nameOf(type, key, contents, ...columns)}`
+    return `'${kind} ' || coalesce(${recorded}, '') || ' ' || ${hash(type, key, contents)}`
+  }
+  const kind = `content:${nameOf(type, key)}:${nameOf(contents, ...columns)}`
+  const hashes = `'${kind} ' || ${hash(type, key)} || ' ' || ${hash(contents)}`
+  return recorded === null ? hashes : `coalesce('at:${nameOf(recorded)} ' || ${recorded}, ${hashes})`
 }
+
+/** Stands for what a word of a stamp is made of. */
+const nameOf = (...made: string[]) => createHash('sha256').update(JSON.stringify(made)).digest('hex').slice(0, 8)
 
 /** As the column has it, whatever zone the description says. */
 function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): string | null {
@@ -38,11 +47,14 @@ function recordedExpression({ createdAt }: OutboxTable, shape: TableShape): stri
   return baseType === 'timestamp without time zone' ? iso(at) : `${at}::text`
 }
 
-function content(table: OutboxTable, shape: TableShape): string {
+/** What the record is made of, and its columns with their types, by which the same value is written in another way. */
+function content(table: OutboxTable, shape: TableShape): { expression: string; columns: string[] } {
   const { payload, state, write } = table
-  if (payload.kind === 'column') return column(payload.column)
+  const typed = (name: string) => `${name} ${columnOf(shape, name).exactType}`
+  if (payload.kind === 'column') return { expression: column(payload.column), columns: [typed(payload.column)] }
   const ours = new Set([...write.map((each) => each.column), ...(state === null ? [] : [state.column])])
   const theirs = [...(payload.columns?.values() ?? shape.columns.keys())].filter((name) => !ours.has(name))
   const named = theirs.map((name, i) => `${column(name)} as ${quoteIdentifier(`c${i}`)}`)
-  return `(select row_to_json(built) from (select ${named.join(', ') || 'null'}) built)`
+  const expression = `(select row_to_json(built) from (select ${named.join(', ') || 'null'}) built)`
+  return { expression, columns: theirs.map(typed) }
 }

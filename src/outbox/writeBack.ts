@@ -1,4 +1,4 @@
-import { differsInContent } from '../ledger/sameRow.ts'
+import { differsInContent, ofOneKind, stampsAgree } from '../ledger/sameRow.ts'
 import type { State } from '../model.ts'
 import { ended } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
@@ -53,8 +53,10 @@ export function writeStatements(
   const open = notFinal(state)
   // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
   const mayBeEdited = rowsEdited ? 'true' : `(${waits}) is not true`
-  const differs = differsInContent('r.stamp', stamp)
-  const same = `(${isOfStamp(stamp)} or ${differs} and ${mayBeEdited})`
+  // The stamp reads the whole row: once is enough.
+  const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
+  const differs = ofRow(differsInContent('r.stamp', 'here.stamp'))
+  const same = ofRow(`(${isOfStamp('here.stamp')} or ${differsInContent('r.stamp', 'here.stamp')} and ${mayBeEdited})`)
   return {
     mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
@@ -80,7 +82,7 @@ export const lockHolder = `(select pid from pg_locks where locktype = 'transacti
 
 /** Stamps of two kinds cannot be compared; rows that were captured before there were any have none. */
 export const isOfStamp = (stamp: string): string =>
-  `(r.stamp is null or split_part(r.stamp, ' ', 1) <> split_part(${stamp}, ' ', 1) or r.stamp = ${stamp})`
+  `(r.stamp is null or not ${ofOneKind('r.stamp', stamp)} or ${stampsAgree('r.stamp', stamp)})`
 
 function matters({ state, write }: OutboxTable, at: State): boolean {
   const moves = state?.kind === 'value' ? state.values.has(at) : (state?.set.includes(at) ?? false)

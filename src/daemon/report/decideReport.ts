@@ -49,7 +49,7 @@ export function decideReport(outcome: Outcome, failures: number): Judgement {
 const anotherMessage = 'the ledger knows another row of this id, whose outcome this one is not told'
 
 const differsMessage =
-  'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
+  'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 

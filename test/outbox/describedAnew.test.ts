@@ -1,0 +1,93 @@
+import { expect, test } from 'vitest'
+import { type Setup, setup } from './setup.ts'
+
+/** Another outbox.yaml makes other stamps of the same rows, while their records are under way. */
+
+const ddl = `create table source (id bigint generated always as identity primary key, kind text default 'data', customer text default 'c',
+  reference text default 'r', extra text default 'x', ordered_at timestamptz default now(), released_at timestamptz default now() + interval '1 day',
+  synced_at timestamptz, said text)`
+const describe = (lines: string) => `table: source
+id: id
+state: { timestamp: synced_at, set: [completed] }
+write: { said: state }
+${lines}`
+const plain = 'type: { constant: data }\nkey: customer\npayload: { columns: [customer, reference] }'
+const changes = {
+  'a column of the payload more': plain.replace('reference]', 'reference, extra]'),
+  'another type': plain.replace('constant: data', 'constant: order'),
+  'another key': plain.replace('key: customer', 'key: reference'),
+  'a created_at': `${plain}\ncreated_at: ordered_at`,
+}
+const timed = `${plain}\ncreated_at: ordered_at`
+
+async function underWay(lines: string, more = ''): Promise<Setup> {
+  const given = await setup({ ddl: `${ddl}${more}`, yaml: describe(lines) })
+  await given.pool.query('insert into source select from generate_series(1, 2)')
+  expect(await given.capture()).toEqual(['1', '2'])
+  return given
+}
+
+/** Tells the rows what the ledger has of them. */
+async function complete({ ledger, describedAs, pool }: Setup, lines: string) {
+  const { outbox, capture } = describedAs(describe(lines))
+  expect(await capture()).toEqual([])
+  const { rows } = await ledger.query(
+    'select outbox_id as "outboxId", row_stamp as stamp from outboxd.submission order by 1',
+  )
+  const told = await outbox.report(async () =>
+    rows.map((row) => ({ ...row, state: 'completed' as const, transactionId: 't', errorCode: null, error: null })),
+  )
+  const said = (await pool.query('select said from source order by id')).rows.map((row) => row.said)
+  const problems = (await ledger.query('select kind, detail from outboxd.problem')).rows
+  return { kinds: told.kind === 'told' ? told.rows.map(({ kind }) => kind) : told.kind, said, problems }
+}
+
+const allTold = { kinds: ['written', 'written'], said: ['completed', 'completed'], problems: [] }
+
+for (const [name, after] of Object.entries(changes)) {
+  test(`${name}: rows are told their outcomes, and are taken for no others`, async () => {
+    expect(await complete(await underWay(plain), after)).toEqual(allTold)
+  })
+}
+
+test('another created_at: rows are told their outcomes, and are taken for no others', async () => {
+  expect(await complete(await underWay(timed), timed.replace('ordered_at', 'released_at'))).toEqual(allTold)
+})
+
+test('ids that are promised, and a column of the payload more: rows are told their outcomes', async () => {
+  const given = await setup({
+    ddl: `${ddl.replace(' primary key', '')}; create table part () inherits (source)`,
+    yaml: describe(`${timed}\nid_unique: promised`),
+  })
+  await given.pool.query('insert into source select from generate_series(1, 2)')
+  await given.capture()
+  const after = `${changes['a column of the payload more']}\ncreated_at: ordered_at\nid_unique: promised`
+  expect(await complete(given, after)).toEqual(allTold)
+})
+
+test('a column of another type, which the ERP alters: rows are told their outcomes', async () => {
+  const given = await underWay(plain)
+  await given.pool.query(
+    `update source set reference = '7'; alter table source alter reference drop default, alter reference type numeric using reference::numeric`,
+  )
+  expect(await complete(given, plain)).toMatchObject({ said: ['completed', 'completed'] })
+})
+
+test('a column of the payload more does not hide another row of a known id: its type and key are compared as before', async () => {
+  const given = await underWay(plain)
+  await given.pool.query(`update source set customer = 'another' where id = 2`)
+  expect(await complete(given, changes['a column of the payload more'])).toMatchObject({
+    kinds: ['written', 'another'],
+    said: ['completed', 'queued'],
+    problems: [{ kind: 'row_conflict' }],
+  })
+})
+
+test('stamps of a version that did not name the description are compared as they were', async () => {
+  const given = await underWay(plain)
+  await given.ledger.query(`update outboxd.submission set row_stamp = regexp_replace(row_stamp, '^(\\w+):\\S*', '\\1')`)
+  await given.pool.query(`update source set reference = 'edited' where id = 2`)
+  const { kinds, problems } = await complete(given, plain)
+  expect(kinds).toEqual(['written', 'differs'])
+  expect(problems).toMatchObject([{ kind: 'row_conflict', detail: expect.stringContaining('outbox.yaml was changed') }])
+})
