@@ -3,7 +3,9 @@ import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { ConfigInvalid } from '../readVariables.ts'
+import { TableLocked } from '../store/inspectDatabase.ts'
 import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { endMessage, sessionsMessage } from './lockMessage.ts'
 
 /** What an error means for the person who gave the command: a message, and the exit code (README.md, "Commands"). */
 export function explain(error: unknown): { message: string; exitCode: 1 | 2 } {
@@ -14,5 +16,10 @@ export function explain(error: unknown): { message: string; exitCode: 1 | 2 } {
   if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
   if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable)
     return { message: error.message, exitCode: 2 }
+  if (error instanceof TableLocked) {
+    const { holders } = error
+    const message = `the outbox’s table is locked by ${sessionsMessage(holders)}, so we could not look at it${endMessage(holders, 'the ERP’s')}`
+    return { message, exitCode: 1 }
+  }
   return { message: redact(error instanceof Error ? error.message || error.name : String(error)), exitCode: 1 }
 }

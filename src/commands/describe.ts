@@ -37,7 +37,7 @@ Examples:
     )
 }
 
-/** Proposes the files for a table. @returns 3 where there is no such table, 1 where a file is there that it would write */
+/** Proposes the files for a table. @returns 3 where there is no such table, 1 where our user must not see it or a file is there that it would write */
 export async function describe(context: CommandContext, table: string, options: DescribeOptions): Promise<number> {
   const { databaseUrl: url, mappingsDir } = readStoreConfig(context.env)
   const name = readTableName(table)
@@ -48,6 +48,11 @@ export async function describe(context: CommandContext, table: string, options: 
     url,
     look: (pool) => describeTable(pool, name, mapped),
   })
+  if (described.kind === 'denied') {
+    if (options.json) printJson(context, { table: null, denied: described.problem })
+    context.stderr.write(`outboxd: ${described.problem}\n`)
+    return exit.failed
+  }
   if (described.kind === 'missing') return missing(context, name, described.nearest, options)
 
   const files = described.files.map(({ name, text }) => ({ file: path.join(mappingsDir, name), text }))

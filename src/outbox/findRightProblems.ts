@@ -28,12 +28,21 @@ export function neededRights(table: OutboxTable): NeededRights {
   return { select: isWhole ? null : [...new Set(named)], update: [...new Set(written)] }
 }
 
+/** That our user must not use the schema of a table, with the statement that lets it; null where it may, or nobody knows the schema. */
+export async function findSchemaProblem(
+  db: Database,
+  name: Pick<OutboxTable, 'schema' | 'table'>,
+): Promise<string | null> {
+  const found = (await findTable(db, name)) ?? (name.schema === null ? null : await findSchema(db, name.schema))
+  return found === null || found.mayUse ? null : missingSchema(found)
+}
+
 /** What our user must not do with the table that the daemon does, and the statements that let it; none where it may do all. */
 export async function findRightProblems(db: Database, table: OutboxTable): Promise<string[]> {
   const found = await findTable(db, table)
   if (found === null) return []
   const { role, schema, name, mayUse } = found
-  if (!mayUse) return [missing(role, [`use the schema ${schema}`], [`grant usage on schema ${schema} to ${role}`])]
+  if (!mayUse) return [missingSchema(found)]
   const { select, update } = neededRights(table)
   const { unreadable, unwritable, sequence } = await readRights(db, found.oid, {
     select,
@@ -69,6 +78,9 @@ export async function findRightProblems(db: Database, table: OutboxTable): Promi
 const missing = (role: string, may: readonly string[], grants: readonly string[]) =>
   [`${role} must not ${may.join(', nor ')}; the owner grants it so:`, ...grants.map((grant) => `${grant};`)].join('\n')
 
+const missingSchema = ({ role, schema }: FoundSchema) =>
+  missing(role, [`use the schema ${schema}`], [`grant usage on schema ${schema} to ${role}`])
+
 const shownMax = 6
 
 function shortened(names: readonly string[]): string {
@@ -82,17 +94,32 @@ const listed = (names: readonly string[]) => names.join(', ')
 const systemColumns = (table: OutboxTable): string[] =>
   saysTaken(table) ? ['xmax'] : table.sequence === null ? ['xmin', 'cmin'] : []
 
-interface FoundTable {
-  oid: string
-  /** Quoted, as the two below. */
+interface FoundSchema {
+  /** Quoted, as all names here. */
   role: string
   schema: string
-  name: string
   mayUse: boolean
 }
 
+interface FoundTable extends FoundSchema {
+  oid: string
+  name: string
+}
+
+async function findSchema(db: Database, schema: string): Promise<FoundSchema | null> {
+  const { rows } = await db.query<FoundSchema>(
+    `select quote_ident(current_user) as role, quote_ident(nspname) as schema, has_schema_privilege(oid, 'usage') as "mayUse"
+     from pg_namespace where nspname = $1`,
+    [schema],
+  )
+  return rows[0] ?? null
+}
+
 /** The table that is meant: also where our user must not use its schema, so that it looks as if it were not there. */
-async function findTable(db: Database, { schema, table }: OutboxTable): Promise<FoundTable | null> {
+async function findTable(
+  db: Database,
+  { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
+): Promise<FoundTable | null> {
   const { rows } = await db.query<FoundTable>(
     `select c.oid::text, quote_ident(current_user) as role, quote_ident(n.nspname) as schema, quote_ident(c.relname) as name,
        has_schema_privilege(n.oid, 'usage') as "mayUse"

@@ -1,5 +1,7 @@
 import type pg from 'pg'
-import { createPool, withDatabase } from '../postgres/database.ts'
+import { createPool, DatabaseUnusable, isLock, withDatabase } from '../postgres/database.ts'
+import type { LockingSession } from '../postgres/lockingSessions.ts'
+import { watchLocks } from './watchLocks.ts'
 
 /** What `outboxd check` looks at of a database that may be missing, empty or not ours to read. */
 export interface Inspection<T> {
@@ -8,11 +10,34 @@ export interface Inspection<T> {
   look: (db: pg.Pool) => Promise<T>
 }
 
-/** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached */
+/** A lock was in the way for longer than a person waits. */
+export class TableLocked extends Error {
+  override name = 'TableLocked'
+  /** Never empty. */
+  readonly holders: readonly LockingSession[]
+  constructor(holders: readonly LockingSession[], cause: unknown) {
+    super('a table is locked', { cause })
+    this.holders = holders
+  }
+}
+
+const sessionName = 'outboxd check'
+
+/** A table of the ERP's that somebody has locked is said to be so, and not waited for. */
+const lockMs = '2500'
+
+/** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached, TableLocked where a session of the ERP is in the way */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
-  const pool = createPool({ url, name: 'outboxd check', connections: 1, onIdleError: () => {} })
+  const isErp = variable === 'DATABASE_URL'
+  const settings = isErp ? { lock_timeout: lockMs } : {}
+  const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, settings })
+  await using locks = isErp ? watchLocks(url, sessionName) : null
   try {
     return await withDatabase(variable, url, () => look(pool))
+  } catch (error) {
+    const holders = locks?.holders() ?? []
+    const cause = error instanceof DatabaseUnusable ? error.cause : error
+    throw holders.length > 0 && isLock(cause) ? new TableLocked(holders, error) : error
   } finally {
     await pool.end()
   }

@@ -2,9 +2,11 @@ import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { explain } from '../../src/cli/explainError.ts'
 import { type DescribeOptions, describe } from '../../src/commands/describe.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
+import { begin } from '../../src/postgres/database.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
@@ -227,6 +229,44 @@ test('a type that has a mapping file needs none, each other type that rows have 
   expect(code).toBe(0)
   expect(readdirSync(dir).sort()).toEqual(['Order-EU.yaml', 'data.yaml', 'outbox.yaml'])
   expect(loadMappings(dir).get('Order/EU')?.endpoint).toBe('orders')
+})
+
+test('a table that somebody has locked is said to be so at once, with the session that holds it', async () => {
+  const { pool, run } = await erp(salesOrder)
+  await using held = await begin(pool)
+  const { rows } = await held.db.query<{ pid: number }>('select pg_backend_pid() as pid')
+  await held.db.query('lock table sales_order in access exclusive mode')
+  const startMs = performance.now()
+  const error = await run('sales_order').catch((error: unknown) => error)
+  const pid = rows[0]?.pid
+  expect(explain(error)).toEqual({
+    exitCode: 1,
+    message: expect.stringMatching(
+      new RegExp(
+        `^the outbox’s table is locked by pid ${pid} .*, so we could not look at it: close its form, or end it with select pg_terminate_backend\\(${pid}\\) in the ERP’s database$`,
+      ),
+    ),
+  })
+  expect(performance.now() - startMs).toBeLessThan(15_000)
+})
+
+test('a schema that our user must not use is said to be so, with the grant to paste', async () => {
+  const { pool, url } = await erp('create schema "my Schema"; create table "my Schema".x (id bigint primary key)')
+  const role = `stranger_${new URL(url).pathname.slice(6)}`
+  await pool.query(`create role ${role} login password 'x'`)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${role}; drop role ${role}`)))
+  const run = runOn(Object.assign(new URL(url), { username: role, password: 'x' }).href)
+  for (const table of ['"my Schema".x', 'my Schema.y']) {
+    const { code, messages } = await run(table)
+    expect({ code, messages }).toEqual({
+      code: 1,
+      messages: `outboxd: ${role} must not use the schema "my Schema"; the owner grants it so:\ngrant usage on schema "my Schema" to ${role};\n`,
+    })
+  }
+  expect(JSON.parse((await run('my Schema.x', { json: true })).printed)).toMatchObject({
+    table: null,
+    denied: expect.stringContaining('grant usage on schema "my Schema"'),
+  })
 })
 
 test('a type whose file is there already is said, with what that file reads and these rows lack', async () => {

@@ -10,7 +10,7 @@ import { examineTable } from '../examineTable.ts'
 import { findNearestTable } from '../findNearestTable.ts'
 import { findPolicyProblems } from '../findPolicyProblems.ts'
 import { findRemarks } from '../findRemarks.ts'
-import { findRightProblems } from '../findRightProblems.ts'
+import { findRightProblems, findSchemaProblem } from '../findRightProblems.ts'
 import { readHistory } from '../history.ts'
 import { inspectTable, OutboxTableUnusable } from '../inspectTable.ts'
 import { readOutboxFile } from '../readOutboxFile.ts'
@@ -29,6 +29,8 @@ export interface DescribedFile {
 
 export type Described =
   | { readonly kind: 'missing'; readonly nearest: string | null }
+  /** Our user must not look: `problem` says what lets it. */
+  | { readonly kind: 'denied'; readonly problem: string }
   | {
       readonly kind: 'described'
       /** With its schema, as the catalog has it. */
@@ -43,6 +45,8 @@ const typesMax = 5
 /** Looks at a table, and proposes the files by which it is read. @param mapped the mapping files that are there already */
 export async function describeTable(pool: pg.Pool, name: TableName, mapped: Mappings): Promise<Described> {
   const qualified = [...(name.schema === null ? [] : [name.schema]), name.table].map(quoteIdentifier).join('.')
+  const denied = await findSchemaProblem(pool, name)
+  if (denied !== null) return { kind: 'denied', problem: denied }
   const table = await readCatalogTable(pool, qualified)
   if (table === null) return { kind: 'missing', nearest: await findNearestTable(pool, name) }
   const unseen: string[] = []
