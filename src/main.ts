@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
 import { styleText } from 'node:util'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, InvalidArgumentError } from 'commander'
 import type { CommandContext } from './cli/context.ts'
 import { type EnvironmentFile, readEnvironmentFile, withFile } from './cli/environmentFile.ts'
 import { explain } from './cli/explainError.ts'
 import { heard } from './cli/heard.ts'
+import { escapeLines } from './cli/table.ts'
 import { version } from './version.ts'
 
 /** Two of the exit codes of README.md, "Commands". */
@@ -40,7 +41,7 @@ process.stderr.on('error', nobodyReads)
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version)
-  .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before')
+  .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before', onlyOne)
   .hook('preAction', (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = environmentFile(program.opts().envFile)
@@ -184,7 +185,7 @@ function nobodyReads(error: NodeJS.ErrnoException): void {
 /** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
   const { message, exitCode } = explain(error)
-  context.stderr.write(`outboxd: ${message}\n`)
+  context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
   return exitCode
 }
 
@@ -197,6 +198,12 @@ function crash(error: unknown): never {
 function environmentFile(named: string | undefined): EnvironmentFile | null {
   if (named !== undefined) return readEnvironmentFile(named)
   return process.env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
+}
+
+/** Of two files one would be ignored without a word. */
+function onlyOne(file: string, before: string | undefined): string {
+  if (before !== undefined) throw new InvalidArgumentError(`It is the second, after ${before}: give one file.`)
+  return file
 }
 
 /** What comes after the options that hold for every command: the command, as a rule. */

@@ -47,7 +47,7 @@ export function describeFilters(command: Command, defaultStates: readonly State[
     .option('--key <key>', "the record's key")
     .option('--since <when>', 'in their state since then: a date, a time, or 2h, 3d, meaning ago')
     .option('--until <when>', 'in their state since before then')
-    .option('--transaction <id>', "the service's id of the transaction or order")
+    .option('--transaction <id>', "the service's id of the transaction or order, whole")
     .option('--containing <text>', 'those with this text in payload, body or key: a customer, an order number')
     .option('--may-have-arrived', 'those that failed or were rejected, and that the service may have all the same')
     .option('--cause <cause>', 'one line of outboxd list --by-cause, by its name')

@@ -9,7 +9,7 @@ import { type FilterOptions, hasFilters, readFilters } from './filters.ts'
 import { narrowByText } from './narrowByText.ts'
 import { findAll } from './references.ts'
 import { noteOn, submissionTable } from './submissionTable.ts'
-import { pluralize, renderTable, truncate } from './table.ts'
+import { escapeControl, pluralize, renderTable, truncate } from './table.ts'
 
 /** How a change in bulk is steered, beside the filters. */
 export interface BulkOptions extends FilterOptions {
@@ -181,7 +181,9 @@ export function skippedLines(skipped: readonly Skipped[]): string {
     .slice(0, skippedShownMax)
     .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
   const more = skipped.length - lines.length
-  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${truncate(line, 400)}\n`).join('')
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
+    .map((line) => `${escapeControl(truncate(line, 400))}\n`)
+    .join('')
 }
 
 /** The pieces of a list, at most `size` long. */

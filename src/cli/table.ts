@@ -54,6 +54,9 @@ export function escapeControl(text: string): string {
   return text.replace(unprintable, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
+/** The same of a text of several lines. */
+export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
+
 /** `1 record`, `2 records`. */
 export function pluralize(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`

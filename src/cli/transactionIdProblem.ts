@@ -1,7 +1,7 @@
 /** As long as an id of the service may be (service/wire.ts). */
 const transactionIdMaxChars = 255
 
-/** What a script or a spreadsheet writes where it has no id. */
+/** What a script or a spreadsheet writes where it has no id, and what a person writes who answers another question. */
 const noIds: ReadonlySet<string> = new Set([
   'null',
   'undefined',
@@ -13,6 +13,23 @@ const noIds: ReadonlySet<string> = new Set([
   'unknown',
   'true',
   'false',
+  ...[
+    'yes',
+    'no',
+    'y',
+    'n',
+    'ja',
+    'nein',
+    'ok',
+    'okay',
+    'x',
+    'done',
+    'arrived',
+    'not-arrived',
+    'not_arrived',
+    'notarrived',
+  ],
+  ...['received', 'found', 'missing', 'lost', 'accepted', 'completed', 'failed', 'rejected', 'pending', 'uncertain'],
 ])
 
 /** Why a text that a person gave is no transaction's id; null where it may be one. Pure. */

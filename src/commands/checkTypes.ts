@@ -1,6 +1,7 @@
 import type { StoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
-import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, saysTaken } from '../outbox/outboxTable.ts'
+import type { TypeCount } from '../outbox/typeCounts.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { type Finding, notAsked } from './finding.ts'
@@ -20,12 +21,14 @@ export async function checkTypes(
   const waiting = await store.outbox.countTypes()
   const message = typeProblems({ known, named: typesNamed(table), waiting })
   if (message.length > 0) return { what, mark: 'problem', message: message.join('\n') }
-  const counts = waiting.map(({ type, waiting }) => `${type} ${waiting}`)
-  return {
-    what,
-    mark: 'ok',
-    message: counts.length === 0 ? 'no row waits' : `each row that waits has a mapping file: ${counts.join(', ')}`,
-  }
+  return { what, mark: 'ok', message: waiting.length === 0 ? 'no row waits' : mappedMessage(waiting, saysTaken(table)) }
+}
+
+/** Where the ledger remembers, the rows that are counted by their types may be known: they lie behind the position. */
+function mappedMessage(waiting: readonly TypeCount[], doWait: boolean): string {
+  return doWait
+    ? `each row that waits has a mapping file: ${waiting.map(({ type, waiting }) => `${type} ${waiting}`).join(', ')}`
+    : `each type of the rows from the position on has a mapping file: ${waiting.map(({ type }) => type).join(', ')}`
 }
 
 function typesHere(mappingsDir: string): string[] | null {

@@ -53,7 +53,7 @@ Examples:
   outboxd list --state failed --code E003   what the service's outage left behind
   outboxd list --state queued,sending       what is on its way
   outboxd list --containing "Miller & Co"   what there is of a customer
-  outboxd list --transaction 7f0c9f2e       what the service calls so
+  outboxd list --transaction 7f0c9f2e-2f0d-4a86-9d55-0f1f2f3f4f5f   what the service calls so: its whole id
   outboxd list --by-cause                   what stands in the way, most frequent first
   outboxd list --state uncertain --csv      for the service's operator, who fills in what arrived
   outboxd list --since 2h --json            for a program`,
@@ -136,7 +136,8 @@ function noneMessage(options: ListOptions): string {
       ? 'No submission waits for a person'
       : 'There is no such submission'
   const { state: _, ...others } = options
-  return `${what}${options.state === undefined && !hasFilters(others) ? '.' : ' that matches.'}\n`
+  const hint = options.transaction === undefined ? '' : ': --transaction takes the whole id'
+  return `${what}${options.state === undefined && !hasFilters(others) ? '' : ' that matches'}${hint}.\n`
 }
 
 const problemsShown = 20

@@ -5,6 +5,7 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
 import { printJson } from '../cli/printJson.ts'
 import { findAll } from '../cli/references.ts'
+import { escapeLines } from '../cli/table.ts'
 import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
 import { whyNotSettled } from '../cli/whyNotSettled.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
@@ -141,7 +142,7 @@ async function settleArrived(settling: Settling, transaction: TransactionRef): P
   if (!options.unchecked) {
     const { kind, message } = await askForTransaction(context, readConfig(context.env), transaction)
     if (kind !== 'known') return left(`${message}\nNothing was changed. ${hints[kind]}`)
-    context.stderr.write(`${message}.\n`)
+    context.stderr.write(`${escapeLines(message)}.\n`)
   } else if (
     !options.yes &&
     !(await isConfirmed(context, `Follow ${name} as ${transactionId}, without asking the service?`))
@@ -202,7 +203,7 @@ function conclude({ context, submission: { id, outboxId }, options }: Settling, 
       settled: isSettled ? [{ id, outboxId, arrivedAs: outcome.arrivedAs, state: outcome.state }] : [],
       leftAlone: isSettled ? [] : [{ id, outboxId, reason: outcome.reason }],
     })
-  const words = isSettled ? outcome.message : `outboxd: ${outcome.reason}`
+  const words = escapeLines(isSettled ? outcome.message : `outboxd: ${outcome.reason}`)
   const isData = isSettled && options.dryRun && !options.json
   if (isData) context.stdout.write(`${words}\n`)
   else context.stderr.write(`${words}\n`)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { truncate } from '../cli/table.ts'
+import { escapeControl, truncate } from '../cli/table.ts'
 import { isoTimeOrNull, showMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
@@ -51,7 +51,7 @@ export async function resume(context: CommandContext, options: ResumeOptions): P
   return withOperatorStore(context, async (store) => {
     const resumed = await (options.dryRun ? foresee : act)(store, options)
     if (options.json) printJson(context, jsonOf(resumed, options))
-    for (const line of messages(resumed, options)) context.stderr.write(`${line}\n`)
+    for (const line of messages(resumed, options)) context.stderr.write(`${escapeControl(line)}\n`)
     return exit.done
   })
 }

@@ -83,6 +83,10 @@ describe('what says two things is wrong:', () => {
   })
 })
 
+test.each(['yes', 'No', 'arrived', 'ok', 'completed'])('a word for an answer is no transaction’s id: %s', (word) => {
+  expect(linesOf(`1,${word}\n`)).toEqual([expect.stringContaining(`line 1: ${word} is no transaction's id`)])
+})
+
 test('every wrong line is told by its number', () => {
   expect(linesOf('1,tx-1\n2,unknown\n,tx-2\n3,a b\n4,tx-3,x\n5,"not-arrived"\n')).toEqual([
     expect.stringMatching(/^line 2: unknown is no transaction's id.*; or not-arrived, or nothing where nobody knows$/),

@@ -64,6 +64,25 @@ test('a pause with an end is over by itself: no trial is needed, and nothing sho
   expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
 })
 
+test('resume ends no pause that was over by itself, and says so', async () => {
+  await run({ reason: 'short', for: '1h' })
+  await expire()
+  expect(await runResume()).toEqual({ code: 0, messages: 'No pause was on.\n' })
+  expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
+})
+
+test('what somebody said, and what the service answered, does not reach the terminal raw', async () => {
+  await run({ reason: 'a\u001b[31mred' })
+  await fixture.ledger.pool.query(
+    `insert into outboxd.pause values ('unavailable', now(), now() + interval '4 min', 0, $1)`,
+    ['no\u001b]0;title'],
+  )
+  const { messages } = await runResume()
+  expect(messages).toContain('a\\u001b[31mred')
+  expect(messages).toContain('no\\u001b]0;title')
+  expect(messages).not.toContain('\u001b')
+})
+
 test('resume says which pauses remain', async () => {
   await unavailable()
   await run({ reason: 'x' })

@@ -114,6 +114,13 @@ describe('--arrived', () => {
       expect(messages).toContain('--unchecked')
     })
 
+    test('what the service says does not reach the terminal raw', async () => {
+      const { env } = await service({ 'tx-8': { transactionId: 'tx-8', status: 'odd\u001b[31m' } })
+      const messages = await refused(await fixture.end(uncertain), 'tx-8', env)
+      expect(messages).toContain('an unknown status of tx-8: odd\\u001b[31m')
+      expect(messages).not.toContain('\u001b')
+    })
+
     test('an id to which the service answers with another', async () => {
       const { env } = await service({ 'tx-8': { transactionId: 'tx-9', status: 'completed' } })
       expect(await refused(await fixture.end(uncertain), 'tx-8', env)).toContain('answers about tx-9')
@@ -160,7 +167,18 @@ describe('--arrived', () => {
     expect((await fixture.ledger.row(id)).state).toBe('accepted')
   })
 
-  test.each(['null', 'undefined', 'None', 'NaN', '-', '...', 'n/a'])('%s is no id: leaves with 2', async (arrived) => {
+  test.each([
+    'null',
+    'undefined',
+    'None',
+    'NaN',
+    '-',
+    '...',
+    'n/a',
+    'yes',
+    'Arrived',
+    'not-arrived',
+  ])('%s is no id: leaves with 2', async (arrived) => {
     const id = await fixture.end(uncertain)
     expect((await run(id, { arrived, ...unchecked })).code).toBe(2)
     expect((await fixture.ledger.row(id)).state).toBe('uncertain')

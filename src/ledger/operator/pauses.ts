@@ -1,5 +1,6 @@
 import type { PauseReason } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
+import { activePause } from '../activePause.ts'
 
 /** Pauses everyone, or changes the operator's pause that stands. @param forMs null: until `endOperatorPause` */
 export async function raiseOperatorPause(db: Database, detail: string, forMs: number | null): Promise<void> {
@@ -12,12 +13,12 @@ export async function raiseOperatorPause(db: Database, detail: string, forMs: nu
   )
 }
 
-/** Ends the operator's pause. @returns what was said when it was raised; null where there was none */
+/** Ends the operator's pause. @returns what was said when it was raised; null where there was none, or it was over by itself */
 export async function endOperatorPause(db: Database): Promise<string | null> {
-  const { rows } = await db.query<{ detail: string }>(
-    `delete from outboxd.pause where reason = 'operator' returning detail`,
+  const { rows } = await db.query<{ detail: string; isOn: boolean }>(
+    `delete from outboxd.pause where reason = 'operator' returning detail, ${activePause} as "isOn"`,
   )
-  return rows[0]?.detail ?? null
+  return rows[0]?.isOn ? rows[0].detail : null
 }
 
 /**
