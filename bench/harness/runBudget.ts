@@ -30,11 +30,13 @@ export interface BudgetFigures {
 /** A window stands for a minute. */
 const recordsPerIdleWindow = 6
 const drainWindows = 15
+/** What is left at the end: with less the price of a poll falls, as it should where a backlog does come to an end. */
+const backlogWindows = 60
 
 export async function runBudget(run: BudgetRun): Promise<BudgetFigures> {
   const { database, limit, windowMs } = run
   const windows = run.warmUpWindows + run.countedWindows
-  await fillOutbox(database, (limit / 2) * (windows + 4))
+  await fillOutbox(database, (limit / 2) * (windows + backlogWindows))
   await using bench = await openBenchRun({ ...run, daemons: 1 })
   if (run.schedule !== 'learned') await replaceSchedule(database, run.schedule, windowMs / 60)
 
