@@ -28,8 +28,8 @@ export function describeDescribe(command: Command): Command {
       'after',
       `
 Reads the catalog of DATABASE_URL, the few words that rows have as state and type, and the names in some payloads; changes
-nothing. What nobody but you can know is marked FILL IN: the files cannot be loaded before. What would keep the daemon from reading
-the table is a warning on stderr.
+nothing. What nobody but you can know is marked FILL IN, such as whether a column like sent or processed_at says that a row was sent: the
+files cannot be loaded before. What would keep the daemon from reading the table is a warning on stderr.
 
 Examples:
   outboxd describe sales_order             look first

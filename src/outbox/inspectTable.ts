@@ -5,9 +5,9 @@ import { didYouMean } from '../yaml/nearestWord.ts'
 import { baseType } from './baseType.ts'
 import { findFilterProblems } from './findFilterProblems.ts'
 import { findIdProblems } from './findIdProblems.ts'
+import { findKindProblem } from './findKindProblem.ts'
 import { findNearestTable } from './findNearestTable.ts'
 import { findPolicyProblems } from './findPolicyProblems.ts'
-import { findViewProblem } from './findViewProblem.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
 
 /** What the catalog says of a column. */
@@ -62,7 +62,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
     throw new OutboxTableUnusable(`${described}: ${[missing, ...hints].join('; ')}`)
   }
   const columns = new Map(rows.map(({ name, kind: _, ...column }) => [name, column]))
-  const view = await findViewProblem(db, qualified, rows[0]?.kind ?? '', table)
+  const view = await findKindProblem(db, qualified, rows[0]?.kind ?? '', table)
   const problems = view === null ? findProblems(table, columns) : [view]
   if (table.sequence !== null && problems.length === 0)
     problems.push(...(await findSequenceProblems(db, qualified, table.sequence)))

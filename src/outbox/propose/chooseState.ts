@@ -1,6 +1,6 @@
 import type { State } from '../../model.ts'
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
-import { describeBelow } from '../findViewProblem.ts'
+import { describeInstead, needsMark } from '../findKindProblem.ts'
 import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { findWord, isStatus, saysDone, stateWords } from './columnNames.ts'
 import {
@@ -39,29 +39,26 @@ export function findStatusColumn(columns: readonly CatalogColumn[], isOutbox: bo
  * @param isOutbox the table is there to be read by somebody like us
  */
 export function chooseState(table: CatalogTable, isOutbox: boolean, wordsOf: WordsOf, rows: RowCount): StateChoice {
-  if (isView(table) && !table.isUpdatable) return bySomethingElse(table)
+  if (needsMark(table.kind) && !table.isUpdatable) return bySomethingElse(table)
   const columns = table.isUpdatable ? table.columns.filter(({ isGenerated }) => !isGenerated) : []
   const time = columns.find((each) => isTime(each) && !each.notNull && saysDone(each.name, isOutbox, 'time'))
-  if (time !== undefined) return byTime(time, isView(table))
+  if (time !== undefined) return byTime(time, needsMark(table.kind))
   const flag = columns.find(
     (each) => (each.type === 'boolean' || isNumber(each)) && saysDone(each.name, isOutbox, 'flag'),
   )
   if (flag !== undefined) return byFlag(flag)
   const status = findStatusColumn(columns, isOutbox)
-  if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [], isView(table))
+  if (status !== null) return byStatus(status, status.allowed ?? wordsOf(status.name) ?? [], needsMark(table.kind))
   const candidates = findSentColumns(table.columns, wordsOf)
   if (candidates.length > 0) return byPerson(table, candidates, wordsOf, rows)
-  return isView(table) ? bySomethingElse(table) : byNothing(table, rows)
+  return needsMark(table.kind) ? bySomethingElse(table) : byNothing(table, rows)
 }
 
-/** Its rows must say that they are taken: the ledger cannot remember them. */
-const isView = ({ kind }: CatalogTable) => kind === 'v' || kind === 'm'
-
-/** A view that cannot be read as it is. */
-function bySomethingElse({ isUpdatable, below }: CatalogTable): StateChoice {
+/** A view or a foreign table that cannot be read as it is. */
+function bySomethingElse({ kind, isUpdatable, below }: CatalogTable): StateChoice {
   const what = isUpdatable
-    ? 'the column that we set as a row is taken (we recognised none), since a view is read in no other way; or'
-    : 'nothing: a view that nobody can write to cannot be read;'
+    ? 'the column that we set as a row is taken (we recognised none), since what is no table is read in no other way; or'
+    : 'nothing: what is no table, and nobody can write to, cannot be read;'
   return {
     column: null,
     candidates: [],
@@ -70,7 +67,7 @@ function bySomethingElse({ isUpdatable, below }: CatalogTable): StateChoice {
       {
         text: 'state:',
         trial: 'state: none',
-        fillIn: `${what} ${describeBelow(below)}`,
+        fillIn: `${what} ${describeInstead(kind, below)}`,
       },
     ],
   }
@@ -212,14 +209,14 @@ function byPerson(
       {
         text: 'state:',
         trial: 'state: none',
-        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${isView(table) ? '' : `; none: ${allSent(rows)}`}`,
+        fillIn: `${question} that a row was sent: ${shown.join(', ')}? One of the lines below says how it is read${needsMark(table.kind) ? '' : `; none: ${allSent(rows)}`}`,
       },
       ...candidates.map((column) => ({
         text: `# ${entryFor(table, column, valuesOf(column))}`,
         comment: column.exactType,
       })),
-      isView(table)
-        ? { text: '', comment: `Without one a view cannot be read: ${describeBelow(table.below)}` }
+      needsMark(table.kind)
+        ? { text: '', comment: `Without one it cannot be read: ${describeInstead(table.kind, table.below)}` }
         : { text: '# state: none', comment: `${allSent(rows)}: see outboxd adopt --start` },
     ],
   }
@@ -231,9 +228,9 @@ function entryFor(table: CatalogTable, column: CatalogColumn, words: readonly st
     return 'state: none, with a filter that leaves out what it says was sent'
   const pair = findPair(column, words)
   const { lines } = isTime(column)
-    ? byTime(column, isView(table))
+    ? byTime(column, needsMark(table.kind))
     : pair === null
-      ? byStatus(column, words, isView(table))
+      ? byStatus(column, words, needsMark(table.kind))
       : byFlag(column, pair)
   const entries = lines.slice(1).map(({ text }) => text.trim())
   return `state: { ${entries.join(', ')} }`
