@@ -138,7 +138,7 @@ function lookStatements(
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
-    lockOne: `select ${idText} as "outboxId" from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,
+    lockOne: `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,
     types: typeCounts(from, type, waits),
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest

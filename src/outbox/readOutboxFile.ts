@@ -31,7 +31,11 @@ function readEntries(entry: EntryReader, file: string, content: PayloadValue): O
     state: readStateEntry(entry, content.state),
     write: readWrite(entry, content.write),
   }
-  if (top !== null) judge(entry, top, pieces.state === 'none' ? null : pieces.state, pieces.write)
+  if (top !== null) {
+    const state = pieces.state === 'none' ? null : pieces.state
+    judge(entry, top, state, pieces.write)
+    judgeWritten(entry, top, { ...pieces, state })
+  }
   if (top === null || pieces.type === null || pieces.payload === null || pieces.state === null) return null
   const state = pieces.state === 'none' ? null : pieces.state
   const { schema = null, table, id, order = null, sequence = null, key = null, filter = null, channel = null } = top
@@ -70,10 +74,47 @@ function judge(
   }
   if (top.sequence !== undefined && top.order !== undefined && top.order !== top.sequence)
     entry.reportKey(['order'], '"order" and "sequence" are both given: rows are taken in that of "sequence"')
-  for (const { column } of write) {
+  for (const { column } of write)
     if (column === state?.column) entry.reportKey(['write', column], `"${column}" is written by "state" already`)
-    else if (column === top.id) entry.reportKey(['write', column], `"${column}" is the id, which must not change`)
+}
+
+/**
+ * What a row is known by must stay, or none would be told what became of it; so must the place where it stands in order, and what
+ * the ERP has written for the record. Of a payload of several columns ours are left out where rows are compared.
+ */
+function judgeWritten(
+  entry: EntryReader,
+  { id, id_unique, key, sequence }: z.infer<typeof outboxFileSchema>,
+  {
+    type,
+    createdAt,
+    payload,
+    state,
+    write,
+  }: Pick<OutboxTable, 'createdAt' | 'state' | 'write'> & {
+    [piece in 'type' | 'payload']: OutboxTable[piece] | null
+  },
+): void {
+  const known = new Map<string | undefined, string>([
+    [id, 'is what the row is known by ("id")'],
+    [createdAt?.column, 'is when the row was recorded ("created_at"), by which it is known'],
+    [sequence, 'is what rows are put in order by ("sequence")'],
+  ])
+  const read = new Map<string | undefined, string>([
+    [type?.kind === 'column' ? type.column : undefined, 'is read as the record\'s type ("type")'],
+    [key, 'is read as the record\'s key ("key")'],
+    [payload?.kind === 'column' ? payload.column : undefined, 'is read as the record\'s payload ("payload")'],
+  ])
+  const why = (name: string, what: string) => `"${name}" ${what}, and must not be written: name another column`
+  for (const { column } of write) {
+    const what = known.get(column) ?? read.get(column)
+    if (what !== undefined && column !== state?.column) entry.reportKey(['write', column], why(column, what))
   }
+  if (state === null || (state.kind === 'value' && state.values.size === 0)) return
+  // A row that is known by its time alone has told its type and key before they are written over.
+  const isKnownByTime = createdAt !== null && id_unique === undefined
+  const what = known.get(state.column) ?? (isKnownByTime ? undefined : read.get(state.column))
+  if (what !== undefined) entry.report(['state'], why(state.column, what))
 }
 
 function readType(entry: EntryReader, value: PayloadValue | undefined): OutboxTable['type'] | null {

@@ -18,7 +18,7 @@ export interface TrialDeps {
   writing: WriteStatements
   /** Rows are marked as they are taken; where the ledger remembers them instead, they are told like any other. */
   isMarked: boolean
-  /** Locks one row that waits, and gives its `outboxId`. */
+  /** Locks one row that waits, and gives its `outboxId` and `stamp`. */
   lock: string
   /** Whether any waits. */
   any: string
@@ -29,15 +29,21 @@ export async function tryRow({ pool, writing, isMarked, lock, any }: TrialDeps):
   await using transaction = await begin(pool) // never committed
   const { db } = transaction
   await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '5s'`)
-  const { rows } = await db.query<{ outboxId: string }>(lock)
-  const outboxId = rows[0]?.outboxId
-  if (outboxId === undefined) return { kind: 'no-row', waits: ((await db.query(any)).rowCount ?? 0) > 0 }
+  const { rows } = await db.query<TriedRow>(lock)
+  const [row] = rows
+  if (row === undefined) return { kind: 'no-row', waits: ((await db.query(any)).rowCount ?? 0) > 0 }
   const refusals: { state: State; why: string }[] = []
   for (const step of steps.filter(({ state }) => writing.states.has(state))) {
-    const why = await tryStep(db, writing, { ...step, by: isMarked ? step.by : 'report', outboxId })
+    const why = await tryStep(db, writing, { ...step, by: isMarked ? step.by : 'report', row })
     if (why !== null) refusals.push({ state: step.state, why })
   }
-  return { kind: 'tried', outboxId, refusals }
+  return { kind: 'tried', outboxId: row.outboxId, refusals }
+}
+
+interface TriedRow {
+  outboxId: string
+  /** What it is known by. */
+  stamp: string
 }
 
 interface Step {
@@ -62,20 +68,27 @@ const steps: readonly Step[] = [
 async function tryStep(
   db: Database,
   writing: WriteStatements,
-  { state, by, isOnTheWay, outboxId }: Step & { outboxId: string },
+  { state, by, isOnTheWay, row }: Step & { row: TriedRow },
 ): Promise<string | null> {
   await db.query('savepoint trial')
+  const status = JSON.stringify([{ ...trialStatus(row.outboxId, state), stamp: row.stamp }])
   try {
-    const { rows } = await db.query<{ written: boolean }>(writing[by], [JSON.stringify([trialStatus(outboxId, state)])])
+    const { rows } = await db.query<{ written: boolean }>(writing[by], [status])
     await db.query('set constraints all immediate')
     const isWritten = rows[0]?.written ?? false
-    await db.query(isOnTheWay && isWritten ? 'release trial' : 'rollback to trial')
-    return isWritten ? null : 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
+    const after = await db.query<{ same: boolean }>(writing.unheld, [status])
+    const isKnown = after.rows[0]?.same !== false
+    await db.query(isOnTheWay && isWritten && isKnown ? 'release trial' : 'rollback to trial')
+    if (isWritten) return isKnown ? null : changesRow
+    return 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
   } catch (error) {
     await db.query('rollback to trial')
     return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message.slice(0, messageMaxChars)}`
   }
 }
+
+const changesRow =
+  'this changes what the row is known by, so that it would be taken for another and told nothing more: a trigger, or a generated column, writes to its created_at or to what the payload is made of. Leave that column out of the payload (a list of columns, not all), or name a created_at that stays'
 
 const messageMaxChars = 200
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])

@@ -61,9 +61,20 @@ test.each([
   ['state: [none]', '"state" must be none, or { status: … }, { timestamp: … } or { flag: … }, and is'],
   ['state: { column: s }', '"state" must be none, or { status: … }, { timestamp: … } or { flag: … }'],
   ['', '"state" is missing: none, or { status: … }'],
-  ['state: { timestamp: t, set: [completed] }\nsequence: id', '"sequence" goes with "state: none" alone'],
+  ['state: { timestamp: s, set: [completed] }\nsequence: id', '"sequence" goes with "state: none" alone'],
   ['state: none\norder: o\nsequence: id', '"order" and "sequence" are both given'],
-  ['state: none\nwrite: { id: error }', '"id" is the id, which must not change'],
+  ['state: none\nwrite: { id: error }', '"id" is what the row is known by ("id"), and must not be written'],
+  ['state: none\ncreated_at: made\nwrite: { made: now }', '"made" is when the row was recorded ("created_at")'],
+  ['state: none\nwrite: { t: state }', '"t" is read as the record\'s type ("type"), and must not be written'],
+  ['state: none\nkey: k\nwrite: { k: { what: now, on: [failed] } }', '"k" is read as the record\'s key ("key")'],
+  ['state: none\nwrite: { p: error }', '"p" is read as the record\'s payload ("payload")'],
+  ['state: none\nsequence: n\nwrite: { n: now }', '"n" is what rows are put in order by ("sequence")'],
+  [
+    'created_at: made\nstate: { timestamp: made, set: [completed] }',
+    '"made" is when the row was recorded ("created_at")',
+  ],
+  ['state: { flag: id, new: 0, done: 1, set: [queued] }', '"id" is what the row is known by ("id")'],
+  ['state: { status: t, new: a, completed: b }', '"t" is read as the record\'s type ("type")'],
   ['state: { flag: f, set: [queued] }\nwrite: { f: state }', '"f" is written by "state" already'],
   ['state: none\ncreated_at: { column: a, timezone: Europe/Berln }', 'unknown timezone "Europe/Berln"'],
 ])('%s: %s', (text, message) => {
@@ -98,3 +109,11 @@ test('a file with any one character changed is valid or names a line of it, and 
 function problems(text: string): string[] {
   return readOutboxFile('outbox.yaml', text).problems.map(({ line, column, message }) => `${line}:${column} ${message}`)
 }
+
+test.each([
+  'state: { status: t, new: [a, b] }', // read, and never written
+  'created_at: made\nstate: { status: t, new: [a, b], queued: c }', // known by its time; the type was read before
+  'state: none\norder: o\nwrite: { o: now }',
+])('a column that is read may be written, where that changes nothing of a row that was taken: %s', (text) => {
+  expect(problems(`table: t\nid: id\ntype: t\npayload: p\n${text}`)).toEqual([])
+})

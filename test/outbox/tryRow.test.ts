@@ -95,3 +95,28 @@ test('check called the example sales_order a problem: a row that the ledger reme
   await pool.query('alter table sales_order add check (synced_at is null)')
   expect(await outbox.tryRow()).toMatchObject({ refusals: [{ state: 'completed' }] })
 })
+
+test('a trigger that changes what the row is known by: check says that it would be told nothing more', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, amount int, changed_at timestamptz default now(),
+        synced_at timestamptz, sync_error text);
+      create function touch() returns trigger language plpgsql as $$ begin new.changed_at := clock_timestamp(); return new; end $$;
+      create trigger touch before update on source for each row execute function touch()`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: { columns: all }
+state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`,
+  })
+  await given.pool.query('insert into source (amount) values (1)')
+  const trial = await given.outbox.tryRow()
+  expect(trial).toMatchObject({
+    kind: 'tried',
+    refusals: [{ state: 'rejected' }, { state: 'failed' }, { state: 'uncertain' }, { state: 'discarded' }],
+  })
+  expect(trial).toMatchObject({
+    refusals: expect.arrayContaining([
+      { state: 'failed', why: expect.stringContaining('changes what the row is known by') },
+    ]),
+  })
+  const named = given.describedAs(`table: source\nid: id\ntype: { constant: data }\npayload: { columns: [amount] }
+state: { timestamp: synced_at, set: [completed] }\nwrite: { sync_error: { what: error, on: [failed] } }`)
+  expect(await named.outbox.tryRow()).toMatchObject({ kind: 'tried', refusals: [] })
+})
