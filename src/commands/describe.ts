@@ -4,7 +4,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { pluralize } from '../cli/table.ts'
+import { escapeLines, pluralize } from '../cli/table.ts'
 import { readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
@@ -62,8 +62,9 @@ export async function describe(context: CommandContext, table: string, options: 
   if (options.json)
     printJson(context, { table: described.table, files, fillIn: places, warnings: described.warnings, written })
   else if (!options.write) context.stdout.write(files.map(({ file, text }) => `# --- ${file} ---\n${text}`).join('\n'))
-  for (const warning of described.warnings) context.stderr.write(`warning: ${warning}\n`)
-  for (const { file, line, what } of places) context.stderr.write(`to fill in: ${file}:${line} ${what}\n`)
+  for (const warning of described.warnings) context.stderr.write(`${escapeLines(`warning: ${warning}`)}\n`)
+  for (const { file, line, what } of places)
+    context.stderr.write(`${escapeLines(`to fill in: ${file}:${line} ${what}`)}\n`)
   if (present.length > 0) {
     context.stderr.write(
       `outboxd: nothing is written: ${present.map(({ file }) => file).join(', ')} ${present.length === 1 ? 'is' : 'are'} there already. Move away what is there, or look without --write and write by hand\n`,

@@ -5,7 +5,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { readLimit } from '../cli/filters.ts'
 import { printJson } from '../cli/printJson.ts'
-import { pluralize, renderTable, truncate } from '../cli/table.ts'
+import { escapeLines, pluralize, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readMappingsDir } from '../config.ts'
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
@@ -138,12 +138,12 @@ function warnOfBodies(context: CommandContext, mappings: Mappings, previews: rea
   for (const type of new Set(previews.map((preview) => preview.type))) {
     const mapping = mappings.get(type)
     const warnings = mapping === undefined ? [] : findBodyWarnings(mapping)
-    for (const warning of warnings) context.stderr.write(`warning: mapping of ${type}: ${warning}\n`)
+    for (const warning of warnings) context.stderr.write(`${escapeLines(`warning: mapping of ${type}: ${warning}`)}\n`)
   }
 }
 
 function nothing(context: CommandContext, message: string): number {
-  context.stderr.write(`outboxd: ${message}\n`)
+  context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
   return exit.nothing
 }
 
@@ -151,7 +151,7 @@ function printEach(context: CommandContext, previews: readonly Preview[], option
   const bad = previews.filter(({ kind }) => kind === 'refused').length
   if (options.json)
     printJson(context, previews.length === 1 && previews[0] ? jsonOf(previews[0]) : previews.map(jsonOf))
-  else context.stdout.write(previews.map(describe).join('\n'))
+  else context.stdout.write(escapeLines(previews.map(describe).join('\n')))
   if (previews.length > 1) context.stderr.write(`${previews.length - bad} of ${previews.length} records map.\n`)
   return bad > 0 ? exit.failed : exit.done
 }

@@ -9,6 +9,7 @@ import { joinHalves, type OutboxHalf, readLedgerHalf, readOutboxHalf, type Statu
 import { renderLedgerHalf, renderOutboxHalf, renderStatus } from '../cli/renderStatus.ts'
 import { statusJson } from '../cli/statusJson.ts'
 import { createStatusView } from '../cli/statusView.ts'
+import { escapeLines } from '../cli/table.ts'
 import { parseDurationMs } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
@@ -89,7 +90,7 @@ async function look(
 }
 
 function conclude({ stderr }: CommandContext, { outbox }: StatusReport): number {
-  if (outbox.kind === 'unreadable') stderr.write(`outboxd: ${outbox.problem}\n`)
+  if (outbox.kind === 'unreadable') stderr.write(`outboxd: ${escapeLines(outbox.problem)}\n`)
   return outbox.kind === 'read' ? exit.done : exit.failed
 }
 

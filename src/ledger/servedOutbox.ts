@@ -36,7 +36,7 @@ export class ForeignOutbox extends Error {
   readonly subject: string
   constructor(subject: string, why: string) {
     super(
-      `${why}: the daemon captures and reports nothing. If the rows are those that the ledger knows, renamed or moved: outboxd adopt --same. If they are others, or their ids began anew: outboxd adopt --new`,
+      `${why}: with that, a daemon captures and reports nothing. If the rows are those that the ledger knows, renamed or moved: outboxd adopt --same. If they are others, or their ids began anew: outboxd adopt --new`,
     )
     this.subject = subject
   }

@@ -143,6 +143,12 @@ describe('the outbox', () => {
     expect(printed).not.toContain('did you mean')
   })
 
+  test('what the ERP wrote does not reach the terminal raw', async () => {
+    const { printed } = await run({ outbox: await fixture.row('{}', 'a\u001b[31m') })
+    expect(printed).toContain('of type a\\u001b[31m cannot be sent')
+    expect(printed).not.toContain('\u001b')
+  })
+
   test('a type that is a slip of one that has a mapping is answered with that', async () => {
     const { printed } = await run({ outbox: await fixture.row('{}', 'Oredr') })
     expect(printed).toContain('no mapping file for the type "Oredr" (there are: data, order); did you mean "order"?')
