@@ -224,8 +224,8 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       let rowsKnown = 0
       let firstId: string | null = null
       let at = from
-      // Where many are known (the description has changed, a transaction holds the position back) they are no backlog.
-      for (let page = 1; page <= pagesMost; page++) {
+      // Where the table is read anew many are known, and no backlog; elsewhere a page tells enough of it.
+      for (let page = 1; page <= (from === null ? pagesMost : 1); page++) {
         const read = await readPage(at, upTo)
         const { known } = await cursorStore.findKnown(read)
         rowsKnown += known.size

@@ -66,7 +66,7 @@ export interface Outbox {
    * The rows of a slice that wait behind the position up to which the table was read, and that the ledger does not know.
    *
    * @param after the id that ended the slice before
-   * @returns null where rows say themselves that they wait, or there is no position yet
+   * @returns null where rows say themselves that they wait, there is no position yet, or the slice takes too long to read
    */
   readPassedOver(after: string | null, sliceRows: number): Promise<PassedSlice | null>
   /** Conflicts of rows that the ERP has taken out or put right are over. */
