@@ -162,7 +162,7 @@ const endpointFor = (noun: (typeof resources)[Resource]['noun']): Resource =>
 
 function head(type: string | UntoldType, endpoint: Resource, isUnseen: boolean): YamlLine[] {
   const unseen =
-    'No payload was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
+    'No payload with fields was there to look at: these are the names that docs/interface.md gives to a client’s fields.'
   return [
     { text: '# yaml-language-server: $schema=./mapping.schema.json' },
     typeof type !== 'string'

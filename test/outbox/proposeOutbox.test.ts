@@ -68,9 +68,9 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
   )
 })
 
-test('a table of nothing but what we write has all its columns as the payload', () => {
-  const time = { type: 'date', exactType: 'date', notNull: false, isGenerated: false, default: null, allowed: null }
-  const columns = [{ ...time, name: 'synced_at', isUnique: true, isDrawn: false, isReadable: true }]
+test('what a row is known by is not proposed to be written, where an id is found and where a person has to name it', () => {
+  const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isDrawn: false, isReadable: true }
+  const column = { ...time, isGenerated: false, default: null, allowed: null }
   const table = {
     schema: 'public',
     name: 't',
@@ -78,9 +78,10 @@ test('a table of nothing but what we write has all its columns as the payload', 
     hasHeirs: false,
     isUpdatable: true,
     primaryKey: [],
-    columns,
     below: [],
   }
-  const { lines } = proposeOutbox(table, () => [], null)
-  expect(readOutboxFile('outbox.yaml', writeTrial(lines)).problems).toEqual([])
+  for (const notNull of [true, false]) {
+    const { lines } = proposeOutbox({ ...table, columns: [{ ...column, notNull }] }, () => [], null)
+    expect(readOutboxFile('outbox.yaml', writeTrial(lines)).problems).toEqual([])
+  }
 })

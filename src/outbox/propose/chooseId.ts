@@ -6,7 +6,8 @@ import { findNamed } from './columnNames.ts'
 export interface IdChoice {
   /** Null: nothing looks like one. */
   readonly column: CatalogColumn | null
-  readonly lines: readonly YamlLine[]
+  /** @param other a column to try the rest with, where a person has to name the id */
+  lines(other: string): readonly YamlLine[]
   readonly warnings: readonly string[]
 }
 
@@ -24,7 +25,7 @@ export function chooseId(table: CatalogTable): IdChoice {
     return {
       column: found,
       warnings: [],
-      lines: [{ text: `id: ${quoteYaml(found.name)}`, comment: `${found.type}, ${why}` }],
+      lines: () => [{ text: `id: ${quoteYaml(found.name)}`, comment: `${found.type}, ${why}` }],
     }
   }
   const likely =
@@ -35,11 +36,11 @@ export function chooseId(table: CatalogTable): IdChoice {
       warnings: [
         `"${table.name}" is ${kindName(table)}: no index can say that an id is unique. Where you are sure that it is, say id_unique: promised; of two rows of one id the second would never be sent`,
       ],
-      lines: [
+      lines: (other) => [
         likely === undefined
           ? {
               text: 'id:',
-              trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
+              trial: `id: ${quoteYaml(other)}`,
               fillIn: `the column that names a row for ever, of ${namesOf(columns)}`,
             }
           : { text: `id: ${quoteYaml(likely.name)}`, comment: likely.type },
@@ -54,10 +55,10 @@ export function chooseId(table: CatalogTable): IdChoice {
   return {
     column: null,
     warnings: [noIdWarning(table, nullable)],
-    lines: [
+    lines: (other) => [
       {
         text: 'id:',
-        trial: `id: ${quoteYaml(columns[0]?.name ?? '')}`,
+        trial: `id: ${quoteYaml(other)}`,
         fillIn: 'the column that names a row for ever: unique, and not null (see the warning)',
       },
     ],

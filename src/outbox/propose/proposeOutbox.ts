@@ -3,7 +3,16 @@ import type { CatalogColumn, CatalogTable } from './catalogTable.ts'
 import { chooseId } from './chooseId.ts'
 import { chooseState, findStatusColumn, type RowCount, type StateChoice } from './chooseState.ts'
 import { chooseWrites, isGivenUpTime } from './chooseWrites.ts'
-import { findNamed, findWord, isAnyStatus, names, plain, stateWords, textPayloads } from './columnNames.ts'
+import {
+  findNamed,
+  findWord,
+  isAnyStatus,
+  mayTellOfSending,
+  names,
+  plain,
+  stateWords,
+  textPayloads,
+} from './columnNames.ts'
 import { findOddWords, findSentWordColumns, isText, type WordsOf } from './findSentColumns.ts'
 
 /** What `outbox.yaml` may say of a table that the catalog has, and what it cannot know. */
@@ -38,11 +47,22 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCo
   const { columns } = table
   const document = findPayload(columns)
   const isOutbox = document !== null
-  const state = chooseState(table, isOutbox, wordsOf, rows)
-  const writes = chooseWrites(table, isOutbox, state)
-  const written = [...(state.column === null ? [] : [state.column.name]), ...writes.columns]
   const id = chooseId(table)
   const type = isOutbox ? findType(columns) : null
+  const key = findNamed(columns, names.key, isKey)
+  const createdAt = findNamed(columns, names.createdAt, isCreatedAt)
+  const choose = (read: readonly (CatalogColumn | null)[]) => {
+    const free = { ...table, columns: columns.filter((column) => !read.includes(column)) }
+    const state = chooseState(free, isOutbox, wordsOf, rows)
+    const writes = chooseWrites(free, isOutbox, state)
+    return { state, writes, written: [...(state.column === null ? [] : [state.column.name]), ...writes.columns] }
+  }
+  // What a record is read from, and known by, is not written.
+  const read = [id.column, type, key, createdAt, document]
+  const first = choose(read)
+  const isAllWritten = first.written.length === columns.length
+  const { state, writes, written } = isAllWritten ? choose([...read, columns[0] ?? null]) : first
+  const other = columns.find(({ name }) => !written.includes(name))
   const typeName = plainName(table.name)
   const payload = document === null ? { columns: payloadColumns(columns, written) } : ({ column: document } as const)
   return {
@@ -53,13 +73,13 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCo
     lines: [
       { text: `schema: ${quoteYaml(table.schema)}` },
       { text: `table: ${quoteYaml(table.name)}` },
-      ...id.lines,
+      ...id.lines(other?.name ?? ''),
       ...orderLines(table, id.column, state, isOutbox),
       type === null
         ? { text: `type: { constant: ${quoteYaml(typeName)} }`, comment: 'the type of every row: one mapping file' }
         : { text: `type: ${quoteYaml(type.name)}`, comment: 'one mapping file for each value' },
-      keyEntry(findNamed(columns, names.key, isKey)),
-      ...createdAtLines(findNamed(columns, names.createdAt, isTime)),
+      keyEntry(key),
+      ...createdAtLines(createdAt),
       ...payloadLines(payload),
       ...filterLines(table, isOutbox, state, wordsOf),
       ...state.lines,
@@ -68,7 +88,9 @@ export function proposeOutbox(table: CatalogTable, wordsOf: WordsOf, rows: RowCo
   }
 }
 
-const isTime = ({ type }: CatalogColumn) => /^(timestamp with(out)? time zone|date|bigint)$/.test(type)
+/** A time that is empty until the row is sent is none of its creation. */
+const isCreatedAt = ({ type, name, notNull }: CatalogColumn) =>
+  /^(timestamp with(out)? time zone|date|bigint)$/.test(type) && (notNull || !mayTellOfSending(name))
 const isKey = ({ type }: CatalogColumn) => !/^(jsonb?|xml|bytea|boolean|point)$|\[\]$/.test(type)
 
 const plainName = (name: string) => name.replace(/[^A-Za-z0-9_-]+/g, '_').replace(/^_+(?=.)/, '') || 'record'
@@ -157,7 +179,6 @@ function payloadLines(payload: OutboxProposal['payload']): YamlLine[] {
     const hint = type === 'bytea' ? 'bytea, of UTF-8: else { column: …, encoding: … }' : type
     return [{ text: `payload: ${quoteYaml(name)}`, comment: hint }]
   }
-  if (payload.columns.size === 0) return [{ text: 'payload: { columns: all }', comment: 'each is one that we write' }]
   return [
     { text: 'payload:' },
     { text: '  columns:', comment: 'name in the payload: column' },
