@@ -1,5 +1,7 @@
 import type pg from 'pg'
 
+const deadlock = '40P01'
+
 /**
  * Sets the database's clock back, as far as what is stored can tell: nobody can set the clock of a running Postgres, so
  * every time that the ledger and the queue have stored lies so much later instead.
@@ -18,5 +20,11 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
     return `update ${table} set ${later.join(', ')};`
   })
   // In one transaction; the trigger that notes when a pause was set would undo half of it.
-  await pool.query(`begin; set local session_replication_role = replica; ${moves.join(' ')} commit`)
+  const move = `rollback; begin; set local session_replication_role = replica; ${moves.join(' ')} commit`
+  // Every row of every table, beside a daemon that goes on: the one of the two whom Postgres picks tries again,
+  // on a session that may still be in what failed.
+  await pool.query(move).catch((error: unknown) => {
+    if ((error as { code?: unknown }).code !== deadlock) throw error
+    return setClockBack(pool, ms)
+  })
 }

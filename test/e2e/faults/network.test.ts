@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import type { Fault } from '../../support/faultProxy.ts'
-import { type Harness, setup } from './harness.ts'
+import { type Harness, setup, shortTimeout } from './harness.ts'
 
 /** The network between the daemon and the service, broken at every point of a POST. */
 
 let harness: Harness
 beforeAll(async () => {
   harness = await setup()
-  await harness.start()
+  await harness.start(shortTimeout)
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.service.setFault(null))

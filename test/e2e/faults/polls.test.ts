@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { type Harness, setup, shortTimeout } from './harness.ts'
 
 /** Questions that go wrong: the transaction does not fail by it, however often. */
 
 let harness: Harness
 beforeAll(async () => {
   harness = await setup()
-  await harness.start()
+  await harness.start(shortTimeout)
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 afterEach(() => harness.control('DELETE', 'faults'))

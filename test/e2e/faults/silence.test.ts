@@ -4,7 +4,7 @@ import type { Fault } from '../../support/faultProxy.ts'
 import { scrape } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
-import { type Harness, setup } from './harness.ts'
+import { type Harness, setup, shortTimeout } from './harness.ts'
 
 /** A service that takes what it is sent and says nothing costs no record but those that were on the wire. */
 
@@ -14,7 +14,7 @@ const records = 60
 async function started({ onTestFinished }: TestContext): Promise<{ harness: Harness; daemon: Daemon }> {
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
-  const daemon = await harness.start({ MAX_IN_FLIGHT: String(maxInFlight) })
+  const daemon = await harness.start({ ...shortTimeout, MAX_IN_FLIGHT: String(maxInFlight) })
   // A token and connections are there before the fault, so that it strikes records.
   await harness.insert('before-')
   await harness.becomes('before-', 'completed')
