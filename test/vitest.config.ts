@@ -33,7 +33,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        test: { name: 'alone', include: alone, maxWorkers: 1, sequence: { groupOrder: 2 } },
+        test: { name: 'alone', include: alone, maxWorkers: 2, sequence: { groupOrder: 2 } },
       },
     ],
   },
