@@ -21,6 +21,7 @@ import { readPassed } from './passedRows.ts'
 import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
 import { reviewConflicts } from './reviewConflicts.ts'
+import { readSlice } from './slices.ts'
 import { stampOurs, type TakenRow } from './takenRows.ts'
 import { tellRows } from './tellRows.ts'
 import { toRecord } from './toRecord.ts'
@@ -104,13 +105,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async readTaken(after) {
       const { taken, memory } = await open()
       if (taken === null) return null
-      const last = after === null ? [] : [after]
-      const { rows: ends } = await pool.query<{ id: string }>(after === null ? taken.end : taken.endAfter, [
-        sliceMax - 1,
-        ...last,
-      ])
-      const upTo = ends[0]?.id ?? null
-      const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+      const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
       const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
       const { known } = await memory.findKnown(rows)
       const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))

@@ -1,7 +1,7 @@
 import { findRepeated } from '../ledger/sameRow.ts'
 import type { Database } from '../postgres/database.ts'
 import type { CursorStore, Position, SeenRow } from './cursorStore.ts'
-import { type SliceStatements, sliceStatements } from './slices.ts'
+import { readSlice, type SliceStatements, sliceStatements } from './slices.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** A slice of rows behind a position, where nobody looks again. */
@@ -42,13 +42,7 @@ export async function readPassed(
   position: Position,
   { after, sliceRows }: { after: string | null; sliceRows: number },
 ): Promise<PassedSlice> {
-  const last = after === null ? [] : [after]
-  const { rows: ends } = await db.query<{ id: string }>(after === null ? statements.end : statements.endAfter, [
-    sliceRows - 1,
-    ...last,
-  ])
-  const upTo = ends[0]?.id ?? null
-  const bounds = [...last, ...(upTo === null ? [] : [upTo])]
+  const { upTo, bounds } = await readSlice(db, statements, after, sliceRows)
   const { rows } = await db.query<SeenRow>(statements.rows(after !== null, upTo !== null), [...position, ...bounds])
   const { known } = await memory.findKnown(rows)
   const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))

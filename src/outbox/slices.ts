@@ -1,3 +1,4 @@
+import type { Database } from '../postgres/database.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** A table is compared in slices, in the order of its ids, which has an index: so long as one is read nobody waits. */
@@ -24,4 +25,24 @@ export function sliceStatements(
       return upTo ? `${lower} and ${id} <= $${after ? first + 1 : first}::${idType}` : lower
     },
   }
+}
+
+/** Where a slice ends, and the values of its bounds, for a statement with `within`. */
+export interface Slice {
+  /** The id that ends it; null for the last. */
+  readonly upTo: string | null
+  readonly bounds: string[]
+}
+
+/** The slice of so many rows after an id; null: from the first row on. */
+export async function readSlice(
+  db: Database,
+  { end, endAfter }: Pick<SliceStatements, 'end' | 'endAfter'>,
+  after: string | null,
+  sliceRows: number,
+): Promise<Slice> {
+  const last = after === null ? [] : [after]
+  const { rows } = await db.query<{ id: string }>(after === null ? end : endAfter, [sliceRows - 1, ...last])
+  const upTo = rows[0]?.id ?? null
+  return { upTo, bounds: [...last, ...(upTo === null ? [] : [upTo])] }
 }
