@@ -70,11 +70,9 @@ export function openTable(
 ): OpenTable {
   const { epoch, start } = served
   const rows = rowExpressions(table, shape, start, encoding, unfilterable)
-  const memory = openCursorStore(
-    ledger,
-    epoch,
-    nameSelection(rowExpressions(table, shape, start, encoding), served.readings),
-  )
+  /** As if the filter and the stamp failed for no row. */
+  const ideal = rowExpressions(table, shape, start, encoding)
+  const memory = openCursorStore(ledger, epoch, nameSelection(ideal, served.readings))
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
   return {
@@ -84,7 +82,7 @@ export function openTable(
       ...lookStatements(from, rows),
       ...lockedStatements(from, rows, shape),
       // With the stamp as it is for every row: whether it still fails is asked.
-      ...filterStatements(table, from, rowExpressions(table, shape, start, encoding)),
+      ...filterStatements(table, from, ideal),
     },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
     unreadable:
