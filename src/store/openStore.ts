@@ -125,8 +125,8 @@ export async function openStore({
     name: workName,
     connections: poolConnections.ledger,
     onIdleError: onError,
-    // One row that somebody has locked holds up the statement that needs it for so long and no longer.
     prepares: true,
+    // One row that somebody has locked holds up the statement that needs it for so long and no longer.
     settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
   const outboxPool = createPool({
