@@ -22,10 +22,15 @@ export function describeInstead(kind: string, below: readonly string[]): string 
   return `describe the table below it (${below.map((name) => `outboxd describe '${name}'`).join(', or ')})`
 }
 
-const kindNames: Readonly<Record<string, string>> = { v: 'a view', f: 'a foreign table' }
+/** What is no table of rows that transactions have written, by pg_class.relkind. */
+export const kindNames: Readonly<Record<string, string>> = {
+  v: 'a view',
+  m: 'a materialized view',
+  f: 'a foreign table',
+}
 
 /** Whether its rows must say that they are taken, since it does not show which transactions wrote them. @param kind pg_class.relkind */
-export const needsMark = (kind: string): boolean => kind === 'm' || kindNames[kind] !== undefined
+export const needsMark = (kind: string): boolean => kindNames[kind] !== undefined
 
 /**
  * What keeps the daemon from reading what is no table as it is described; null where nothing does. The ledger remembers rows by the
@@ -42,6 +47,6 @@ export async function findKindProblem(
 ): Promise<string | null> {
   if (!needsMark(kind) || (kind !== 'm' && saysTaken(table))) return null
   const other = describeInstead(kind, kind === 'f' ? [] : await findTablesBelow(db, qualified))
-  if (kind === 'm') return `is a materialized view, in which no row can be locked or marked: ${other}`
+  if (kind === 'm') return `is ${kindNames[kind]}, in which no row can be locked or marked: ${other}`
   return `is ${kindNames[kind]}, whose rows have to be marked as they are taken, since it does not show by which transactions they were written: let it show a column that we can set then (state with set: [queued], or a value for queued), or ${other}`
 }

@@ -1,4 +1,5 @@
 import { quoteYaml, type YamlLine } from '../../yaml/yamlLines.ts'
+import { kindNames } from '../findKindProblem.ts'
 import { type CatalogColumn, type CatalogTable, qualifiedTable } from './catalogTable.ts'
 import { findNamed } from './columnNames.ts'
 
@@ -78,10 +79,7 @@ function noIdWarning(table: CatalogTable, nullable: CatalogColumn | undefined): 
 
 function kindName({ kind, hasHeirs }: CatalogTable): string {
   if (hasHeirs) return 'a table that others inherit from'
-  return (
-    { v: 'a view', m: 'a materialized view', f: 'a foreign table', p: 'partitioned by another column' }[kind] ??
-    'no table'
-  )
+  return kind === 'p' ? 'partitioned by another column' : (kindNames[kind] ?? 'no table')
 }
 
 const namesOf = (columns: readonly CatalogColumn[]) => columns.map(({ name }) => name).join(', ')
