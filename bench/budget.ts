@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
 import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { type BudgetFigures, runBudget } from './harness/runBudget.ts'
-import { type ScheduleName, schedules } from './harness/schedules.ts'
+import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
 /** bench:budget: how well the slots are spent, the learned schedule beside the plain ones and the oracle. */
 
@@ -12,7 +12,7 @@ const { values: options } = parseArgs({
     /** Windows of the saturated phase, the first third of them as warm-up, and of the idle phase. */
     windows: { type: 'string', default: '60' },
     idle: { type: 'string', default: '20' },
-    /** Only schedules, and only distributions, whose name contains this. */
+    /** Only schedules, and only distributions, whose name contains one of these, divided by commas. */
     only: { type: 'string', default: '' },
     times: { type: 'string', default: '' },
   },
@@ -26,20 +26,7 @@ const [plainWindows, plainIdle, plainAtOnce] = [Math.min(windows, 21), Math.min(
 /** The daemon's, the sandbox's and our own; every run is on the same server. */
 const connectionsPerLane = 40
 
-const distributions = {
-  'constant 30 s ± 10 %': 'constant:3:0.1',
-  'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
-  'humps 2-5 s, 120-300 s': 'humps:0.8:0.2-0.5:12-30',
-  'exponential 20 s': 'exponential:2',
-}
-const plain = Object.keys(schedules) as ScheduleName[]
-const runs = Object.entries(distributions)
-  .filter(([distribution]) => distribution.includes(options.times))
-  .flatMap(([distribution, processingTime]) =>
-    (['learned', ...plain] as const)
-      .filter((schedule) => schedule.includes(options.only))
-      .map((schedule) => ({ distribution, processingTime, schedule })),
-  )
+const runs = chooseRuns(options)
 
 sayWhere('bench:budget')
 say(
@@ -52,7 +39,7 @@ say(
 await using postgres = await startBenchPostgres({ max_connections: String(connectionsPerLane * runs.length) })
 const plainTurns = Array.from({ length: plainAtOnce }, () => Promise.resolve())
 const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
-for (const distribution of Object.keys(distributions)) {
+for (const distribution of Object.keys(processingTimes)) {
   const own = done.filter((each) => each.distribution === distribution)
   if (own.length === 0) continue
   printTable(
@@ -69,10 +56,10 @@ for (const distribution of Object.keys(distributions)) {
 }
 printVerdicts(done.filter(({ schedule }) => schedule === 'learned'))
 
-type Done = (typeof runs)[number] & { figures: BudgetFigures }
+type Done = ChosenRun & { figures: BudgetFigures }
 
 /** The learned ones all at once, the others as room is made. */
-function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+function inTurn(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   if (run.schedule === 'learned') return measure(server, run, i)
   const before = plainTurns.shift() ?? Promise.resolve()
   const measuring = before.then(() => measure(server, run, i))
@@ -81,7 +68,7 @@ function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): P
 }
 
 /** The runs start one after the other, or their start-up alone would keep the machine busy. */
-async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+async function measure(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   await pause(i * 500)
   const database = await server.createDatabase(`run${i}`)
   const all = run.schedule === 'learned' ? windows : plainWindows

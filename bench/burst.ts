@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util'
 import { type BenchPostgres, startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
 import { runBurst } from './harness/runBurst.ts'
-import { type ScheduleName, schedules } from './harness/schedules.ts'
+import { type ChosenRun, chooseRuns, processingTimes } from './harness/schedules.ts'
 
 /** bench:burst: from commit to known, for records that come at once; the learned schedule beside plain ones and the oracle. */
 
@@ -29,20 +29,7 @@ const connectionsEach = 40
 /** The others learn nothing. */
 const plainIdleWindows = 3
 
-const distributions = {
-  'constant 30 s ± 10 %': 'constant:3:0.1',
-  'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
-  'humps 2-5 s, 120-300 s': 'humps:0.8:0.2-0.5:12-30',
-  'exponential 20 s': 'exponential:2',
-}
-const isChosen = (name: string, chosen: string) => chosen.split(',').some((part) => name.includes(part))
-const runs = Object.entries(distributions)
-  .filter(([distribution]) => isChosen(distribution, options.times))
-  .flatMap(([distribution, processingTime]) =>
-    (['learned', ...(Object.keys(schedules) as ScheduleName[])] as const)
-      .filter((schedule) => isChosen(schedule, options.only))
-      .map((schedule) => ({ distribution, processingTime, schedule })),
-  )
+const runs = chooseRuns(options)
 
 sayWhere('bench:burst')
 say(
@@ -55,7 +42,7 @@ say(
 await using postgres = await startBenchPostgres({ max_connections: String(connectionsEach * atOnce + 20) })
 const turns = Array.from({ length: atOnce }, () => Promise.resolve())
 const done = await Promise.all(runs.map((run, i) => inTurn(postgres, run, i)))
-for (const distribution of Object.keys(distributions)) {
+for (const distribution of Object.keys(processingTimes)) {
   const own = done.filter((each) => each.distribution === distribution)
   if (own.length === 0) continue
   printTable(
@@ -70,16 +57,16 @@ for (const distribution of Object.keys(distributions)) {
 }
 say(`No 429: ${verdict(done.every(({ figures }) => figures.refused === 0))}.`)
 
-type Done = (typeof runs)[number] & { figures: Awaited<ReturnType<typeof runBurst>> }
+type Done = ChosenRun & { figures: Awaited<ReturnType<typeof runBurst>> }
 
-async function inTurn(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+async function inTurn(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   const place = i % atOnce
   const measuring = (turns[place] ?? Promise.resolve()).then(() => measure(server, run, i))
   turns[place] = measuring.then(() => {})
   return measuring
 }
 
-async function measure(server: BenchPostgres, run: (typeof runs)[number], i: number): Promise<Done> {
+async function measure(server: BenchPostgres, run: ChosenRun, i: number): Promise<Done> {
   const database = await server.createDatabase(`run${i}`)
   const idleWindows = run.schedule === 'learned' ? Number(options.idle) : plainIdleWindows
   return { ...run, figures: await runBurst({ ...run, database, limit, windowMs, batches, idleWindows }) }

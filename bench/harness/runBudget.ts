@@ -3,7 +3,7 @@ import { openBenchRun } from './benchRun.ts'
 import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { countRefused, countUnderWay, databaseNow, readThrough, type Through } from './through.ts'
-import { arrivals } from './workloads.ts'
+import { trickle } from './trickle.ts'
 
 /** One schedule against one distribution: as many records as the budget carries, then a few. */
 export interface BudgetRun {
@@ -27,8 +27,6 @@ export interface BudgetFigures {
   refused: number
 }
 
-/** A window stands for a minute. */
-const recordsPerIdleWindow = 6
 const drainWindows = 15
 /** What is left at the end: with less the price of a poll falls, as it should where a backlog does come to an end. */
 const backlogWindows = 60
@@ -59,21 +57,10 @@ async function runIdle(database: BenchDatabase, { windowMs, idleWindows }: Budge
     await pause(windowMs / 6)
   }
   const from = await databaseNow(database)
-  const startMs = performance.now()
-  for (const atMs of arrivals(recordsPerIdleWindow, windowMs, idleWindows * windowMs, 1)) {
-    await pause(Math.max(0, startMs + atMs - performance.now()))
-    await insertOne(database)
-  }
+  await trickle(database, windowMs, idleWindows)
   for (let waitedMs = 0; waitedMs < drainWindows * windowMs; waitedMs += windowMs / 6) {
     if ((await countUnderWay(database)) === 0) break
     await pause(windowMs / 6)
   }
   return readThrough(database, from, await databaseNow(database))
-}
-
-async function insertOne({ pool }: BenchDatabase): Promise<void> {
-  await pool.query(
-    `insert into outbox (type, payload) values ('data', '{"customerId": "C1", "orderDate": "2026-11-21T10:00:00Z",
-       "amount": 12.5, "field1": "value1", "field2": "idle"}')`,
-  )
 }

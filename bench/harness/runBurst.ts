@@ -4,7 +4,7 @@ import { type BenchDatabase, fillOutbox } from './postgres.ts'
 import { replaceSchedule, type ScheduleName } from './schedules.ts'
 import { type BurstFigures, figuresOf } from './simulatedBurst.ts'
 import { countRefused, countUnderWay, databaseNow } from './through.ts'
-import { arrivals } from './workloads.ts'
+import { trickle } from './trickle.ts'
 
 /** One schedule against one distribution: a few records, and then batches, each when the one before is through. */
 export interface BurstRun {
@@ -25,8 +25,6 @@ export interface BurstRunFigures {
   refused: number
 }
 
-/** A window stands for a minute. */
-const recordsPerIdleWindow = 6
 /** Between two batches: until the slots of the first are free again, and a while with a few records. */
 const betweenWindows = 3
 const drainWindows = 60
@@ -38,21 +36,13 @@ export async function runBurst(run: BurstRun): Promise<BurstRunFigures> {
 
   const batches: BurstRunFigures['batches'] = []
   for (const [i, records] of run.batches.entries()) {
-    await trickle(run, i === 0 ? run.idleWindows : betweenWindows)
+    await trickle(database, windowMs, i === 0 ? run.idleWindows : betweenWindows)
     const from = await databaseNow(database)
     await fillOutbox(database, records)
     await drained(run)
     batches.push(await readBatch(database, from, records))
   }
   return { batches, refused: await countRefused(database) }
-}
-
-async function trickle({ database, windowMs }: BurstRun, windows: number): Promise<void> {
-  const startMs = performance.now()
-  for (const atMs of arrivals(recordsPerIdleWindow, windowMs, windows * windowMs, 1)) {
-    await pause(Math.max(0, startMs + atMs - performance.now()))
-    await fillOutbox(database, 1)
-  }
 }
 
 async function drained({ database, windowMs }: BurstRun): Promise<void> {

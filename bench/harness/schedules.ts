@@ -15,6 +15,34 @@ export const schedules = {
 
 export type ScheduleName = keyof typeof schedules
 
+/** Processing times as the sandbox takes them, in seconds of time compressed ten times. */
+export const processingTimes = {
+  'constant 30 s ± 10 %': 'constant:3:0.1',
+  'log-normal 20 s, σ 0.6': 'lognormal:2:0.6',
+  'humps 2-5 s, 120-300 s': 'humps:0.8:0.2-0.5:12-30',
+  'exponential 20 s': 'exponential:2',
+} as const
+
+/** One schedule against one distribution. */
+export interface ChosenRun {
+  distribution: string
+  processingTime: string
+  schedule: 'learned' | ScheduleName
+}
+
+/** Every schedule against every distribution, of those whose names contain one of some words, divided by commas. */
+export function chooseRuns({ only, times }: { only: string; times: string }): ChosenRun[] {
+  const isChosen = (name: string, words: string) => words.split(',').some((word) => name.includes(word))
+  const all = ['learned', ...(Object.keys(schedules) as ScheduleName[])] as const
+  return Object.entries(processingTimes)
+    .filter(([distribution]) => isChosen(distribution, times))
+    .flatMap(([distribution, processingTime]) =>
+      all
+        .filter((schedule) => isChosen(schedule, only))
+        .map((schedule) => ({ distribution, processingTime, schedule })),
+    )
+}
+
 /**
  * Puts another schedule in the place of the daemon's own, by triggers in the benchmark's database: each poll that it plans
  * gets another time. So the very daemon that ships is compared with itself, and has no switch for it.
