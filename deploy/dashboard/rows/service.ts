@@ -2,49 +2,38 @@ import type { Row } from '../layout.ts'
 import { bad, good, lines, soon, stat } from '../panels.ts'
 import { all, below, outcomeColors, own, perMinute, recent, theirFault, within2s } from '../queries.ts'
 
+/** One of the two targets, 99 % each. */
+const share = ({ expr, ...panel }: { title: string; description: string; runbook: string; expr: string }) =>
+  stat({
+    ...panel,
+    width: 6,
+    unit: 'percentunit',
+    decimals: 2,
+    queries: [{ expr, legend: '' }],
+    steps: [
+      [null, bad],
+      [0.99, good],
+    ],
+    none: 'no requests',
+  })
+
 export const service: Row = {
   title: 'The service against its two targets',
   lines: [
     [
-      stat({
+      share({
         title: 'Succeeded, in the time shown',
         description:
           'Requests that the service did its part for, also by a no; the target is 99 % over 30 days: choose these above. What counts against whom: docs/slo.md.',
-        width: 6,
         runbook: 'OutboxdServiceFailing',
-        unit: 'percentunit',
-        decimals: 2,
-        queries: [
-          {
-            expr: `1 - sum(increase(outboxd_requests_total{${all},${theirFault}}[$__range])) / (sum(increase(outboxd_requests_total{${all}}[$__range])) > 0)`,
-            legend: '',
-          },
-        ],
-        steps: [
-          [null, bad],
-          [0.99, good],
-        ],
-        none: 'no requests',
+        expr: `1 - sum(increase(outboxd_requests_total{${all},${theirFault}}[$__range])) / (sum(increase(outboxd_requests_total{${all}}[$__range])) > 0)`,
       }),
-      stat({
+      share({
         title: 'Answered within 2 s, in the time shown',
         description:
           'The second target, 99 % over 30 days, too. A timeout is a slow answer, a connection that broke none.',
-        width: 6,
         runbook: 'OutboxdServiceSlow',
-        unit: 'percentunit',
-        decimals: 2,
-        queries: [
-          {
-            expr: `sum(increase(outboxd_request_duration_seconds_bucket{${all},${within2s}}[$__range])) / (sum(increase(outboxd_request_duration_seconds_count{${all},outcome!="network"}[$__range])) > 0)`,
-            legend: '',
-          },
-        ],
-        steps: [
-          [null, bad],
-          [0.99, good],
-        ],
-        none: 'no requests',
+        expr: `sum(increase(outboxd_request_duration_seconds_bucket{${all},${within2s}}[$__range])) / (sum(increase(outboxd_request_duration_seconds_count{${all},outcome!="network"}[$__range])) > 0)`,
       }),
       stat({
         title: 'Pace of failures',
