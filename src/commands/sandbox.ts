@@ -92,6 +92,6 @@ What happens to a record is told by the record:
 Settings, from the environment (defaults in parentheses):
 ${settings.join('\n')}
 
-While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/contract.md lists them.
+While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/sandbox.md lists them.
 `
 }

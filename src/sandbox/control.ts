@@ -34,7 +34,7 @@ const resetQuery = z.strictObject({ everything: flag })
 const idParameter = z.object({ id: z.coerce.number().int() })
 
 /**
- * /_sandbox/: what a developer or a test sees of the sandbox and tells it. Loopback only; JSON; docs/contract.md lists it.
+ * /_sandbox/: what a developer or a test sees of the sandbox and tells it. Loopback only; JSON; docs/sandbox.md lists it.
  *
  * Nothing here counts against the rate limit or enters the ledger.
  */

@@ -4,9 +4,9 @@ import { expect, test } from 'vitest'
 import { faultSchema } from '../../src/sandbox/faults.ts'
 import { environment, optionsSchema } from '../../src/sandbox/startSandbox.ts'
 
-const page = readFileSync(join(import.meta.dirname, '../../docs/contract.md'), 'utf8')
+const page = readFileSync(join(import.meta.dirname, '../../docs/sandbox.md'), 'utf8')
 
-test.each(Object.entries(environment))('docs/contract.md lists the setting %s with its variables and default', (key, {
+test.each(Object.entries(environment))('docs/sandbox.md lists the setting %s with its variables and default', (key, {
   names,
 }) => {
   const line = page.split('\n').find((each) => each.startsWith(`| ${key} |`)) ?? ''
@@ -15,6 +15,6 @@ test.each(Object.entries(environment))('docs/contract.md lists the setting %s wi
   if (fallback !== undefined) expect(line).toContain(`\`${fallback}\``)
 })
 
-test('docs/contract.md lists every kind of fault', () => {
+test('docs/sandbox.md lists every kind of fault', () => {
   for (const { shape } of faultSchema.options) expect(page).toContain(`\n| ${shape.kind.value} |`)
 })
