@@ -10,6 +10,8 @@ export interface SandboxCommandOptions {
   /** As given on the command line; SANDBOX_PORT and then 8080 without it. */
   port?: string | number
   host?: string
+  /** `system`, or a time at which the clock stands. */
+  clock?: string
   json?: boolean
 }
 
@@ -18,6 +20,10 @@ export function describeSandbox(command: Command): Command {
     .description('run the service itself as a test environment, on loopback')
     .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
     .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
+    .option(
+      '--clock <time>',
+      "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
+    )
     .option('--json', 'print one line of JSON with the url on stdout')
     .addHelpText('after', help())
 }
@@ -31,6 +37,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
+    ...(options.clock === undefined ? {} : { clock: options.clock }),
   })
   if (read.kind === 'invalid') {
     context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)

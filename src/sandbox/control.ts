@@ -1,10 +1,11 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
+import { readJson, refuse } from './controlAnswers.ts'
+import { clockRoutes } from './controlClock.ts'
 import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import type { OrderEvents } from './orderEvents.ts'
-import { problem } from './problemAnswer.ts'
 import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
 import { plainAddress } from './server.ts'
 
@@ -77,7 +78,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
 
   app.get('/faults', async () => ({ rows: parts.faults.list() }))
   app.post('/faults', async ({ body }, reply) =>
-    reply.code(201).send(await parts.faults.add(faultSchema.parse(json(body)))),
+    reply.code(201).send(await parts.faults.add(faultSchema.parse(readJson(body)))),
   )
   app.delete('/faults', async () => ({ removed: await parts.faults.remove() }))
   app.delete('/faults/:id', async ({ params }, reply) => {
@@ -88,13 +89,14 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   const settings = () => ({ ...parts.live(), changed: Object.keys(controls.changed()) })
   app.get('/settings', async () => settings())
   app.patch('/settings', async ({ body }) => {
-    await controls.change(settingsPatchSchema.parse(json(body)) as SettingsPatch)
+    await controls.change(settingsPatchSchema.parse(readJson(body)) as SettingsPatch)
     return settings()
   })
   app.delete('/settings', async () => {
     await controls.forgetChanges()
     return settings()
   })
+  clockRoutes(app, parts.clock)
   app.post('/tokens/revoke', async () => {
     await parts.tokens.revokeAll()
     return { revoked: true }
@@ -118,13 +120,4 @@ async function followEvents({ parts, events }: Controls, reply: FastifyReply): P
     for (const event of created) write(event.id, reads.eventLine(event))
   }, gone.signal)
   for (const line of await reads.readEventLines(parts.pool, { limit: 1_000_000 })) write(JSON.parse(line).id, line)
-}
-
-function json(body: unknown): unknown {
-  return JSON.parse(typeof body === 'string' ? body : '')
-}
-
-function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  const { contentType, body } = problem(status, detail)
-  return reply.code(status).header('content-type', contentType).send(JSON.stringify(body))
 }

@@ -4,7 +4,7 @@ import { ok, problem } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
 import { readBody } from './requestBody.ts'
 import { submissionSchema } from './requestSchemas.ts'
-import { isoTime, nowUs } from './sandboxClock.ts'
+import { isoTime } from './sandboxClock.ts'
 import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
 
 /** POST /api/v1/data. @see docs/interface.md, 4.2 */
@@ -20,7 +20,7 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
     (await usedBefore(parts, exchange, client, (before) => accepted(before.transactionId ?? '', before.appliedUs))) ??
     (transactionId === undefined ? undefined : await takenId(parts, exchange, transactionId))
   if (refusal) return { answer: refusal }
-  const acceptedUs = nowUs()
+  const acceptedUs = parts.clock.nowUs()
   const course = decideCourse(parts, acceptedUs, data.field2)
   return { answer: accepted(id, acceptedUs), effect: { kind: 'transaction', id, customerId, acceptedUs, ...course } }
 }
@@ -30,7 +30,9 @@ export async function readTransaction(parts: Parts, exchange: Exchange): Promise
   const down = downAnswer(parts)
   if (down) return { answer: down }
   const found = await findTransaction(parts.pool, exchange.id)
-  return { answer: found ? ok(statusOf(found)) : problem(404, `There is no transaction ${exchange.id}.`) }
+  return {
+    answer: found ? ok(statusOf(found, parts.clock.nowUs())) : problem(404, `There is no transaction ${exchange.id}.`),
+  }
 }
 
 async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {
@@ -42,8 +44,8 @@ function accepted(transactionId: string, us: number) {
   return ok({ transactionId, status: 'accepted', timestamp: isoTime(us) })
 }
 
-function statusOf({ id, customerId, doneUs, outcome, errorCode }: StoredTransaction) {
-  if (nowUs() < doneUs) return { transactionId: id, status: 'pending' }
+function statusOf({ id, customerId, doneUs, outcome, errorCode }: StoredTransaction, nowUs: number) {
+  if (nowUs < doneUs) return { transactionId: id, status: 'pending' }
   const result = { customerId, processedAt: isoTime(doneUs) }
   return { transactionId: id, status: outcome, result, ...(errorCode === null ? {} : { errorCode }) }
 }

@@ -8,12 +8,14 @@ import type { KeyedMutex } from './keyedMutex.ts'
 import { type Answer, problem } from './problemAnswer.ts'
 import type { RateWindow } from './rateWindow.ts'
 import type { Endpoint } from './requestSchemas.ts'
+import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { rateKey } from './sandboxStore.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {
   pool: pg.Pool
+  clock: SandboxClock
   /** Reads the settings as they are now. */
   live: () => LiveSettings
   credentials: { clientId: string; clientSecret: string }

@@ -1,6 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
-import { nowUs } from './sandboxClock.ts'
+import type { SandboxClock } from './sandboxClock.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
 
 /** Who sent a request, going by its Authorization header. */
@@ -22,29 +22,37 @@ interface Claims {
 /** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
 export class Tokens {
   readonly #pool: pg.Pool
+  readonly #clock: SandboxClock
   readonly #privateKey: CryptoKey
   readonly #publicKey: CryptoKey
   #generation: number
   readonly #genuine = new Map<string, Claims>()
 
-  private constructor(pool: pg.Pool, privateKey: CryptoKey, publicKey: CryptoKey, generation: number) {
+  private constructor(
+    pool: pg.Pool,
+    clock: SandboxClock,
+    privateKey: CryptoKey,
+    publicKey: CryptoKey,
+    generation: number,
+  ) {
     this.#pool = pool
+    this.#clock = clock
     this.#privateKey = privateKey
     this.#publicKey = publicKey
     this.#generation = generation
   }
 
-  static async open(pool: pg.Pool): Promise<Tokens> {
+  static async open(pool: pg.Pool, clock: SandboxClock): Promise<Tokens> {
     const fresh = await generateKeyPair(algorithm, { extractable: true })
     const jwk = await readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
     const generation = await readOrCreateState(pool, 'token_generation', 1)
-    return new Tokens(pool, privateKey as CryptoKey, publicKey as CryptoKey, generation)
+    return new Tokens(pool, clock, privateKey as CryptoKey, publicKey as CryptoKey, generation)
   }
 
   issue(clientId: string, lifetimeSeconds: number): Promise<string> {
-    const nowSeconds = Math.floor(nowUs() / 1_000_000)
+    const nowSeconds = Math.floor(this.#clock.nowUs() / 1_000_000)
     return new SignJWT({ generation: this.#generation })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
@@ -62,7 +70,7 @@ export class Tokens {
     if (token === undefined) return refused('The Authorization header carries no Bearer token.')
     const claims = this.#genuine.get(token) ?? (await this.#verify(token))
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
-    if (claims.expiresUs <= nowUs()) return refused('The access token has expired.')
+    if (claims.expiresUs <= this.#clock.nowUs()) return refused('The access token has expired.')
     if (claims.generation !== this.#generation) return refused('The access token has been revoked.')
     return { kind: 'client', id: claims.clientId }
   }
@@ -79,7 +87,7 @@ export class Tokens {
       issuer,
       audience,
       requiredClaims: ['sub', 'exp', 'generation'],
-      currentDate: new Date(nowUs() / 1000),
+      currentDate: new Date(this.#clock.nowUs() / 1000),
     }).catch(() => undefined) // whatever is wrong with it, the answer is 401
     if (verified === undefined) return undefined
     const { sub = '', exp = 0, generation } = verified.payload

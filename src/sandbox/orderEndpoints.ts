@@ -6,7 +6,7 @@ import { ok, problem } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
 import { readBody } from './requestBody.ts'
 import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
-import { isoTime, nowUs } from './sandboxClock.ts'
+import { isoTime } from './sandboxClock.ts'
 import { findOrder } from './sandboxStore.ts'
 
 /** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
@@ -23,7 +23,7 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
     (order.orderId === undefined ? undefined : await takenId(parts, exchange, order.orderId))
   if (refusal) return { answer: refusal }
   const id = order.orderId?.toLowerCase() ?? crypto.randomUUID()
-  const createdUs = nowUs()
+  const createdUs = parts.clock.nowUs()
   const { doneUs } = decideCourse(parts, createdUs, '')
   const items = JSON.stringify(order.items)
   const event = orderCreated(id, order, createdUs)
@@ -38,7 +38,7 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const found = await findOrder(parts.pool, exchange.id)
   if (found === undefined) return { answer: problem(404, `There is no order ${exchange.id}.`) }
-  const status = nowUs() < found.doneUs ? 'pending' : 'completed'
+  const status = parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
   const items = parseExactly(found.items)
   return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
 }

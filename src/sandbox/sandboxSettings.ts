@@ -57,6 +57,13 @@ export const optionsSchema = z.strictObject({
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
   clientSecret: z.string().min(1).default('sandbox-secret').describe('the test credentials: client_secret'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
+  clock: z
+    .union(
+      [z.literal('system'), z.iso.datetime({ offset: true })],
+      'must be system or a time such as 2026-01-01T00:00:00Z',
+    )
+    .default('system')
+    .describe('the clock: system, or a time at which it stands until it is moved on (/_sandbox/clock)'),
   synchronousCommit: z
     .enum(['on', 'off'])
     .default('on')
@@ -90,6 +97,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   clientId: { names: ['SANDBOX_CLIENT_ID', 'SERVICE_CLIENT_ID'], read: asText, secret: true },
   clientSecret: { names: ['SANDBOX_CLIENT_SECRET', 'SERVICE_CLIENT_SECRET'], read: asText, secret: true },
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
+  clock: { names: ['SANDBOX_CLOCK'], read: asText },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
   rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
   rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },

@@ -203,17 +203,17 @@ export async function countEffects(pool: pg.Pool): Promise<number> {
   return rows[0]?.n ?? 0
 }
 
-/** When each client's counted requests since `sinceUs` arrived, in order of time. */
-export async function countedArrivals(pool: pg.Pool, sinceUs: number): Promise<Map<string, number[]>> {
+/** When each client's counted requests after `sinceUs` and up to `untilUs` arrived, in order of time. */
+export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<Map<string, number[]>> {
   const { rows } = await pool.query<{ client: string | null; address: string; arrived_us: string[] }>(
     `
       select client, case when client is null then address end as address,
         array_agg(${us('arrived_at')} order by arrived_at)::text[] as arrived_us
       from sandbox.ledger
-      where counted and arrived_at > ${time('$1::bigint')}
+      where counted and arrived_at > ${time('$1::bigint')} and arrived_at <= ${time('$2::bigint')}
       group by 1, 2
     `,
-    [sinceUs],
+    [sinceUs, untilUs],
   )
   return new Map(rows.map((row) => [rateKey(row.client, row.address), row.arrived_us.map(Number)]))
 }

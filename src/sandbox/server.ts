@@ -6,7 +6,6 @@ import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, 
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
 import { type Answer, problem } from './problemAnswer.ts'
-import { nowUs } from './sandboxClock.ts'
 import { grantToken, withoutSecret } from './tokenEndpoint.ts'
 
 declare module 'fastify' {
@@ -23,7 +22,7 @@ const unreadable = problem(400, 'The path of the request cannot be read.')
 export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
-      const exchange = readExchange(request, endpoint)
+      const exchange = readExchange(parts, request, endpoint)
       const ledgerBody = endpoint === 'token' ? withoutSecret(exchange.body, exchange.contentType) : exchange.body
       return deliver(parts, reply, await serve(parts, exchange, gate, handler, ledgerBody))
     }
@@ -41,7 +40,7 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
   })
   app.decorateRequest('arrivedUs', 0)
   app.addHook('onRequest', (request, _reply, done) => {
-    request.arrivedUs = nowUs()
+    request.arrivedUs = parts.clock.nowUs()
     done()
   })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
@@ -69,10 +68,14 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
   return app
 }
 
-function readExchange(request: FastifyRequest, endpoint: Exchange['endpoint']): Omit<Exchange, 'lock'> {
+function readExchange(
+  { clock }: Parts,
+  request: FastifyRequest,
+  endpoint: Exchange['endpoint'],
+): Omit<Exchange, 'lock'> {
   const key = request.headers['idempotency-key']
   return {
-    arrivedUs: request.arrivedUs || nowUs(), // hooks do not run for a path that cannot be decoded
+    arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for a path that cannot be decoded
     endpoint,
     method: request.method,
     path: pathOf(request),
@@ -110,6 +113,7 @@ function send(reply: FastifyReply, { status, headers, contentType, body }: Answe
 }
 
 function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
+  reply.raw.setHeader('date', new Date(parts.clock.nowUs() / 1000).toUTCString()) // else it would be the system's
   if (delivery.kind === 'drop') {
     reply.hijack()
     reply.raw.destroy()

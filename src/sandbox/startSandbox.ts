@@ -8,7 +8,7 @@ import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
-import { nowUs } from './sandboxClock.ts'
+import { SandboxClock } from './sandboxClock.ts'
 import { prepareSchema } from './sandboxSchema.ts'
 import {
   type LiveSettings,
@@ -97,23 +97,27 @@ async function assemble(
   closing: AbortSignal,
 ) {
   const asStarted = pickLive(settings)
+  const mutex = new KeyedMutex()
+  const clock = await SandboxClock.open(pool, mutex, settings.clock)
   let patch = await readOrCreateState<SettingsPatch>(pool, 'settings', {})
   let live: LiveSettings = { ...asStarted, ...patch }
   const windowUs = () => Math.round(live.rateLimitWindowSeconds * 1_000_000)
   const rate = new RateWindow(live.rateLimitRequests, windowUs())
-  for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs() - windowUs())) rate.restore(key, arrivalsUs)
+  const nowUs = clock.nowUs()
+  for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs - windowUs(), nowUs)) rate.restore(key, arrivalsUs)
   const faults = new Faults(pool, () => live.seed)
   await faults.load()
   let drawn = await countEffects(pool)
   const parts: Parts = {
     pool,
+    clock,
     live: () => live,
     credentials: settings,
-    tokens: await Tokens.open(pool),
+    tokens: await Tokens.open(pool, clock),
     rate,
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
-    mutex: new KeyedMutex(),
+    mutex,
     nextDraw: () => drawn++,
     closing,
   }
@@ -135,8 +139,11 @@ async function assemble(
       await parts.journal.idle()
       await faults.settle()
       await forget(pool, everything)
+      if (everything) {
+        drawn = 0
+        await clock.setBack()
+      }
       rate.clear()
-      if (everything) drawn = 0
     },
   }
   return { parts, controls }
