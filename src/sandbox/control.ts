@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { readJson, refuse } from './controlAnswers.ts'
 import { clockRoutes } from './controlClock.ts'
+import { courseRoutes } from './controlCourse.ts'
 import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
@@ -97,6 +98,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     return settings()
   })
   clockRoutes(app, parts.clock)
+  courseRoutes(app, parts)
   app.post('/tokens/revoke', async () => {
     await parts.tokens.revokeAll()
     return { revoked: true }

@@ -44,8 +44,8 @@ function accepted(transactionId: string, us: number) {
   return ok({ transactionId, status: 'accepted', timestamp: isoTime(us) })
 }
 
-function statusOf({ id, customerId, doneUs, outcome, errorCode }: StoredTransaction, nowUs: number) {
-  if (nowUs < doneUs) return { transactionId: id, status: 'pending' }
+function statusOf({ id, customerId, doneUs, held, outcome, errorCode }: StoredTransaction, nowUs: number) {
+  if (held || nowUs < doneUs) return { transactionId: id, status: 'pending' }
   const result = { customerId, processedAt: isoTime(doneUs) }
   return { transactionId: id, status: outcome, result, ...(errorCode === null ? {} : { errorCode }) }
 }

@@ -38,7 +38,7 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const found = await findOrder(parts.pool, exchange.id)
   if (found === undefined) return { answer: problem(404, `There is no order ${exchange.id}.`) }
-  const status = parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
+  const status = found.held || parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
   const items = parseExactly(found.items)
   return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
 }

@@ -58,6 +58,11 @@ const steps = [
     spec jsonb not null
   );
   `,
+  `
+  -- held: pending until it is let go or finished at /_sandbox/, whatever done_at says.
+  alter table sandbox.transactions add column held boolean not null default false;
+  alter table sandbox.orders add column held boolean not null default false;
+  `,
 ]
 
 /**

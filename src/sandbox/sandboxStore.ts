@@ -5,10 +5,10 @@ import type { OrderEvents } from './orderEvents.ts'
 /** All the sandbox's SQL on its path from request to answer. Times go in as microseconds and come out so. */
 
 /** timestamptz to microseconds since 1970, exactly: extract() gives a numeric. */
-const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
+export const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
 
 /** Microseconds to timestamptz; the product is exact for the next two centuries (below 2^53). */
-const time = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
+export const time = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /**
  * Writes requests and what they changed, in one commit; events too, where there are orders.
@@ -118,6 +118,8 @@ export interface StoredTransaction {
   id: string
   customerId: string
   doneUs: number
+  /** Pending, whatever doneUs says. */
+  held: boolean
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
@@ -126,15 +128,15 @@ export async function findTransaction(pool: pg.Pool, id: string): Promise<Stored
   const { rows } = await pool.query({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id, ${us('done_at')} as done_us, outcome, error_code
+      select id, customer_id, ${us('done_at')} as done_us, held, outcome, error_code
       from sandbox.transactions where id = $1
     `,
     values: [storable(id)],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  const { customer_id, done_us, outcome, error_code } = row
-  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), outcome, errorCode: error_code }
+  const { customer_id, done_us, held, outcome, error_code } = row
+  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), held, outcome, errorCode: error_code }
 }
 
 export interface StoredOrder {
@@ -143,20 +145,23 @@ export interface StoredOrder {
   items: string
   createdUs: number
   doneUs: number
+  /** Pending, whatever doneUs says. */
+  held: boolean
 }
 
 export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
   const { rows } = await pool.query({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us
+      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held
       from sandbox.orders where id = $1
     `,
     values: [id],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  return { id: row.id, items: row.items, createdUs: Number(row.created_us), doneUs: Number(row.done_us) }
+  const { items, created_us, done_us, held } = row
+  return { id: row.id, items, createdUs: Number(created_us), doneUs: Number(done_us), held }
 }
 
 /** The request that first used an idempotency key and was applied. */
