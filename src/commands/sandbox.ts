@@ -10,6 +10,7 @@ export interface SandboxCommandOptions {
   /** As given on the command line; SANDBOX_PORT and then 8080 without it. */
   port?: string | number
   host?: string
+  seed?: string
   /** `system`, or a time at which the clock stands. */
   clock?: string
   json?: boolean
@@ -20,6 +21,10 @@ export function describeSandbox(command: Command): Command {
     .description('run the service itself as a test environment, on loopback')
     .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
     .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
+    .option(
+      '--seed <number>',
+      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
+    )
     .option(
       '--clock <time>',
       "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
@@ -37,6 +42,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
+    ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
   })
   if (read.kind === 'invalid') {
@@ -87,7 +93,8 @@ function help(): string {
   const settings = Object.entries(environment).map(([key, { names, secret }]) => {
     const field = optionsSchema.shape[key as keyof typeof environment]
     const fallback = optionsSchema.shape[key as keyof typeof environment].safeParse(undefined).data
-    const shown = fallback === undefined ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
+    const shown =
+      fallback === undefined || fallback === null ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })

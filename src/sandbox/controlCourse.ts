@@ -21,7 +21,8 @@ const transactionPatch = z
     error: 'goes with "finish":"failed" alone',
   })
 
-const never = 'must be "completed": the interface knows no failed order (3.2); the fault unknown_status makes one say so'
+const never =
+  'must be "completed": the interface knows no failed order (3.2); the fault unknown_status makes one say so'
 const orderPatch = z
   .strictObject({ finish: z.literal('completed', never).optional(), hold })
   .refine(isOne, 'either finish or hold must be given')

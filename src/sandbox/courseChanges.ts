@@ -5,13 +5,13 @@ import { time } from './sandboxStore.ts'
 
 /** What is to become of something that is being processed. */
 export type CourseChange =
-  | { kind: 'finish'; /** Null: completed. */ errorCode: string | null }
+  | { kind: 'finish' /** Null: completed. */; errorCode: string | null }
   | { kind: 'hold' }
   /** Processing goes on as was decided on arrival; what would be done by now is done now. */
   | { kind: 'let go' }
 
 export type Changed =
-  | { kind: 'changed'; /** As the control API shows it. */ row: Record<string, unknown> }
+  | { kind: 'changed' /** As the control API shows it. */; row: Record<string, unknown> }
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
@@ -36,7 +36,7 @@ export async function changeTransaction(
   )
   if (rows.length > 0) return { kind: 'changed', row: rows[0] }
   const found = await pool.query(`select ${transactionColumns} from sandbox.transactions where id = $1`, [id])
-  return whyNot(found.rows)
+  return refusalOf(found.rows)
 }
 
 /** Changes an order that is not finished at `nowUs`. */
@@ -51,11 +51,10 @@ export async function changeOrder(pool: pg.Pool, id: string, change: CourseChang
     [id, change.kind, nowUs],
   )
   if (rows.length > 0) return { kind: 'changed', row: rows[0] }
-  const found = await pool.query(
-    `select 'completed' as outcome, ${orderColumns} from sandbox.orders where id = $1`,
-    [id],
-  )
-  return whyNot(found.rows)
+  const found = await pool.query(`select 'completed' as outcome, ${orderColumns} from sandbox.orders where id = $1`, [
+    id,
+  ])
+  return refusalOf(found.rows)
 }
 
 /** Let go, what was held past its time is done now, and not at a time at which it was seen pending. */
@@ -66,6 +65,6 @@ const doneAt = `
     else done_at
   end`
 
-function whyNot([row]: { outcome: string; doneAt: string }[]): Changed {
+function refusalOf([row]: { outcome: string; doneAt: string }[]): Changed {
   return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
 }

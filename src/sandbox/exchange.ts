@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
+import type { Draws } from './draws.ts'
 import type { FaultSpec, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
@@ -24,8 +25,7 @@ export interface Parts {
   faults: Faults
   journal: Journal
   mutex: KeyedMutex
-  /** The next position in the seeded stream of processing times. */
-  nextDraw: () => number
+  draws: Draws
   /** Aborts when the sandbox closes: nothing is held back any longer. */
   closing: AbortSignal
 }
@@ -83,7 +83,7 @@ export async function serve(
     const admission = await gate(parts, exchange)
     const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
-    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers)
+    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers, () => parts.draws.wrongId())
     const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null, ledgerBody)
     delivered =
       written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
@@ -132,7 +132,7 @@ async function record(
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     // Refused by Postgres: surely nothing was stored. Anything else may have been stored, so no answer is a true one.
     if (!isOneEntrysFault(error)) return { kind: 'drop' }
-    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers)
+    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
     const arrived = parts.journal.write({ row: { ...row, status: 500 }, effect: undefined })
     return arrived.then(() => refusal).catch(() => ({ kind: 'drop' as const }))
   }

@@ -43,7 +43,7 @@ export const liveSettingsSchema = z.strictObject({
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
   failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
-  seed: z.int().min(0).default(1).describe('of all that is drawn'),
+  seed: z.int().min(0).nullable().default(null).describe('of all that is drawn, ids too; without it, ids are random'),
   down: z.boolean().default(false).describe('answer every API call E003'),
   e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
   e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),

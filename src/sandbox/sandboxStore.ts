@@ -43,15 +43,15 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
     name: 'sandbox-write-entries',
     text: `
       with new_transactions as (
-        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code)
-        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code
-        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-          as t (id, customer_id, accepted_us, done_us, outcome, error_code)
+        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position)
+        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position
+        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[])
+          as t (id, customer_id, accepted_us, done_us, outcome, error_code, position)
       ), new_orders as (
-        insert into sandbox.orders (id, customer_id, items, created_at, done_at)
-        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}
-        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[])
-          as o (id, customer_id, items, created_us, done_us)
+        insert into sandbox.orders (id, customer_id, items, created_at, done_at, position)
+        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position
+        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[])
+          as o (id, customer_id, items, created_us, done_us, position)
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -84,6 +84,8 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       rows.map((row) => row.faultId),
       entries.map(({ effect }) => (effect?.kind === 'transaction' ? effect.id : null)),
       entries.map(({ effect }) => (effect?.kind === 'order' ? effect.id : null)),
+      transactions.map((each) => each.position),
+      orders.map((each) => each.position),
     ],
   }
 }
@@ -200,12 +202,14 @@ export async function findApplied(
   }
 }
 
-/** How many transactions and orders there are: the position in the seeded stream of processing times. */
-export async function countEffects(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ n: number }>(
-    'select ((select count(*) from sandbox.transactions) + (select count(*) from sandbox.orders))::integer as n',
-  )
-  return rows[0]?.n ?? 0
+/** The first position in the stream of draws after those of all transactions and orders: an id is not drawn twice. */
+export async function nextPosition(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ next: string }>(`
+    select 1 + greatest(
+      -1, (select max(position) from sandbox.transactions), (select max(position) from sandbox.orders)
+    ) as next
+  `)
+  return Number(rows[0]?.next)
 }
 
 /** When each client's counted requests after `sinceUs` and up to `untilUs` arrived, in order of time. */

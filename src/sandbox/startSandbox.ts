@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { controlRoutes } from './control.ts'
 import { forget } from './controlQueries.ts'
+import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults.ts'
 import { Tokens } from './issuedTokens.ts'
@@ -18,7 +19,7 @@ import {
   type SettingsPatch,
 } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
-import { countEffects, countedArrivals, writeEntries } from './sandboxStore.ts'
+import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
 import { buildServer } from './server.ts'
 
 export {
@@ -105,20 +106,21 @@ async function assemble(
   const rate = new RateWindow(live.rateLimitRequests, windowUs())
   const nowUs = clock.nowUs()
   for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs - windowUs(), nowUs)) rate.restore(key, arrivalsUs)
-  const faults = new Faults(pool, () => live.seed)
+  const draws = new Draws(() => live.seed, await nextPosition(pool))
+  const faults = new Faults(pool, draws)
   await faults.load()
-  let drawn = await countEffects(pool)
+  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, settings.clientSecret)
   const parts: Parts = {
     pool,
     clock,
     live: () => live,
     credentials: settings,
-    tokens: await Tokens.open(pool, clock),
+    tokens: await Tokens.open({ pool, clock, draws }, givenKey),
     rate,
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
     mutex,
-    nextDraw: () => drawn++,
+    draws,
     closing,
   }
   const apply = async (next: SettingsPatch) => {
@@ -140,7 +142,7 @@ async function assemble(
       await faults.settle()
       await forget(pool, everything)
       if (everything) {
-        drawn = 0
+        draws.startAnew()
         await clock.setBack()
       }
       rate.clear()

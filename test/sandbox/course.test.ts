@@ -83,14 +83,16 @@ test('an order can be held and finished, and never failed', async () => {
   await on.control('POST', '/clock', { advanceSeconds: 900 })
   expect((await statusOf(`orders/${id}`)).status).toBe('pending')
   await expect(on.control('PATCH', `/orders/${id}`, { finish: 'failed' })).rejects.toThrow('knows no failed order')
-  expect(await on.control('PATCH', `/orders/${id}`, { finish: 'completed' })).toMatchObject({ orderId: id, held: false })
+  expect(await on.control('PATCH', `/orders/${id}`, { finish: 'completed' })).toMatchObject({
+    orderId: id,
+    held: false,
+  })
   expect((await statusOf(`orders/${id}`)).status).toBe('completed')
   await expect(on.control('PATCH', `/orders/${id}`, { hold: true })).rejects.toThrow('"status":409')
 })
 
 test('what is not known is 404, what is not understood 400', async () => {
-  const patch = async (path: string, body: unknown) =>
-    (await on.call('PATCH', `/_sandbox${path}`, body)).status
+  const patch = async (path: string, body: unknown) => (await on.call('PATCH', `/_sandbox${path}`, body)).status
   const known = await submit()
   expect([
     await patch('/transactions/none', { hold: true }),
