@@ -76,8 +76,6 @@ const steps = [
     update sandbox.transactions t set position = n.position from numbered n where n.id = t.id
   )
   update sandbox.orders o set position = n.position from numbered n where n.id = o.id::text;
-  alter table sandbox.transactions alter column position set not null;
-  alter table sandbox.orders alter column position set not null;
   create index transactions_position on sandbox.transactions (position);
   create index orders_position on sandbox.orders (position);
   `,

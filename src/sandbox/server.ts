@@ -43,6 +43,7 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
     request.arrivedUs = parts.clock.nowUs()
     done()
   })
+  app.addHook('onSend', async (_request, reply) => void reply.header('date', httpDate(parts))) // else the system's
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
@@ -113,7 +114,6 @@ function send(reply: FastifyReply, { status, headers, contentType, body }: Answe
 }
 
 function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
-  reply.raw.setHeader('date', new Date(parts.clock.nowUs() / 1000).toUTCString()) // else it would be the system's
   if (delivery.kind === 'drop') {
     reply.hijack()
     reply.raw.destroy()
@@ -124,12 +124,21 @@ function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
   return reply.code(status).headers(headers).header('content-type', contentType).send(body)
 }
 
+function httpDate({ clock }: Parts): string {
+  return new Date(clock.nowUs() / 1000).toUTCString()
+}
+
 /** Sends the body byte by byte: a client with a timeout between bytes only would wait for ever. */
 function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
   const { status, headers, contentType, body, dripMs } = delivery
   const bytes = Buffer.from(body)
   reply.hijack()
-  reply.raw.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': bytes.length })
+  reply.raw.writeHead(status, {
+    date: httpDate(parts),
+    ...headers,
+    'content-type': contentType,
+    'content-length': bytes.length,
+  })
   const dripping = async () => {
     for (const byte of bytes) {
       if (reply.raw.destroyed) return
