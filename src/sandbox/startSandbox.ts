@@ -7,6 +7,7 @@ import { Faults } from './faults.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
+import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
 import { SandboxClock } from './sandboxClock.ts'
@@ -22,7 +23,9 @@ import { readOrCreateState, writeState } from './sandboxState.ts'
 import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
 import { buildServer } from './server.ts'
 
+export { isEveryInterface } from './loopback.ts'
 export {
+  type Borrowed,
   type EnvironmentRead,
   environment,
   optionsSchema,
@@ -69,10 +72,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const { parts, controls } = await assemble(pool, events, settings, closing.signal)
     const app = buildServer(parts, settings.bodyLimitBytes)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    const url = await app.listen({ host: settings.host, port: settings.port })
+    const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
     return {
-      url,
-      port: Number(new URL(url).port),
+      url: reachableUrl(settings.host, Number(port)),
+      port: Number(port),
       get changedSettings() {
         return Object.keys(controls.changed())
       },
@@ -147,6 +150,7 @@ async function assemble(
       }
       rate.clear()
     },
+    token: settings.controlToken,
   }
   return { parts, controls }
 }
