@@ -1,7 +1,15 @@
 import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
-import { environment, optionsSchema, readEnvironment, type Sandbox, startSandbox } from '../sandbox/startSandbox.ts'
+import {
+  type Borrowed,
+  environment,
+  isEveryInterface,
+  optionsSchema,
+  readEnvironment,
+  type Sandbox,
+  startSandbox,
+} from '../sandbox/startSandbox.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
@@ -13,8 +21,11 @@ export interface SandboxCommandOptions {
   seed?: string
   /** `system`, or a time at which the clock stands. */
   clock?: string
+  insecureDefaults?: boolean
   json?: boolean
 }
+
+type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
 export function describeSandbox(command: Command): Command {
   return command
@@ -29,6 +40,7 @@ export function describeSandbox(command: Command): Command {
       '--clock <time>',
       "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     )
+    .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
     .option('--json', 'print one line of JSON with the url on stdout')
     .addHelpText('after', help())
 }
@@ -44,11 +56,13 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     ...(options.host === undefined ? {} : { host: options.host }),
     ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
   })
   if (read.kind === 'invalid') {
     context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)
     return 2
   }
+  context.stderr.write(borrowedText(read.borrowed, read.settings.databaseUrl))
   let running: Sandbox
   try {
     running = await startSandbox(read.settings)
@@ -56,16 +70,41 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     context.stderr.write(`sandbox: could not start: ${error instanceof Error ? error.message || error.name : error}\n`)
     return 1
   }
-  context.stderr.write(welcome(running, read.settings.clientId))
+  context.stderr.write(welcome(running, read.settings))
   if (options.json) context.stdout.write(`${JSON.stringify({ url: running.url, port: running.port })}\n`)
   await aborted(context.signal)
   await running.close()
   return 0
 }
 
-function welcome({ url, changedSettings }: Sandbox, clientId: string): string {
+/** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
+function borrowedText(borrowed: readonly Borrowed[], databaseUrl: string): string {
+  const effects: Partial<Record<Borrowed['setting'], string>> = {
+    databaseUrl: `the schemas sandbox and sandbox_queue are made in ${databaseOf(databaseUrl)}`,
+    clientId: 'tokens are given for this client_id',
+    clientSecret: 'whoever has this client_secret is given tokens',
+  }
+  return borrowed
+    .map(({ setting, from, own }) => `sandbox: ATTENTION: ${from} is used, for want of ${own}: ${effects[setting]}\n`)
+    .join('')
+}
+
+/** A database's name and where it is, never its password. */
+function databaseOf(url: string): string {
+  if (!URL.canParse(url)) return 'its database'
+  const { hostname, port, pathname } = new URL(url)
+  return `the database ${pathname.slice(1) || 'of its user'} at ${hostname || 'this machine'}${port && `:${port}`}`
+}
+
+function welcome({ url, port, changedSettings }: Sandbox, settings: Settings): string {
+  const { host, clientId, allowedAddresses } = settings
+  const everywhere = [
+    `The sandbox listens on all interfaces (${host}), port ${port}; from this machine it is`,
+    `  ${url}`,
+    `  others may call the API from ${allowedAddresses.join(', ')} (SANDBOX_ALLOWED_ADDRESSES)`,
+  ]
   const lines = [
-    `The sandbox listens at ${url}`,
+    ...(isEveryInterface(host) ? everywhere : [`The sandbox listens at ${url}`]),
     `  the five endpoints   ${url}/oauth/token, ${url}/api/v1/...`,
     `  their description    ${url}/openapi.json`,
     `  ledger and faults    ${url}/_sandbox/ledger, ${url}/_sandbox/faults`,
