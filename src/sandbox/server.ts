@@ -3,10 +3,12 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Delivery } from './applyFault.ts'
 import { readTransaction, submitData } from './dataEndpoints.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
+import { maskBody, maskPath } from './maskSecrets.ts'
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
+import { plainAddress } from './plainAddress.ts'
 import { type Answer, problem } from './problemAnswer.ts'
-import { grantToken, withoutSecret } from './tokenEndpoint.ts'
+import { grantToken } from './tokenEndpoint.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,9 +24,7 @@ const unreadable = problem(400, 'The path of the request cannot be read.')
 export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
-      const exchange = readExchange(parts, request, endpoint)
-      const ledgerBody = endpoint === 'token' ? withoutSecret(exchange.body, exchange.contentType) : exchange.body
-      return deliver(parts, reply, await serve(parts, exchange, gate, handler, ledgerBody))
+      return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, handler))
     }
   // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
@@ -70,28 +70,27 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
 }
 
 function readExchange(
-  { clock }: Parts,
+  { clock, credentials }: Parts,
   request: FastifyRequest,
   endpoint: Exchange['endpoint'],
 ): Omit<Exchange, 'lock'> {
   const key = request.headers['idempotency-key']
+  const body = typeof request.body === 'string' ? request.body : ''
+  const contentType = request.headers['content-type'] ?? ''
+  const isSecret = (text: string) => text.includes(credentials.clientSecret)
   return {
     arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for a path that cannot be decoded
     endpoint,
     method: request.method,
-    path: pathOf(request),
+    path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
     id: (request.params as { id?: string } | undefined)?.id ?? '',
     address: plainAddress(request.socket.remoteAddress),
     authorization: request.headers.authorization,
-    contentType: request.headers['content-type'] ?? '',
+    contentType,
     idempotencyKey: typeof key === 'string' ? key : null,
-    body: typeof request.body === 'string' ? request.body : '',
+    body,
+    maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
   }
-}
-
-/** IPv4 as people write it, also where it came in through an IPv6 socket. */
-export function plainAddress(address: string | undefined): string {
-  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
