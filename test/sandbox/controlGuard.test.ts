@@ -54,7 +54,11 @@ describe('the decision', () => {
       'x-forwarded-proto',
       'x-real-ip',
       'true-client-ip',
-    ].map((name): [string, Headers, string] => [`a proxy that says ${name}`, { [name]: 'x' }, `The header ${name} says`]),
+    ].map((name): [string, Headers, string] => [
+      `a proxy that says ${name}`,
+      { [name]: 'x' },
+      `The header ${name} says`,
+    ]),
   ])('%s is refused, and told what to do', (_, headers, says) => {
     const refusal = judge(headers)
     expect(refusal?.status).toBe(403)
