@@ -31,6 +31,8 @@ export class RateWindow {
   requests: number
   windowUs: number
   readonly #clients = new Map<string, Admitted>()
+  /** Goes round over all clients, a few steps with each request. */
+  #round = this.#clients.entries()
 
   constructor(requests: number, windowUs: number) {
     this.requests = requests
@@ -76,12 +78,16 @@ export class RateWindow {
     this.#clients.clear()
   }
 
-  /** Looks at the two clients that were not looked at for longest, so no round over all of them is ever needed. */
+  /** Looks at the next two clients: one more than a request can add, so it keeps up with whoever makes up addresses. */
   #forgetSome(nowUs: number): void {
-    for (const [client, own] of this.#clients.entries().take(2)) {
-      this.#clients.delete(client)
-      const lastUs = own.timesUs.at(-1) ?? 0
-      if (nowUs - lastUs < this.windowUs + overtakingUs) this.#clients.set(client, own)
+    for (let looked = 0; looked < 2; looked += 1) {
+      const { value: next } = this.#round.next()
+      if (next === undefined) {
+        this.#round = this.#clients.entries()
+        return
+      }
+      const [client, own] = next
+      if (nowUs - (own.timesUs.at(-1) ?? 0) >= this.windowUs + overtakingUs) this.#clients.delete(client)
     }
   }
 
