@@ -10,7 +10,7 @@ COPY tsconfig*.json ./
 COPY src src
 RUN npm run build
 
-# Only what runs; without the embedded PostgreSQL, so `outboxd demo` does not work in this image.
+# Only what runs; without the embedded PostgreSQL, so `outboxd demo` and `outboxd sandbox --embedded` do not work in this image.
 FROM node:26-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./

@@ -1,13 +1,18 @@
 #!/usr/bin/env node
-// Starts the program where this Node can run it, and says which one it needs where it cannot: in the syntax of the oldest, too.
+// Says which Node outboxd needs where this one is too old for the rest, and starts the program where it is not. In the
+// syntax of the oldest Node that anybody may have: with a newer one it would end in a SyntaxError before it had said a word.
 'use strict'
 
-var refusal = require('./nodeRefusal.cjs')()
+var needed = require('../package.json').engines.node
+var least = Number(/\d+/.exec(needed)[0])
+var own = process.versions.node
 
-if (refusal === '') require('./start.cjs')
+if (Number(own.split('.')[0]) >= least) require('./start.cjs')
 else refuse()
 
 function refuse() {
-  process.stderr.write(refusal)
+  var what = 'outboxd needs Node ' + least + ' or newer, and this is Node ' + own + ' (' + process.execPath + ').'
+  var remedy = 'Install one (https://nodejs.org/en/download), or put one that is there first on the PATH.'
+  process.stderr.write(what + '\n  ' + remedy + '\n')
   process.exit(2)
 }

@@ -10,10 +10,21 @@ const timeoutMs = 4_000
  * @param {Record<string, string | undefined>} env
  */
 export function healthAddress(command, env) {
-  const isSandbox = command.split('\0').includes('sandbox')
-  const host = (isSandbox ? env.SANDBOX_HOST : env.HTTP_HOST) || '127.0.0.1'
-  const port = (isSandbox ? env.SANDBOX_PORT : env.HTTP_PORT) || (isSandbox ? '8080' : '9464')
-  return `http://${reachable[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${isSandbox ? '/openapi.json' : '/livez'}`
+  const words = command.split('\0')
+  if (!words.includes('sandbox')) return address(env.HTTP_HOST, env.HTTP_PORT || '9464', '/livez')
+  const host = option(words, '--host') || env.SANDBOX_HOST
+  return address(host, option(words, '--port') || env.SANDBOX_PORT || '8080', '/_sandbox/health')
+}
+
+/** Of an option's two forms, `--port 80` and `--port=80`. */
+function option(words, name) {
+  const at = words.indexOf(name)
+  return at === -1 ? words.find((word) => word.startsWith(`${name}=`))?.slice(name.length + 1) : words[at + 1]
+}
+
+function address(given, port, path) {
+  const host = given || '127.0.0.1'
+  return `http://${reachable[host] ?? (host.includes(':') ? `[${host}]` : host)}:${port}${path}`
 }
 
 /** Every address is listened on; one of them is asked. */

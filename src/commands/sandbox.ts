@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import {
-  type Borrowed,
   environment,
-  isEveryInterface,
+  isEmbedded,
   optionsSchema,
   readEnvironment,
   type Sandbox,
+  type SandboxSettings,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 
@@ -18,14 +18,13 @@ export interface SandboxCommandOptions {
   /** As given on the command line; SANDBOX_PORT and then 8080 without it. */
   port?: string | number
   host?: string
-  seed?: string
   /** `system`, or a time at which the clock stands. */
   clock?: string
-  insecureDefaults?: boolean
+  embedded?: boolean
+  /** The folder of `--data`. */
+  data?: string
   json?: boolean
 }
-
-type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
 export function describeSandbox(command: Command): Command {
   return command
@@ -33,15 +32,15 @@ export function describeSandbox(command: Command): Command {
     .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
     .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
     .option(
-      '--seed <number>',
-      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
-    )
-    .option(
       '--clock <time>',
       "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     )
-    .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
-    .option('--json', 'print one line of JSON with the url on stdout')
+    .option('--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed')
+    .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
+    .option(
+      '--json',
+      'print one line of JSON on stdout: url, port, clientId, and databaseUrl of an embedded PostgreSQL',
+    )
     .addHelpText('after', help())
 }
 
@@ -54,15 +53,15 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
-    ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
-    ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
+    ...(options.embedded ? { embedded: true } : {}),
+    ...(options.data === undefined ? {} : { dataDir: options.data }),
   })
   if (read.kind === 'invalid') {
     context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)
     return 2
   }
-  context.stderr.write(borrowedText(read.borrowed, read.settings.databaseUrl))
+  const starter = process.ppid // before anybody hears that it listens, and may end it
   let running: Sandbox
   try {
     running = await startSandbox(read.settings)
@@ -71,49 +70,33 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     return 1
   }
   context.stderr.write(welcome(running, read.settings))
-  if (options.json) context.stdout.write(`${JSON.stringify({ url: running.url, port: running.port })}\n`)
-  await aborted(context.signal)
+  if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
+  await Promise.race([aborted(context.signal), orphaned(context, starter)])
   await running.close()
   return 0
 }
 
-/** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
-function borrowedText(borrowed: readonly Borrowed[], databaseUrl: string): string {
-  const effects: Partial<Record<Borrowed['setting'], string>> = {
-    databaseUrl: `the schemas sandbox and sandbox_queue are made in ${databaseOf(databaseUrl)}`,
-    clientId: 'tokens are given for this client_id',
-    clientSecret: 'whoever has this client_secret is given tokens',
-  }
-  return borrowed
-    .map(({ setting, from, own }) => `sandbox: ATTENTION: ${from} is used, for want of ${own}: ${effects[setting]}\n`)
-    .join('')
+/** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
+function announcement({ url, port, databaseUrl }: Sandbox, settings: SandboxSettings) {
+  return { url, port, clientId: settings.clientId, ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
-/** A database's name and where it is, never its password. */
-function databaseOf(url: string): string {
-  if (!URL.canParse(url)) return 'its database'
-  const { hostname, port, pathname } = new URL(url)
-  return `the database ${pathname.slice(1) || 'of its user'} at ${hostname || 'this machine'}${port && `:${port}`}`
-}
-
-function welcome({ url, port, changedSettings }: Sandbox, settings: Settings): string {
-  const { host, clientId, allowedAddresses } = settings
-  const everywhere = [
-    `The sandbox listens on all interfaces (${host}), port ${port}; from this machine it is`,
-    `  ${url}`,
-    `  others may call the API from ${allowedAddresses.join(', ')} (SANDBOX_ALLOWED_ADDRESSES)`,
-  ]
+function welcome({ url, changedSettings, databaseUrl }: Sandbox, settings: SandboxSettings): string {
   const lines = [
-    ...(isEveryInterface(host) ? everywhere : [`The sandbox listens at ${url}`]),
+    `The sandbox listens at ${url}`,
     `  the five endpoints   ${url}/oauth/token, ${url}/api/v1/...`,
     `  their description    ${url}/openapi.json`,
     `  ledger and faults    ${url}/_sandbox/ledger, ${url}/_sandbox/faults`,
     'To send to it, set',
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,
-    `  SERVICE_CLIENT_ID=${clientId}`,
+    `  SERVICE_CLIENT_ID=${settings.clientId}`,
     "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
+  if (isEmbedded(settings)) {
+    const lasts = settings.dataDir === undefined ? 'gone when it ends' : `kept in ${settings.dataDir}`
+    lines.push(`Its data, ${lasts}`, `  psql '${databaseUrl}'`)
+  }
   if (changedSettings.length > 0) {
     lines.push(
       `Changed at run time, before this start, and kept: ${changedSettings.join(', ')}`,
@@ -128,12 +111,25 @@ function aborted(signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }))
 }
 
+const lookMs = 500
+
+/** Resolves when `npx`, which started us, has ended: it does not hand on the signal that ends it. Without it never. */
+function orphaned({ env, signal }: SandboxContext, starter: number): Promise<void> {
+  if (env.npm_command !== 'exec') return new Promise(() => {})
+  return new Promise((resolve) => {
+    const looking = setInterval(() => {
+      if (process.ppid === starter && !signal.aborted) return
+      clearInterval(looking)
+      resolve()
+    }, lookMs)
+  })
+}
+
 function help(): string {
   const settings = Object.entries(environment).map(([key, { names, secret }]) => {
     const field = optionsSchema.shape[key as keyof typeof environment]
     const fallback = optionsSchema.shape[key as keyof typeof environment].safeParse(undefined).data
-    const shown =
-      fallback === undefined || fallback === null ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
+    const shown = fallback === undefined ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })
@@ -144,6 +140,11 @@ What happens to a record is told by the record:
 
 Settings, from the environment (defaults in parentheses):
 ${settings.join('\n')}
+
+Examples:
+  outboxd sandbox --embedded                          nothing but Node is needed
+  outboxd sandbox --embedded --port 0 --json          for scripts: one line of JSON, when it listens
+  outboxd sandbox --data ./sandbox                    goes on where it was
 
 While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/sandbox.md lists them.
 `

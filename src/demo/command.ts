@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { createWriteStream } from 'node:fs'
 import { extname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import type { Reaper } from './reaper.ts'
+import type { Reaper } from '../embedded/reaper.ts'
 
 /** One of our own commands as a process of its own. */
 export interface RunningCommand {

@@ -2,10 +2,10 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { startEmbeddedPostgres } from '../postgres/embeddedPostgres.ts'
+import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'
+import { type Reaper, startReaper } from '../embedded/reaper.ts'
 import { CommandEnded, type CommandSpec, type RunningCommand, startCommand } from './command.ts'
 import { createErp } from './erp.ts'
-import { type Reaper, startReaper } from './reaper.ts'
 
 /** All that runs for the demo: a PostgreSQL with the ERP's database, the sandbox, and the daemon. Disposal ends it all. */
 export interface Installation extends AsyncDisposable {

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import type { Draws } from './draws.ts'
 import { endpoints } from './requestSchemas.ts'
+import { draw } from './seededDraw.ts'
 
 const endpointName = z.enum(endpoints)
 
@@ -74,12 +74,13 @@ export interface Fault {
 /** The faults that are switched on; in the database, and what is left of them is counted from the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
-  readonly #draws: Draws
+  readonly #seed: () => number
   #faults: Fault[] = []
+  #draws = 0
 
-  constructor(pool: pg.Pool, draws: Draws) {
+  constructor(pool: pg.Pool, seed: () => number) {
     this.#pool = pool
-    this.#draws = draws
+    this.#seed = seed
   }
 
   /** Takes up what was switched on before a restart. */
@@ -137,7 +138,9 @@ export class Faults {
   }
 
   #drawn({ spec }: Fault): boolean {
-    return spec.share === 1 || this.#draws.fault() < spec.share
+    if (spec.share === 1) return true
+    this.#draws += 1
+    return draw(this.#seed(), 'fault', this.#draws) < spec.share
   }
 }
 

@@ -26,8 +26,6 @@ export interface TransactionEffect {
   id: string
   customerId: string
   acceptedUs: number
-  /** In the stream of draws. */
-  position: number
   doneUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
@@ -40,8 +38,6 @@ export interface OrderEffect {
   /** JSON text. */
   items: string
   createdUs: number
-  /** In the stream of draws. */
-  position: number
   doneUs: number
   event: OrderCreatedEvent
 }

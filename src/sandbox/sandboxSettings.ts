@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { distributionForms, parseDistribution } from './distribution.ts'
-import { isLoopbackName } from './loopback.ts'
 
 const errorStatus = z.int().min(400).max(599)
 
@@ -44,30 +43,27 @@ export const liveSettingsSchema = z.strictObject({
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
   failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
-  seed: z.int().min(0).nullable().default(null).describe('of all that is drawn, ids too; without it, ids are random'),
+  seed: z.int().min(0).default(1).describe('of all that is drawn'),
   down: z.boolean().default(false).describe('answer every API call E003'),
   e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
   e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),
 })
 
-/** Stands in the docs: whoever can reach the sandbox knows it. */
-export const defaultSecret = 'sandbox-secret'
-
-const fixedSettingsSchema = z.strictObject({
-  databaseUrl: z.string().min(1).describe('Postgres, for the schemas sandbox and sandbox_queue'),
+const options = z.strictObject({
+  databaseUrl: z.string().min(1).optional().describe('Postgres, for the schemas sandbox and sandbox_queue'),
+  embedded: z
+    .boolean()
+    .default(false)
+    .describe('start a PostgreSQL of its own instead, in a temporary folder that is removed at the end'),
+  dataDir: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('the same, and keep its data in this folder: the next start goes on with them'),
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
   port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
-  clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
-  insecureDefaults: z
-    .boolean()
-    .default(false)
-    .describe('listen beyond loopback although everybody knows the client secret'),
-  controlToken: z
-    .string()
-    .regex(/^\S+$/, 'must be one word')
-    .optional()
-    .describe('whoever sends it may use /_sandbox/ from anywhere, and nobody may without it'),
+  clientSecret: z.string().min(1).default('sandbox-secret').describe('the test credentials: client_secret'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
   clock: z
     .union(
@@ -80,20 +76,18 @@ const fixedSettingsSchema = z.strictObject({
     .enum(['on', 'off'])
     .default('on')
     .describe('off is faster, and forgets up to a second of answered requests when Postgres itself crashes'),
+  ...liveSettingsSchema.shape,
 })
 
 /** What startSandbox takes. */
-export const optionsSchema = z
-  .strictObject({ ...fixedSettingsSchema.shape, ...liveSettingsSchema.shape })
-  .refine(
-    ({ host, clientSecret, insecureDefaults }) =>
-      insecureDefaults || clientSecret !== defaultSecret || isLoopbackName(host),
-    {
-      path: ['host'],
-      error: ({ input }) =>
-        `others can reach ${(input as { host: string }).host}, and the client secret is the one that everybody knows: set SANDBOX_CLIENT_SECRET, or say that you want it so (--insecure-defaults)`,
-    },
-  )
+export const optionsSchema = options.refine(
+  ({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded,
+  {
+    path: ['databaseUrl'],
+    error: 'set it, or embedded',
+    when: () => true, // beside all else that is wrong
+  },
+)
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
 export type SandboxOptions = z.input<typeof optionsSchema>
@@ -116,12 +110,12 @@ const asList: Read = (text) => text.split(',').flatMap((item) => item.trim() || 
 /** The environment variables of each setting, first one set wins, and how its text is read. */
 export const environment: Record<keyof SandboxSettings, { names: string[]; read: Read; secret?: true }> = {
   databaseUrl: { names: ['SANDBOX_DATABASE_URL', 'STATE_DATABASE_URL', 'DATABASE_URL'], read: asText, secret: true },
+  embedded: { names: ['SANDBOX_EMBEDDED'], read: asFlag },
+  dataDir: { names: ['SANDBOX_DATA_DIR'], read: asText },
   host: { names: ['SANDBOX_HOST'], read: asText },
   port: { names: ['SANDBOX_PORT'], read: asNumber },
   clientId: { names: ['SANDBOX_CLIENT_ID', 'SERVICE_CLIENT_ID'], read: asText, secret: true },
   clientSecret: { names: ['SANDBOX_CLIENT_SECRET', 'SERVICE_CLIENT_SECRET'], read: asText, secret: true },
-  insecureDefaults: { names: ['SANDBOX_INSECURE_DEFAULTS'], read: asFlag },
-  controlToken: { names: ['SANDBOX_CONTROL_TOKEN'], read: asText, secret: true },
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
   clock: { names: ['SANDBOX_CLOCK'], read: asText },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
@@ -141,17 +135,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   e003Status: { names: ['SANDBOX_E003_STATUS'], read: asNumber },
 }
 
-export type EnvironmentRead =
-  | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
-  | { kind: 'invalid'; problems: string[] }
-
-/** A setting that comes from a variable of the daemon's, because the sandbox's own is not set. */
-export interface Borrowed {
-  setting: keyof SandboxSettings
-  from: string
-  /** The variable that would go before it. */
-  own: string
-}
+export type EnvironmentRead = { kind: 'value'; settings: SandboxSettings } | { kind: 'invalid'; problems: string[] }
 
 /**
  * Reads the sandbox's settings from environment variables.
@@ -167,30 +151,17 @@ export function readEnvironment(
 ): EnvironmentRead {
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
-  const takenFrom: Record<string, string> = {}
   for (const [key, { names, read, secret }] of Object.entries(environment)) {
     for (const name of names.toReversed()) {
       const text = env[name] ?? (secret ? fromFile(env, name, readFile, problems) : undefined)
-      if (text) [raw[key], takenFrom[key]] = [read(text), env[name] === undefined ? `${name}_FILE` : name]
+      if (text) raw[key] = read(text)
     }
   }
   const given = { ...raw, ...overrides }
   const parsed = optionsSchema.safeParse(given)
-  if (parsed.success && problems.length === 0) {
-    return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
-  }
+  if (parsed.success && problems.length === 0) return { kind: 'value', settings: parsed.data }
   for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path[0], issue.message, given))
   return { kind: 'invalid', problems }
-}
-
-function borrowedOf(takenFrom: Record<string, string>, overrides: Partial<SandboxSettings>): Borrowed[] {
-  const settings = Object.entries(environment) as [keyof SandboxSettings, { names: string[] }][]
-  return settings.flatMap(([setting, { names }]) => {
-    const [from, own] = [takenFrom[setting], names[0]]
-    const isBorrowed =
-      from !== undefined && own !== undefined && !from.startsWith(own) && overrides[setting] === undefined
-    return isBorrowed ? [{ setting, from, own }] : []
-  })
 }
 
 function fromFile(
@@ -211,5 +182,7 @@ function fromFile(
 
 function sentence(key: PropertyKey | undefined, message: string, given: Record<string, unknown>): string {
   const names = environment[key as keyof SandboxSettings]?.names ?? [String(key)]
-  return String(key) in given ? `${names[0]}: ${message}` : `${names.join(' or ')} is not set`
+  return String(key) in given
+    ? `${names[0]}: ${message}`
+    : `${names.join(' or ')} is not set; with --embedded no database is needed`
 }

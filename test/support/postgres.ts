@@ -1,6 +1,6 @@
 import pg from 'pg'
-import { startReaper } from '../../src/demo/reaper.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/postgres/embeddedPostgres.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
+import { startReaper } from '../../src/embedded/reaper.ts'
 import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 
 /** A PostgreSQL of our own that does not outlive us, whatever ends us: a reaper of the demo's kind watches. */

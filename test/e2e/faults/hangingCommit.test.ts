@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import type { EmbeddedPostgres } from '../../../src/postgres/embeddedPostgres.ts'
+import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
 import { migrateAll, startPostgres } from '../../support/postgres.ts'
 import { statusSays } from '../../support/statusSays.ts'

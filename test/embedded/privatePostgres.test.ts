@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { expect, test } from 'vitest'
+import { startPrivatePostgres } from '../../src/embedded/privatePostgres.ts'
+
+const newFolder = () => mkdtemp(join(tmpdir(), 'kept-'))
+
+test('a temporary server is reached by its socket alone, and leaves nothing behind', async () => {
+  const server = await startPrivatePostgres()
+  const client = new pg.Client(server.url)
+  await client.connect()
+  const { rows } = await client.query(`select current_setting('listen_addresses') as addresses`)
+  expect(rows).toEqual([{ addresses: '' }])
+  await client.end()
+  const folder = new URL(server.url).searchParams.get('host') as string
+  expect(existsSync(folder)).toBe(true)
+  await server.stop()
+  expect(existsSync(folder)).toBe(false)
+  expect(() => process.kill(server.pid, 0)).toThrow('ESRCH')
+})
+
+test('data of another PostgreSQL version are left alone, and named', async () => {
+  const folder = await newFolder()
+  await mkdir(join(folder, 'postgres'))
+  await writeFile(join(folder, 'postgres', 'PG_VERSION'), '17\n')
+  await expect(startPrivatePostgres(folder)).rejects.toThrow(
+    new RegExp(`^${folder} cannot keep the data: they are of PostgreSQL 17, and this outboxd brings 18`),
+  )
+})
+
+test('a folder in which something else is stays as it is', async () => {
+  const folder = await newFolder()
+  await writeFile(join(folder, 'PG_VERSION'), '18\n')
+  await expect(startPrivatePostgres(folder)).rejects.toThrow(/it has PG_VERSION in it, which is not of a sandbox/)
+})
+
+test('a folder that cannot be made says why', async () => {
+  const file = join(await newFolder(), 'file')
+  await writeFile(file, '')
+  await expect(startPrivatePostgres(join(file, 'data'))).rejects.toThrow(/cannot be made \(ENOTDIR/)
+})

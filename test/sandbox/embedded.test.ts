@@ -1,0 +1,109 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { mkdtemp } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { expect, test } from 'vitest'
+import { type Program, sourceMain, startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+import { type Json, order } from './setup.ts'
+
+interface Running extends AsyncDisposable {
+  program: Program
+  announced: Json
+  /** Where its server has its socket. */
+  folder: string
+  /** The server's process. */
+  pid: number
+}
+
+/** Starts the command as a process, with no variable set. */
+async function run(...args: string[]): Promise<Running> {
+  const program = startProgram({ args: ['sandbox', '--port', '0', '--json', ...args] })
+  const announced = JSON.parse(await program.line((line) => line.startsWith('{')))
+  const folder = new URL(announced.databaseUrl).searchParams.get('host') as string
+  const socketLock = readFileSync(join(folder, '.s.PGSQL.5432.lock'), 'utf8')
+  const pid = Number(socketLock.split('\n')[0])
+  return { program, announced, folder, pid, [Symbol.asyncDispose]: program[Symbol.asyncDispose] }
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function createOrder(url: string): Promise<string> {
+  const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: 'sandbox-secret' }
+  const granted = await fetch(`${url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })
+  const { access_token } = (await granted.json()) as Json
+  const headers = { authorization: `Bearer ${access_token}`, 'content-type': 'application/json' }
+  const created = await fetch(`${url}/api/v1/orders`, { method: 'POST', headers, body: JSON.stringify(order()) })
+  return ((await created.json()) as Json).orderId
+}
+
+const ordersOf = async (url: string) =>
+  ((await (await fetch(`${url}/_sandbox/orders`)).json()) as Json).rows.map((row: Json) => row.orderId)
+
+test('needs no database, tells scripts where it listens, and leaves nothing behind when told to stop', async () => {
+  await using running = await run('--embedded')
+  const { url, port } = running.announced
+  expect(running.announced).toEqual({ url, port, clientId: 'sandbox', databaseUrl: expect.any(String) })
+  expect(await ordersOf(url)).toEqual([])
+  const { code, stderr } = await running.program.stop()
+  expect({ code, isThere: isThere(running.pid), isLeft: existsSync(running.folder) }).toEqual({
+    ...{ code: 0, isThere: false, isLeft: false },
+  })
+  expect(stderr).toContain('gone when it ends')
+})
+
+test('killed, its server ends and its folder is removed', async () => {
+  await using running = await run('--embedded')
+  running.program.signal('SIGKILL')
+  await until(
+    () => [isThere(running.pid), existsSync(running.folder)],
+    (left) => !left.includes(true),
+  )
+})
+
+test('started by npx, which hands on no signal, it ends with it', async () => {
+  const child = spawn(
+    'sh',
+    ['-c', '"$@"; true', 'npx', process.execPath, sourceMain, 'sandbox', '--embedded', '--port', '0', '--json'],
+    {
+      env: { ...process.env, npm_command: 'exec' },
+      stdio: ['ignore', 'pipe', 'ignore'],
+    },
+  )
+  const [line] = await once(createInterface({ input: child.stdout }), 'line')
+  const folder = new URL(JSON.parse(line).databaseUrl).searchParams.get('host') as string
+  expect(existsSync(folder)).toBe(true)
+  child.kill('SIGKILL')
+  await until(
+    () => existsSync(folder),
+    (isLeft) => !isLeft,
+  )
+})
+
+test('with --data it goes on with what was there, killed or not; a folder in use says whose it is', async () => {
+  const data = await mkdtemp(join(tmpdir(), 'data-'))
+  await using first = await run('--data', data)
+  const orderId = await createOrder(first.announced.url)
+  first.program.signal('SIGKILL')
+
+  await using second = await run('--data', data)
+  expect(await ordersOf(second.announced.url)).toEqual([orderId])
+  await using third = startProgram({ args: ['sandbox', '--port', '0', '--data', data] })
+  const { code, stderr } = await third.ended()
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `sandbox: could not start: ${data} cannot keep the data: process ${second.program.pid} uses it. Stop that one, or name another folder\n`,
+  })
+  await second.program.stop()
+  expect(existsSync(second.folder)).toBe(false)
+  expect(existsSync(data)).toBe(true)
+})

@@ -1,0 +1,35 @@
+import { execFile } from 'node:child_process'
+import { chmod, mkdtemp, readFile, symlink, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { expect, test } from 'vitest'
+import { checkout, sourceMain } from '../support/program.ts'
+
+/** The examples of docs/sandbox.md, "In your own CI", as they stand there; .ci/package runs them on the package. */
+
+const run = promisify(execFile)
+const page = await readFile(join(checkout, 'docs', 'sandbox.md'), 'utf8')
+const exampleIn = (language: string) => new RegExp(`^\`\`\`${language}\n([^]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
+
+test.concurrent('the shell script takes a token, submits, asks, orders and reads the event', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'shell-'))
+  await writeFile(join(folder, 'npx'), `#!/bin/sh\nshift\nexec "${process.execPath}" "${sourceMain}" "$@"\n`)
+  await chmod(join(folder, 'npx'), 0o755)
+  const env = { ...process.env, PATH: `${folder}:${dirname(process.execPath)}:${process.env.PATH}` }
+  const { stdout } = await run('sh', ['-c', exampleIn('sh')], { cwd: folder, env })
+  expect(stdout).toContain('{"status":"ok"}')
+  expect(stdout).toContain('OrderCreated')
+})
+
+test.concurrent('the vitest file passes', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'vitest-'))
+  await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
+  await writeFile(join(folder, 'outbox.test.js'), exampleIn('js'))
+  const alias = { 'outboxd/sandbox': join(checkout, 'src', 'sandbox', 'sandbox.ts') }
+  await writeFile(join(folder, 'vitest.config.js'), `export default ${JSON.stringify({ test: { alias } })}\n`)
+  const { VITEST: _, ...inherited } = process.env
+  const vitest = join(checkout, 'node_modules', 'vitest', 'vitest.mjs')
+  const { stdout } = await run(process.execPath, [vitest, 'run'], { cwd: folder, env: { ...inherited, NO_COLOR: '1' } })
+  expect(stdout).toMatch(/Tests +1 passed/)
+})
