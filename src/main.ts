@@ -1,17 +1,28 @@
 #!/usr/bin/env node
 import { existsSync } from 'node:fs'
-import { styleText } from 'node:util'
-import { Command, CommanderError, InvalidArgumentError } from 'commander'
+import { createRequire } from 'node:module'
+import * as util from 'node:util'
+import type { Command as Program } from 'commander'
 import type { CommandContext } from './cli/context.ts'
-import { type EnvironmentFile, readEnvironmentFile, withFile } from './cli/environmentFile.ts'
-import { explain } from './cli/explainError.ts'
-import { heard } from './cli/heard.ts'
-import { escapeLines } from './cli/table.ts'
-import { version } from './version.ts'
+import type { EnvironmentFile } from './cli/environmentFile.ts'
 
 /** Two of the exit codes of README.md, "Commands". */
 const failed = 1
 const wrongUsage = 2
+
+const nodeRefusal: string = createRequire(import.meta.url)('../bin/nodeRefusal.cjs')()
+if (nodeRefusal !== '') {
+  process.stderr.write(nodeRefusal)
+  process.exit(wrongUsage)
+}
+
+// Loaded here and not above: a Node that is too old cannot read all of it, and would end in a SyntaxError of ours.
+const { Command, CommanderError, InvalidArgumentError } = await import('commander')
+const { readEnvironmentFile, withFile } = await import('./cli/environmentFile.ts')
+const { explain } = await import('./cli/explainError.ts')
+const { heard } = await import('./cli/heard.ts')
+const { escapeLines } = await import('./cli/table.ts')
+const { version } = await import('./version.ts')
 
 const leaveMs = 2_000
 
@@ -50,12 +61,12 @@ const program = new Command('outboxd')
   .configureHelp({
     showGlobalOptions: false,
     sortSubcommands: false,
-    styleTitle: (title) => styleText('bold', title, { validateStream: false }), // commander leaves it out where there is no colour
+    styleTitle: (title) => util.styleText('bold', title, { validateStream: false }), // commander leaves it out where there is no colour
   })
   .addHelpText('after', '\nExit codes: 0 done, 1 failed, 2 usage or configuration, 3 nothing found, 4 not confirmed.')
 
 /** Each command's module is loaded when it is wanted: the daemon need not carry the sandbox and the demo in memory. */
-const commands: Record<string, (command: Command) => Promise<Command>> = {
+const commands: Record<string, (command: Program) => Promise<Program>> = {
   async migrate(command) {
     const { describeMigrate, migrate } = await import('./commands/migrate.ts')
     return describeMigrate(command).action((options) => finish(migrate(context, options)))

@@ -19,6 +19,22 @@ test.each([
   expect(ended.stderr).toContain(message)
 })
 
+const asNode24 = `data:text/javascript,${encodeURIComponent(
+  "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '24.11.0' } })",
+)}`
+
+test.each([
+  [['run']],
+  [['sandbox', '--port', '0']],
+  [['status', '--json']],
+  [['--version']],
+])('on an older Node, %j says in one line which one it needs and which it found, and ends with 2', async (args) => {
+  await using program = startProgram({ args, flags: ['--import', asNode24] })
+  const { code, stdout, stderr } = await program.ended()
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 \(.+\n$/)
+})
+
 test('a reader who has seen enough, as with | head, is no error', async () => {
   const child = spawn(process.execPath, [sourceMain, 'man'], {
     stdio: ['ignore', 'pipe', 'pipe'],

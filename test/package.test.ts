@@ -14,8 +14,9 @@ describe('the launcher', () => {
   /** Runs it under a Node of that version, as far as it can see. */
   function launch(version: string) {
     const seen = { required: [] as string[], stderr: '', exitCode: null as number | null }
-    const require = (path: string) => {
+    const require = (path: string): unknown => {
       seen.required.push(path)
+      if (path === './nodeRefusal.cjs') return run(path)
       return path.endsWith('.json') ? JSON.parse(read('package.json')) : undefined
     }
     const process = {
@@ -24,7 +25,12 @@ describe('the launcher', () => {
       stderr: { write: (text: string) => (seen.stderr += text) },
       exit: (code: number) => (seen.exitCode = code),
     }
-    runInNewContext(read('bin/outboxd.cjs').replace(/^#!.*/, ''), { require, process })
+    const run = (path: string) => {
+      const module = { exports: undefined }
+      runInNewContext(read(join('bin', path)).replace(/^#!.*/, ''), { require, process, module })
+      return module.exports
+    }
+    run('outboxd.cjs')
     return seen
   }
 
@@ -36,15 +42,20 @@ describe('the launcher', () => {
   ])('says on Node %s which one it needs, and ends with 2', (version) => {
     const { required, stderr, exitCode } = launch(version)
     expect(stderr).toContain(`needs Node 26 or newer, and this is Node ${version} (/usr/bin/node)`)
-    expect({ required, exitCode }).toEqual({ required: ['../package.json'], exitCode: 2 })
+    expect(stderr.trimEnd().split('\n')).toHaveLength(1)
+    expect({ required, exitCode }).toEqual({ required: ['./nodeRefusal.cjs', '../package.json'], exitCode: 2 })
   })
 
   test.each(['26.0.0', '27.1.0', '100.0.0'])('starts the program on Node %s', (version) => {
-    expect(launch(version)).toEqual({ required: ['../package.json', './start.cjs'], stderr: '', exitCode: null })
+    expect(launch(version)).toEqual({
+      required: ['./nodeRefusal.cjs', '../package.json', './start.cjs'],
+      stderr: '',
+      exitCode: null,
+    })
   })
 
-  test('has no word of a syntax that came after the first Node', () => {
-    const code = read('bin/outboxd.cjs').replaceAll(/^(#!|\/\/).*$/gm, '')
+  test.each(['outboxd.cjs', 'nodeRefusal.cjs'])('%s has no word of a syntax that came after the first Node', (file) => {
+    const code = read(`bin/${file}`).replaceAll(/^(#!|\/\/).*$/gm, '')
     expect(code).not.toMatch(/\b(const|let|import|async|await|class)\b|=>|`|\?\.|\?\?|,\s*\)/)
   })
 })

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import {
+  type Borrowed,
   environment,
   isEmbedded,
+  isEveryInterface,
   optionsSchema,
   readEnvironment,
   type Sandbox,
-  type SandboxSettings,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 
@@ -18,13 +19,17 @@ export interface SandboxCommandOptions {
   /** As given on the command line; SANDBOX_PORT and then 8080 without it. */
   port?: string | number
   host?: string
+  seed?: string
   /** `system`, or a time at which the clock stands. */
   clock?: string
+  insecureDefaults?: boolean
   embedded?: boolean
   /** The folder of `--data`. */
   data?: string
   json?: boolean
 }
+
+type Settings = Extract<ReturnType<typeof readEnvironment>, { kind: 'value' }>['settings']
 
 export function describeSandbox(command: Command): Command {
   return command
@@ -32,9 +37,14 @@ export function describeSandbox(command: Command): Command {
     .option('--port <number>', 'port to listen on; 0 takes any that is free (default: SANDBOX_PORT, else 8080)')
     .option('--host <address>', 'address to listen on (default: SANDBOX_HOST, else 127.0.0.1)')
     .option(
+      '--seed <number>',
+      'fixes ids, processing times and their order, so that two runs can be compared (default: SANDBOX_SEED)',
+    )
+    .option(
       '--clock <time>',
       "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     )
+    .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
     .option('--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed')
     .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
     .option(
@@ -53,7 +63,9 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
+    ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
+    ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
     ...(options.embedded ? { embedded: true } : {}),
     ...(options.data === undefined ? {} : { dataDir: options.data }),
   })
@@ -61,6 +73,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)
     return 2
   }
+  context.stderr.write(borrowedText(read.borrowed, read.settings))
   const starter = process.ppid // before anybody hears that it listens, and may end it
   let running: Sandbox
   try {
@@ -77,20 +90,46 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
 }
 
 /** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
-function announcement({ url, port, databaseUrl }: Sandbox, settings: SandboxSettings) {
+function announcement({ url, port, databaseUrl }: Sandbox, settings: Settings) {
   return { url, port, clientId: settings.clientId, ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
-function welcome({ url, changedSettings, databaseUrl }: Sandbox, settings: SandboxSettings): string {
+/** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
+function borrowedText(borrowed: readonly Borrowed[], settings: Settings): string {
+  const effects: Partial<Record<Borrowed['setting'], string>> = {
+    databaseUrl: `the schemas sandbox and sandbox_queue are made in ${databaseOf(settings.databaseUrl)}`,
+    clientId: 'tokens are given for this client_id',
+    clientSecret: 'whoever has this client_secret is given tokens',
+  }
+  return borrowed
+    .filter(({ setting }) => setting !== 'databaseUrl' || !isEmbedded(settings))
+    .map(({ setting, from, own }) => `sandbox: ATTENTION: ${from} is used, for want of ${own}: ${effects[setting]}\n`)
+    .join('')
+}
+
+/** A database's name and where it is, never its password. */
+function databaseOf(url = ''): string {
+  if (!URL.canParse(url)) return 'its database'
+  const { hostname, port, pathname } = new URL(url)
+  return `the database ${pathname.slice(1) || 'of its user'} at ${hostname || 'this machine'}${port && `:${port}`}`
+}
+
+function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings: Settings): string {
+  const { host, clientId, allowedAddresses } = settings
+  const everywhere = [
+    `The sandbox listens on all interfaces (${host}), port ${port}; from this machine it is`,
+    `  ${url}`,
+    `  others may call the API from ${allowedAddresses.join(', ')} (SANDBOX_ALLOWED_ADDRESSES)`,
+  ]
   const lines = [
-    `The sandbox listens at ${url}`,
+    ...(isEveryInterface(host) ? everywhere : [`The sandbox listens at ${url}`]),
     `  the five endpoints   ${url}/oauth/token, ${url}/api/v1/...`,
     `  their description    ${url}/openapi.json`,
     `  ledger and faults    ${url}/_sandbox/ledger, ${url}/_sandbox/faults`,
     'To send to it, set',
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,
-    `  SERVICE_CLIENT_ID=${settings.clientId}`,
+    `  SERVICE_CLIENT_ID=${clientId}`,
     "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
   if (isEmbedded(settings)) {
@@ -129,7 +168,8 @@ function help(): string {
   const settings = Object.entries(environment).map(([key, { names, secret }]) => {
     const field = optionsSchema.shape[key as keyof typeof environment]
     const fallback = optionsSchema.shape[key as keyof typeof environment].safeParse(undefined).data
-    const shown = fallback === undefined ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
+    const shown =
+      fallback === undefined || fallback === null ? '' : ` (${Array.isArray(fallback) ? fallback.join(',') : fallback})`
     const file = secret ? `\n      or ${names[0]}_FILE, a file that holds it` : ''
     return `  ${names.join(', else ')}\n      ${field.description ?? ''}${shown}${file}`
   })

@@ -60,18 +60,27 @@ export function frame(progress: Progress, columns: number): string[] {
   return [
     `${done} of ${total} through ${bar(done, total)} ${times(progress)}`,
     ...rows.map(([name, n]) => `  ${name.padEnd(13)} ${String(n).padStart(5)} ${'█'.repeat(barLength(n, total))}`),
-    `  budget        ${String(budgetFree).padStart(5)} ${bar(budgetFree, budgetAll)} of ${budgetAll} requests a minute are free${pauses(progress)}`,
+    ...(budgetAll > 0
+      ? [
+          `  budget        ${String(budgetFree).padStart(5)} ${bar(budgetFree, budgetAll)} of ${budgetAll} requests a minute are free${pauses(progress)}`,
+        ]
+      : []),
   ].map((text) => [...text].slice(0, columns).join(''))
 }
 
 /** The same in one line. */
 export function line(progress: Progress): string {
-  const { total, done, inOutbox, states, budgetFree, budgetAll } = progress
+  const { total, done, inOutbox, states } = progress
   const counts = [...always, ...onlyIfAny]
     .filter((state) => states[state] > 0)
     .map((state) => `${states[state]} ${state}`)
   const where = [...(inOutbox > 0 ? [`${inOutbox} in the outbox`] : []), ...counts].join(', ')
-  return `${done} of ${total} through, ${times(progress)}: ${where || 'nothing captured yet'}; ${budgetFree} of ${budgetAll} requests free${pauses(progress)}`
+  return `${done} of ${total} through, ${times(progress)}: ${where || 'nothing captured yet'}${budget(progress)}${pauses(progress)}`
+}
+
+/** Nothing before a daemon has made the slots. */
+function budget({ budgetFree, budgetAll }: Progress): string {
+  return budgetAll > 0 ? `; ${budgetFree} of ${budgetAll} requests free` : ''
 }
 
 function times({ elapsedMs, leftMs }: Progress): string {

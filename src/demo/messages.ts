@@ -103,6 +103,6 @@ Try next
   with psql, where it is installed:
   psql "$DATABASE_URL" -c "insert into sales_order (number, type, customer, category, amount) values ('SO-MINE', 'data', 'C-1', 'value1', 19.99)"
   psql "$DATABASE_URL" -c 'select id, type, key, status, transaction_id, error from outbox order by id desc limit 10'
-  curl -X PATCH -d '{"failureShare": 0.5}' "$SERVICE_BASE_URL/_sandbox/settings"    from now on half of the transactions fail
+  curl -X PATCH --json '{"failureShare": 0.5}' "$SERVICE_BASE_URL/_sandbox/settings"    from now on half of the transactions fail
 `
 }

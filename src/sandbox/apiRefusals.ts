@@ -34,7 +34,7 @@ export async function usedBefore(
   client: string,
   replay: (before: AppliedBefore) => Answer,
 ): Promise<Answer | undefined> {
-  const { idempotencyKey, endpoint, body } = exchange
+  const { idempotencyKey, endpoint, maskedBody: body } = exchange
   const mode = parts.live().idempotency
   if (idempotencyKey === null || mode === 'ignore') return undefined
   await exchange.lock(`key ${client} ${idempotencyKey}`)

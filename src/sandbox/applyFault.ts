@@ -21,10 +21,19 @@ export function stopsBefore(spec: FaultSpec | undefined): boolean {
   return 'when' in spec && spec.when === 'before'
 }
 
-/** Turns the answer into what is sent: with its headers, and with what the fault makes of it. */
-export function applyFault(answer: Answer, spec: FaultSpec | undefined, headers: Record<string, string>): Delivery {
+/**
+ * Turns the answer into what is sent: with its headers, and with what the fault makes of it.
+ *
+ * @param newId makes an id that belongs to nothing
+ */
+export function applyFault(
+  answer: Answer,
+  spec: FaultSpec | undefined,
+  headers: Record<string, string>,
+  newId: () => string,
+): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
-  const faulty = spec === undefined ? answer : faultyAnswer(answer, spec)
+  const faulty = spec === undefined ? answer : faultyAnswer(answer, spec, newId)
   const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
   const gzip = spec?.kind === 'gzip'
   return {
@@ -37,7 +46,7 @@ export function applyFault(answer: Answer, spec: FaultSpec | undefined, headers:
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultSpec): Answer {
+function faultyAnswer(answer: Answer, spec: FaultSpec, newId: () => string): Answer {
   switch (spec.kind) {
     case 'answer':
       return toldAnswer(spec)
@@ -51,7 +60,7 @@ function faultyAnswer(answer: Answer, spec: FaultSpec): Answer {
     case 'missing_id':
       return withFields(answer, { transactionId: undefined, orderId: undefined, access_token: undefined })
     case 'wrong_id':
-      return withFields(answer, renamed(answer.body, spec.id ?? crypto.randomUUID()))
+      return withFields(answer, renamed(answer.body, spec.id ?? newId()))
     case 'unknown_status':
       return withFields(answer, { status: spec.value })
     case 'delay':

@@ -2,13 +2,14 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { readJson, refuse } from './controlAnswers.ts'
 import { clockRoutes } from './controlClock.ts'
+import { courseRoutes } from './controlCourse.ts'
+import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
-import { plainAddress } from './server.ts'
 
 /** What the control API changes besides reading the parts. */
 export interface Controls {
@@ -19,6 +20,8 @@ export interface Controls {
   forgetChanges(): Promise<LiveSettings>
   changed(): SettingsPatch
   reset(everything: boolean): Promise<void>
+  /** With it anybody may use them, without it only programs on this host; undefined: there is none. */
+  token: string | undefined
 }
 
 const flag = z.stringbool().default(false)
@@ -36,16 +39,13 @@ const resetQuery = z.strictObject({ everything: flag })
 const idParameter = z.object({ id: z.coerce.number().int() })
 
 /**
- * /_sandbox/: what a developer or a test sees of the sandbox and tells it. Loopback only; JSON; docs/sandbox.md lists it.
+ * /_sandbox/: what a developer or a test sees of the sandbox and tells it. JSON, behind a guard; docs/sandbox.md lists it.
  *
  * Nothing here counts against the rate limit or enters the ledger.
  */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts } = controls
-  app.addHook('onRequest', async (request, reply) => {
-    const address = plainAddress(request.socket.remoteAddress)
-    if (!/^(127\.|::1$)/.test(address)) return refuse(reply, 403, '/_sandbox/ answers on loopback only.')
-  })
+  app.addHook('onRequest', guardControl(controls.token))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
@@ -102,6 +102,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     return settings()
   })
   clockRoutes(app, parts.clock)
+  courseRoutes(app, parts)
   app.post('/tokens/revoke', async () => {
     await parts.tokens.revokeAll()
     return { revoked: true }

@@ -5,6 +5,14 @@ import { type QueuedEvent, queueName, queueSchema } from './orderEvents.ts'
 
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
+export const transactionColumns = `
+  id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
+  ${utc('done_at')} as "doneAt", held, outcome, error_code as "errorCode"`
+
+export const orderColumns = `
+  id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
+  ${utc('done_at')} as "doneAt", held`
+
 /** Which rows to show: those after `since`, at most `limit`, oldest first. */
 export interface Page {
   since: number
@@ -45,9 +53,7 @@ export async function readCounts(pool: pg.Pool): Promise<unknown[]> {
 export async function readTransactions(pool: pg.Pool, { limit }: { limit: number }): Promise<unknown[]> {
   const { rows } = await pool.query(
     `
-    select id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
-      ${utc('done_at')} as "doneAt", outcome, error_code as "errorCode"
-    from sandbox.transactions order by accepted_at, id limit $1
+    select ${transactionColumns} from sandbox.transactions order by accepted_at, id limit $1
     `,
     [limit],
   )
@@ -58,9 +64,7 @@ export async function readTransactions(pool: pg.Pool, { limit }: { limit: number
 export async function readOrders(pool: pg.Pool, { limit }: { limit: number }): Promise<unknown[]> {
   const { rows } = await pool.query(
     `
-    select id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
-      ${utc('done_at')} as "doneAt"
-    from sandbox.orders order by created_at, id limit $1
+    select ${orderColumns} from sandbox.orders order by created_at, id limit $1
     `,
     [limit],
   )

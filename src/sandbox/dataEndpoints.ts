@@ -14,15 +14,17 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const read = readBody(exchange, submissionSchema, 'total_amount')
   if (read.kind === 'invalid') return { answer: read.answer }
   const { customerId, data, transactionId } = read.value
-  const id = transactionId ?? crypto.randomUUID()
   const refusal =
     unknownCustomer(parts, customerId) ??
     (await usedBefore(parts, exchange, client, (before) => accepted(before.transactionId ?? '', before.appliedUs))) ??
     (transactionId === undefined ? undefined : await takenId(parts, exchange, transactionId))
   if (refusal) return { answer: refusal }
   const acceptedUs = parts.clock.nowUs()
-  const course = decideCourse(parts, acceptedUs, data.field2)
-  return { answer: accepted(id, acceptedUs), effect: { kind: 'transaction', id, customerId, acceptedUs, ...course } }
+  const position = parts.draws.next()
+  const id = transactionId ?? parts.draws.id('transaction', position)
+  const course = decideCourse(parts, position, acceptedUs, data.field2)
+  const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, ...course }
+  return { answer: accepted(id, acceptedUs), effect }
 }
 
 /** GET /api/v1/data/{transactionId}. @see docs/interface.md, 4.3 */
@@ -44,8 +46,8 @@ function accepted(transactionId: string, us: number) {
   return ok({ transactionId, status: 'accepted', timestamp: isoTime(us) })
 }
 
-function statusOf({ id, customerId, doneUs, outcome, errorCode }: StoredTransaction, nowUs: number) {
-  if (nowUs < doneUs) return { transactionId: id, status: 'pending' }
+function statusOf({ id, customerId, doneUs, held, outcome, errorCode }: StoredTransaction, nowUs: number) {
+  if (held || nowUs < doneUs) return { transactionId: id, status: 'pending' }
   const result = { customerId, processedAt: isoTime(doneUs) }
   return { transactionId: id, status: outcome, result, ...(errorCode === null ? {} : { errorCode }) }
 }

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
+import type { Draws } from './draws.ts'
 import type { FaultSpec, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
@@ -24,8 +25,7 @@ export interface Parts {
   faults: Faults
   journal: Journal
   mutex: KeyedMutex
-  /** The next position in the seeded stream of processing times. */
-  nextDraw: () => number
+  draws: Draws
   /** Aborts when the sandbox closes: nothing is held back any longer. */
   closing: AbortSignal
 }
@@ -35,7 +35,7 @@ export interface Exchange {
   arrivedUs: number
   endpoint: Endpoint | 'other'
   method: string
-  /** Without its query, in which a mistaken client may have put a secret. */
+  /** Without its query, and masked where nothing is served: a mistaken client may have put a secret there. */
   path: string
   /** The last segment of the path, where it is an id. */
   id: string
@@ -44,6 +44,8 @@ export interface Exchange {
   contentType: string
   idempotencyKey: string | null
   body: string
+  /** As the ledger keeps it. */
+  maskedBody: string
   /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
   lock(name: string): Promise<void>
 }
@@ -64,17 +66,12 @@ export interface Outcome {
 export type Gate = (parts: Parts, exchange: Exchange) => Promise<Admission>
 export type Handler = (parts: Parts, exchange: Exchange, client: string) => Promise<Outcome>
 
-/**
- * A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer.
- *
- * @param ledgerBody what the ledger shows of the body
- */
+/** A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer. */
 export async function serve(
   parts: Parts,
   request: Omit<Exchange, 'lock'>,
   gate: Gate,
   handler: Handler,
-  ledgerBody: string = request.body,
 ): Promise<Delivery> {
   const held: (() => void)[] = []
   let delivered: { delivery: Delivery; delayMs: number }
@@ -83,8 +80,8 @@ export async function serve(
     const admission = await gate(parts, exchange)
     const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
-    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers)
-    const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null, ledgerBody)
+    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers, () => parts.draws.wrongId())
+    const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)
     delivered =
       written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
   } finally {
@@ -120,9 +117,8 @@ async function record(
   delivery: Delivery,
   effect: Effect | undefined,
   faultId: number | null,
-  body: string,
 ): Promise<'written' | Delivery> {
-  const { arrivedUs, endpoint, method, path, address, idempotencyKey } = exchange
+  const { arrivedUs, endpoint, method, path, address, idempotencyKey, maskedBody: body } = exchange
   const status = delivery.kind === 'drop' ? null : delivery.status
   const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
   try {
@@ -132,7 +128,7 @@ async function record(
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     // Refused by Postgres: surely nothing was stored. Anything else may have been stored, so no answer is a true one.
     if (!isOneEntrysFault(error)) return { kind: 'drop' }
-    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers)
+    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
     const arrived = parts.journal.write({ row: { ...row, status: 500 }, effect: undefined })
     return arrived.then(() => refusal).catch(() => ({ kind: 'drop' as const }))
   }

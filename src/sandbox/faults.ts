@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
+import type { Draws } from './draws.ts'
 import { endpoints } from './requestSchemas.ts'
-import { draw } from './seededDraw.ts'
 
 const endpointName = z.enum(endpoints)
 
@@ -74,13 +74,12 @@ export interface Fault {
 /** The faults that are switched on; in the database, and what is left of them is counted from the ledger. */
 export class Faults {
   readonly #pool: pg.Pool
-  readonly #seed: () => number
+  readonly #draws: Draws
   #faults: Fault[] = []
-  #draws = 0
 
-  constructor(pool: pg.Pool, seed: () => number) {
+  constructor(pool: pg.Pool, draws: Draws) {
     this.#pool = pool
-    this.#seed = seed
+    this.#draws = draws
   }
 
   /** Takes up what was switched on before a restart. */
@@ -138,9 +137,7 @@ export class Faults {
   }
 
   #drawn({ spec }: Fault): boolean {
-    if (spec.share === 1) return true
-    this.#draws += 1
-    return draw(this.#seed(), 'fault', this.#draws) < spec.share
+    return spec.share === 1 || this.#draws.fault() < spec.share
   }
 }
 

@@ -1,5 +1,6 @@
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
+import type { Draws } from './draws.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
 
@@ -19,36 +20,43 @@ interface Claims {
   generation: number
 }
 
+interface TokenParts {
+  pool: pg.Pool
+  clock: SandboxClock
+  draws: Draws
+}
+
 /** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
 export class Tokens {
   readonly #pool: pg.Pool
   readonly #clock: SandboxClock
+  readonly #draws: Draws
   readonly #privateKey: CryptoKey
   readonly #publicKey: CryptoKey
   #generation: number
   readonly #genuine = new Map<string, Claims>()
 
   private constructor(
-    pool: pg.Pool,
-    clock: SandboxClock,
+    { pool, clock, draws }: TokenParts,
     privateKey: CryptoKey,
     publicKey: CryptoKey,
     generation: number,
   ) {
     this.#pool = pool
     this.#clock = clock
+    this.#draws = draws
     this.#privateKey = privateKey
     this.#publicKey = publicKey
     this.#generation = generation
   }
 
-  static async open(pool: pg.Pool, clock: SandboxClock): Promise<Tokens> {
-    const fresh = await generateKeyPair(algorithm, { extractable: true })
-    const jwk = await readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
+  /** @param givenKey signs instead of the key in the database */
+  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
+    const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
-    const generation = await readOrCreateState(pool, 'token_generation', 1)
-    return new Tokens(pool, clock, privateKey as CryptoKey, publicKey as CryptoKey, generation)
+    const generation = await readOrCreateState(parts.pool, 'token_generation', 1)
+    return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generation)
   }
 
   issue(clientId: string, lifetimeSeconds: number): Promise<string> {
@@ -60,7 +68,7 @@ export class Tokens {
       .setAudience(audience)
       .setIssuedAt(nowSeconds)
       .setExpirationTime(nowSeconds + lifetimeSeconds)
-      .setJti(crypto.randomUUID())
+      .setJti(this.#draws.tokenId())
       .sign(this.#privateKey)
   }
 
@@ -96,6 +104,11 @@ export class Tokens {
     this.#genuine.set(token, claims)
     return claims
   }
+}
+
+async function keptKey(pool: pg.Pool): Promise<JWK> {
+  const fresh = await generateKeyPair(algorithm, { extractable: true })
+  return readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
 }
 
 function refused(detail: string): Caller {

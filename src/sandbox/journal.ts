@@ -26,6 +26,8 @@ export interface TransactionEffect {
   id: string
   customerId: string
   acceptedUs: number
+  /** In the stream of draws. */
+  position: number
   doneUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
@@ -38,6 +40,8 @@ export interface OrderEffect {
   /** JSON text. */
   items: string
   createdUs: number
+  /** In the stream of draws. */
+  position: number
   doneUs: number
   event: OrderCreatedEvent
 }

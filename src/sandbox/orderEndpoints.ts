@@ -22,12 +22,13 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
     (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
     (order.orderId === undefined ? undefined : await takenId(parts, exchange, order.orderId))
   if (refusal) return { answer: refusal }
-  const id = order.orderId?.toLowerCase() ?? crypto.randomUUID()
   const createdUs = parts.clock.nowUs()
-  const { doneUs } = decideCourse(parts, createdUs, '')
+  const position = parts.draws.next()
+  const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', position)
+  const { doneUs } = decideCourse(parts, position, createdUs, '')
   const items = JSON.stringify(order.items)
-  const event = orderCreated(id, order, createdUs)
-  const effect = { kind: 'order' as const, id, customerId: order.customerId, items, createdUs, doneUs, event }
+  const event = orderCreated(parts.draws.id('event', position), id, order, createdUs)
+  const effect = { kind: 'order' as const, id, customerId: order.customerId, items, createdUs, position, doneUs, event }
   return { answer: created(id, createdUs), effect }
 }
 
@@ -38,7 +39,7 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const found = await findOrder(parts.pool, exchange.id)
   if (found === undefined) return { answer: problem(404, `There is no order ${exchange.id}.`) }
-  const status = parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
+  const status = found.held || parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
   const items = parseExactly(found.items)
   return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
 }
@@ -58,10 +59,10 @@ function holdsNul(items: unknown[]): boolean {
 }
 
 /** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
-function orderCreated(orderId: string, { customerId, items }: OrderRequest, us: number): OrderCreatedEvent {
+function orderCreated(id: string, orderId: string, { customerId, items }: OrderRequest, us: number): OrderCreatedEvent {
   return {
     specversion: '1.0',
-    id: crypto.randomUUID(),
+    id,
     source: '/api/v1/orders',
     type: 'OrderCreated',
     subject: orderId,

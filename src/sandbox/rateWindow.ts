@@ -10,21 +10,38 @@ export interface Slot {
 /** By how much a request that arrived earlier may be counted later, while its token is verified. */
 const overtakingUs = 1_000_000
 
+/** What has left the window is cut off this many at a time, because each cut moves all that stays. */
+const cutMin = 1024
+
+/** Arrivals in order of time; those before `head` are too old to matter and wait to be cut off. */
+interface Admitted {
+  timesUs: number[]
+  head: number
+}
+
 /**
  * A strict sliding window for each client: no interval of `windowUs` holds more than `requests` admitted ones.
  *
- * Refused requests are not counted, or a client that retries under its limit would never get in again.
+ * Refused requests are not counted, or a client that retries under its limit would never get in again. A request costs the
+ * same whatever the rate, and a client whose last request has left the window is forgotten: anybody may make up addresses.
  *
  * @see docs/interface.md, 8: 100 requests per minute on API calls; the scope is not shown, we take the client
  */
 export class RateWindow {
   requests: number
   windowUs: number
-  readonly #admitted = new Map<string, number[]>()
+  readonly #clients = new Map<string, Admitted>()
+  /** Goes round over all clients, a few steps with each request. */
+  #round = this.#clients.entries()
 
   constructor(requests: number, windowUs: number) {
     this.requests = requests
     this.windowUs = windowUs
+  }
+
+  /** How many clients it remembers. */
+  get clients(): number {
+    return this.#clients.size
   }
 
   /**
@@ -34,37 +51,58 @@ export class RateWindow {
    * window that it would fall into is looked at, not only the one that ends with it.
    */
   take(client: string, arrivedUs: number): Slot {
-    const times = this.#timesOf(client, arrivedUs)
-    const position = times.findLastIndex((time) => time <= arrivedUs) + 1
-    const admitted = this.#fits(times, position, arrivedUs)
-    if (admitted) times.splice(position, 0, arrivedUs)
-    const live = times.length - times.findIndex((time) => arrivedUs - time < this.windowUs)
-    const counted = live > times.length ? 0 : live
-    const remaining = Math.max(0, this.requests - counted)
-    return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(times, arrivedUs) }
+    this.#forgetSome(arrivedUs)
+    const own = this.#clients.get(client) ?? { timesUs: [], head: 0 }
+    this.#leaveBehind(own, arrivedUs)
+    const position = Math.max(own.head, own.timesUs.findLastIndex((timeUs) => timeUs <= arrivedUs) + 1)
+    const admitted = this.#fits(own, position, arrivedUs)
+    if (admitted) own.timesUs.splice(position, 0, arrivedUs)
+    if (own.timesUs.length > 0) this.#clients.set(client, own)
+    const remaining = Math.max(0, this.requests - this.#countSince(own, arrivedUs - this.windowUs))
+    return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(own, arrivedUs) }
+  }
+
+  /** Whole seconds until a request of `client` would be admitted; 0 where that is now. Counts nothing. */
+  waitSeconds(client: string, nowUs: number): number {
+    const own = this.#clients.get(client)
+    if (own === undefined) return 0
+    return this.#fits(own, own.timesUs.length, nowUs) ? 0 : this.#waitSeconds(own, nowUs)
   }
 
   /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
   restore(client: string, arrivalsUs: readonly number[]): void {
-    this.#admitted.set(client, [...arrivalsUs])
+    this.#clients.set(client, { timesUs: [...arrivalsUs], head: 0 })
   }
 
   clear(): void {
-    this.#admitted.clear()
+    this.#clients.clear()
   }
 
-  #timesOf(client: string, nowUs: number): number[] {
-    const times = this.#admitted.get(client) ?? []
-    this.#admitted.set(client, times)
-    const firstKept = times.findIndex((time) => nowUs - time < this.windowUs + overtakingUs)
-    times.splice(0, firstKept === -1 ? times.length : firstKept)
-    return times
+  /** Looks at the next two clients: one more than a request can add, so it keeps up with whoever makes up addresses. */
+  #forgetSome(nowUs: number): void {
+    for (let looked = 0; looked < 2; looked += 1) {
+      const { value: next } = this.#round.next()
+      if (next === undefined) {
+        this.#round = this.#clients.entries()
+        return
+      }
+      const [client, own] = next
+      if (nowUs - (own.timesUs.at(-1) ?? 0) >= this.windowUs + overtakingUs) this.#clients.delete(client)
+    }
+  }
+
+  #leaveBehind(own: Admitted, nowUs: number): void {
+    const { timesUs } = own
+    while (own.head < timesUs.length && nowUs - (timesUs[own.head] ?? 0) >= this.windowUs + overtakingUs) own.head += 1
+    if (own.head < Math.max(cutMin, timesUs.length / 2)) return
+    timesUs.splice(0, own.head)
+    own.head = 0
   }
 
   /** More than `requests` in a window means that some request and the one `requests` places later are closer than it. */
-  #fits(times: readonly number[], position: number, arrivedUs: number): boolean {
-    const at = (index: number) => (index === position ? arrivedUs : times[index < position ? index : index - 1])
-    for (let first = Math.max(0, position - this.requests); first <= position; first += 1) {
+  #fits({ timesUs, head }: Admitted, position: number, arrivedUs: number): boolean {
+    const at = (index: number) => (index === position ? arrivedUs : timesUs[index < position ? index : index - 1])
+    for (let first = Math.max(head, position - this.requests); first <= position; first += 1) {
       const from = at(first)
       const to = at(first + this.requests)
       if (to === undefined || from === undefined) return true
@@ -73,8 +111,19 @@ export class RateWindow {
     return true
   }
 
-  #waitSeconds(times: readonly number[], nowUs: number): number {
-    const leaving = times[Math.max(0, times.length - this.requests)]
-    return leaving === undefined ? 1 : Math.max(1, Math.ceil((leaving + this.windowUs - nowUs) / 1_000_000))
+  /** How many arrived after `afterUs`, found by halving. */
+  #countSince({ timesUs, head }: Admitted, afterUs: number): number {
+    let [from, to] = [head, timesUs.length]
+    while (from < to) {
+      const middle = (from + to) >>> 1
+      if ((timesUs[middle] ?? 0) > afterUs) to = middle
+      else from = middle + 1
+    }
+    return timesUs.length - from
+  }
+
+  #waitSeconds({ timesUs, head }: Admitted, nowUs: number): number {
+    const leavingUs = timesUs[Math.max(head, timesUs.length - this.requests)]
+    return leavingUs === undefined ? 1 : Math.max(1, Math.ceil((leavingUs + this.windowUs - nowUs) / 1_000_000))
   }
 }

@@ -58,6 +58,27 @@ const steps = [
     spec jsonb not null
   );
   `,
+  `
+  -- held: pending until it is let go or finished at /_sandbox/, whatever done_at says.
+  alter table sandbox.transactions add column held boolean not null default false;
+  alter table sandbox.orders add column held boolean not null default false;
+  `,
+  `
+  -- In the stream of draws. What was there before has come in the order in which it was accepted.
+  alter table sandbox.transactions add column position bigint;
+  alter table sandbox.orders add column position bigint;
+  with accepted as (
+    select id, accepted_at as at from sandbox.transactions
+    union all select id::text, created_at from sandbox.orders
+  ), numbered as (
+    select id, row_number() over (order by at, id) - 1 as position from accepted
+  ), transactions as (
+    update sandbox.transactions t set position = n.position from numbered n where n.id = t.id
+  )
+  update sandbox.orders o set position = n.position from numbered n where n.id = o.id::text;
+  create index transactions_position on sandbox.transactions (position);
+  create index orders_position on sandbox.orders (position);
+  `,
 ]
 
 /**

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { distributionForms, parseDistribution } from './distribution.ts'
+import { isLoopbackName } from './loopback.ts'
 
 const errorStatus = z.int().min(400).max(599)
 
@@ -43,13 +44,16 @@ export const liveSettingsSchema = z.strictObject({
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
   failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
-  seed: z.int().min(0).default(1).describe('of all that is drawn'),
+  seed: z.int().min(0).nullable().default(null).describe('of all that is drawn, ids too; without it, ids are random'),
   down: z.boolean().default(false).describe('answer every API call E003'),
   e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
   e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),
 })
 
-const options = z.strictObject({
+/** Stands in the docs: whoever can reach the sandbox knows it. */
+export const defaultSecret = 'sandbox-secret'
+
+const fixedSettingsSchema = z.strictObject({
   databaseUrl: z.string().min(1).optional().describe('Postgres, for the schemas sandbox and sandbox_queue'),
   embedded: z
     .boolean()
@@ -63,7 +67,16 @@ const options = z.strictObject({
   host: z.string().min(1).default('127.0.0.1').describe('address to listen on'),
   port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
-  clientSecret: z.string().min(1).default('sandbox-secret').describe('the test credentials: client_secret'),
+  clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
+  insecureDefaults: z
+    .boolean()
+    .default(false)
+    .describe('listen beyond loopback although everybody knows the client secret'),
+  controlToken: z
+    .string()
+    .regex(/^\S+$/, 'must be one word')
+    .optional()
+    .describe('whoever sends it may use /_sandbox/ from anywhere, and nobody may without it'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
   clock: z
     .union(
@@ -76,18 +89,25 @@ const options = z.strictObject({
     .enum(['on', 'off'])
     .default('on')
     .describe('off is faster, and forgets up to a second of answered requests when Postgres itself crashes'),
-  ...liveSettingsSchema.shape,
 })
 
 /** What startSandbox takes. */
-export const optionsSchema = options.refine(
-  ({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded,
-  {
+export const optionsSchema = z
+  .strictObject({ ...fixedSettingsSchema.shape, ...liveSettingsSchema.shape })
+  .refine(
+    ({ host, clientSecret, insecureDefaults }) =>
+      insecureDefaults || clientSecret !== defaultSecret || isLoopbackName(host),
+    {
+      path: ['host'],
+      error: ({ input }) =>
+        `others can reach ${(input as { host: string }).host}, and the client secret is the one that everybody knows: set SANDBOX_CLIENT_SECRET, or say that you want it so (--insecure-defaults)`,
+    },
+  )
+  .refine(({ databaseUrl, embedded, dataDir }) => databaseUrl ?? dataDir ?? embedded, {
     path: ['databaseUrl'],
     error: 'set it, or embedded',
     when: () => true, // beside all else that is wrong
-  },
-)
+  })
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
 export type SandboxOptions = z.input<typeof optionsSchema>
@@ -116,6 +136,8 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   port: { names: ['SANDBOX_PORT'], read: asNumber },
   clientId: { names: ['SANDBOX_CLIENT_ID', 'SERVICE_CLIENT_ID'], read: asText, secret: true },
   clientSecret: { names: ['SANDBOX_CLIENT_SECRET', 'SERVICE_CLIENT_SECRET'], read: asText, secret: true },
+  insecureDefaults: { names: ['SANDBOX_INSECURE_DEFAULTS'], read: asFlag },
+  controlToken: { names: ['SANDBOX_CONTROL_TOKEN'], read: asText, secret: true },
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
   clock: { names: ['SANDBOX_CLOCK'], read: asText },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
@@ -135,7 +157,17 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   e003Status: { names: ['SANDBOX_E003_STATUS'], read: asNumber },
 }
 
-export type EnvironmentRead = { kind: 'value'; settings: SandboxSettings } | { kind: 'invalid'; problems: string[] }
+export type EnvironmentRead =
+  | { kind: 'value'; settings: SandboxSettings; borrowed: Borrowed[] }
+  | { kind: 'invalid'; problems: string[] }
+
+/** A setting that comes from a variable of the daemon's, because the sandbox's own is not set. */
+export interface Borrowed {
+  setting: keyof SandboxSettings
+  from: string
+  /** The variable that would go before it. */
+  own: string
+}
 
 /**
  * Reads the sandbox's settings from environment variables.
@@ -151,17 +183,30 @@ export function readEnvironment(
 ): EnvironmentRead {
   const problems: string[] = []
   const raw: Record<string, unknown> = {}
+  const takenFrom: Record<string, string> = {}
   for (const [key, { names, read, secret }] of Object.entries(environment)) {
     for (const name of names.toReversed()) {
       const text = env[name] ?? (secret ? fromFile(env, name, readFile, problems) : undefined)
-      if (text) raw[key] = read(text)
+      if (text) [raw[key], takenFrom[key]] = [read(text), env[name] === undefined ? `${name}_FILE` : name]
     }
   }
   const given = { ...raw, ...overrides }
   const parsed = optionsSchema.safeParse(given)
-  if (parsed.success && problems.length === 0) return { kind: 'value', settings: parsed.data }
+  if (parsed.success && problems.length === 0) {
+    return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
+  }
   for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path[0], issue.message, given))
   return { kind: 'invalid', problems }
+}
+
+function borrowedOf(takenFrom: Record<string, string>, overrides: Partial<SandboxSettings>): Borrowed[] {
+  const settings = Object.entries(environment) as [keyof SandboxSettings, { names: string[] }][]
+  return settings.flatMap(([setting, { names }]) => {
+    const [from, own] = [takenFrom[setting], names[0]]
+    const isBorrowed =
+      from !== undefined && own !== undefined && !from.startsWith(own) && overrides[setting] === undefined
+    return isBorrowed ? [{ setting, from, own }] : []
+  })
 }
 
 function fromFile(

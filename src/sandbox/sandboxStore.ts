@@ -5,10 +5,10 @@ import type { OrderEvents } from './orderEvents.ts'
 /** All the sandbox's SQL on its path from request to answer. Times go in as microseconds and come out so. */
 
 /** timestamptz to microseconds since 1970, exactly: extract() gives a numeric. */
-const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
+export const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::bigint`
 
 /** Microseconds to timestamptz; the product is exact for the next two centuries (below 2^53). */
-const time = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
+export const time = (column: string) => `timestamptz 'epoch' + ${column} * interval '1 microsecond'`
 
 /**
  * Writes requests and what they changed, in one commit; events too, where there are orders.
@@ -43,15 +43,15 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
     name: 'sandbox-write-entries',
     text: `
       with new_transactions as (
-        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code)
-        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code
-        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[])
-          as t (id, customer_id, accepted_us, done_us, outcome, error_code)
+        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position)
+        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position
+        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[])
+          as t (id, customer_id, accepted_us, done_us, outcome, error_code, position)
       ), new_orders as (
-        insert into sandbox.orders (id, customer_id, items, created_at, done_at)
-        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}
-        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[])
-          as o (id, customer_id, items, created_us, done_us)
+        insert into sandbox.orders (id, customer_id, items, created_at, done_at, position)
+        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position
+        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[])
+          as o (id, customer_id, items, created_us, done_us, position)
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -84,6 +84,8 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       rows.map((row) => row.faultId),
       entries.map(({ effect }) => (effect?.kind === 'transaction' ? effect.id : null)),
       entries.map(({ effect }) => (effect?.kind === 'order' ? effect.id : null)),
+      transactions.map((each) => each.position),
+      orders.map((each) => each.position),
     ],
   }
 }
@@ -118,6 +120,8 @@ export interface StoredTransaction {
   id: string
   customerId: string
   doneUs: number
+  /** Pending, whatever doneUs says. */
+  held: boolean
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
@@ -126,15 +130,15 @@ export async function findTransaction(pool: pg.Pool, id: string): Promise<Stored
   const { rows } = await pool.query({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id, ${us('done_at')} as done_us, outcome, error_code
+      select id, customer_id, ${us('done_at')} as done_us, held, outcome, error_code
       from sandbox.transactions where id = $1
     `,
     values: [storable(id)],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  const { customer_id, done_us, outcome, error_code } = row
-  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), outcome, errorCode: error_code }
+  const { customer_id, done_us, held, outcome, error_code } = row
+  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), held, outcome, errorCode: error_code }
 }
 
 export interface StoredOrder {
@@ -143,20 +147,23 @@ export interface StoredOrder {
   items: string
   createdUs: number
   doneUs: number
+  /** Pending, whatever doneUs says. */
+  held: boolean
 }
 
 export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
   const { rows } = await pool.query({
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us
+      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held
       from sandbox.orders where id = $1
     `,
     values: [id],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  return { id: row.id, items: row.items, createdUs: Number(row.created_us), doneUs: Number(row.done_us) }
+  const { items, created_us, done_us, held } = row
+  return { id: row.id, items, createdUs: Number(created_us), doneUs: Number(done_us), held }
 }
 
 /** The request that first used an idempotency key and was applied. */
@@ -195,12 +202,14 @@ export async function findApplied(
   }
 }
 
-/** How many transactions and orders there are: the position in the seeded stream of processing times. */
-export async function countEffects(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ n: number }>(
-    'select ((select count(*) from sandbox.transactions) + (select count(*) from sandbox.orders))::integer as n',
-  )
-  return rows[0]?.n ?? 0
+/** The first position in the stream of draws after those of all transactions and orders: an id is not drawn twice. */
+export async function nextPosition(pool: pg.Pool): Promise<number> {
+  const { rows } = await pool.query<{ next: string }>(`
+    select 1 + greatest(
+      -1, (select max(position) from sandbox.transactions), (select max(position) from sandbox.orders)
+    ) as next
+  `)
+  return Number(rows[0]?.next)
 }
 
 /** When each client's counted requests after `sinceUs` and up to `untilUs` arrived, in order of time. */

@@ -12,6 +12,15 @@ export function draw(seed: number, stream: string, n: number): number {
   return mix(state + Math.imul(n, 0x9e3779b9)) / 2 ** 32
 }
 
+/** The n-th UUID (version 4) of a seeded stream; a stream has 2^32 different ones. */
+export function drawUuid(seed: number, stream: string, n: number): string {
+  const bytes = Buffer.alloc(16)
+  for (let word = 0; word < 4; word += 1) bytes.writeUInt32BE(draw(seed, `${stream} ${word}`, n) * 2 ** 32, 4 * word)
+  bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)
+  bytes.writeUInt8((bytes.readUInt8(8) & 0x3f) | 0x80, 8)
+  return bytes.toString('hex').replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
+}
+
 function mix(value: number): number {
   let state = (value + 0x9e3779b9) | 0
   state = Math.imul(state ^ (state >>> 16), 0x21f0aaad)

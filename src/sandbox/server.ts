@@ -3,10 +3,12 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Delivery } from './applyFault.ts'
 import { readTransaction, submitData } from './dataEndpoints.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
+import { maskBody, maskPath } from './maskSecrets.ts'
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
+import { plainAddress } from './plainAddress.ts'
 import { type Answer, problem } from './problemAnswer.ts'
-import { grantToken, withoutSecret } from './tokenEndpoint.ts'
+import { grantToken } from './tokenEndpoint.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -22,9 +24,7 @@ const unreadable = problem(400, 'The path of the request cannot be read.')
 export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
-      const exchange = readExchange(parts, request, endpoint)
-      const ledgerBody = endpoint === 'token' ? withoutSecret(exchange.body, exchange.contentType) : exchange.body
-      return deliver(parts, reply, await serve(parts, exchange, gate, handler, ledgerBody))
+      return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, handler))
     }
   // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
@@ -43,6 +43,7 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
     request.arrivedUs = parts.clock.nowUs()
     done()
   })
+  app.addHook('onSend', async (_request, reply) => void reply.header('date', httpDate(parts))) // else the system's
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
@@ -69,28 +70,27 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
 }
 
 function readExchange(
-  { clock }: Parts,
+  { clock, credentials }: Parts,
   request: FastifyRequest,
   endpoint: Exchange['endpoint'],
 ): Omit<Exchange, 'lock'> {
   const key = request.headers['idempotency-key']
+  const body = typeof request.body === 'string' ? request.body : ''
+  const contentType = request.headers['content-type'] ?? ''
+  const isSecret = (text: string) => text.includes(credentials.clientSecret)
   return {
     arrivedUs: request.arrivedUs || clock.nowUs(), // hooks do not run for a path that cannot be decoded
     endpoint,
     method: request.method,
-    path: pathOf(request),
+    path: endpoint === 'other' ? maskPath(pathOf(request)) : pathOf(request),
     id: (request.params as { id?: string } | undefined)?.id ?? '',
     address: plainAddress(request.socket.remoteAddress),
     authorization: request.headers.authorization,
-    contentType: request.headers['content-type'] ?? '',
+    contentType,
     idempotencyKey: typeof key === 'string' ? key : null,
-    body: typeof request.body === 'string' ? request.body : '',
+    body,
+    maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
   }
-}
-
-/** IPv4 as people write it, also where it came in through an IPv6 socket. */
-export function plainAddress(address: string | undefined): string {
-  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {
@@ -113,7 +113,6 @@ function send(reply: FastifyReply, { status, headers, contentType, body }: Answe
 }
 
 function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
-  reply.raw.setHeader('date', new Date(parts.clock.nowUs() / 1000).toUTCString()) // else it would be the system's
   if (delivery.kind === 'drop') {
     reply.hijack()
     reply.raw.destroy()
@@ -124,12 +123,21 @@ function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
   return reply.code(status).headers(headers).header('content-type', contentType).send(body)
 }
 
+function httpDate({ clock }: Parts): string {
+  return new Date(clock.nowUs() / 1000).toUTCString()
+}
+
 /** Sends the body byte by byte: a client with a timeout between bytes only would wait for ever. */
 function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { kind: 'answer' }>) {
   const { status, headers, contentType, body, dripMs } = delivery
   const bytes = Buffer.from(body)
   reply.hijack()
-  reply.raw.writeHead(status, { ...headers, 'content-type': contentType, 'content-length': bytes.length })
+  reply.raw.writeHead(status, {
+    date: httpDate(parts),
+    ...headers,
+    'content-type': contentType,
+    'content-length': bytes.length,
+  })
   const dripping = async () => {
     for (const byte of bytes) {
       if (reply.raw.destroyed) return

@@ -1,11 +1,13 @@
 import pg from 'pg'
 import { controlRoutes } from './control.ts'
 import { forget } from './controlQueries.ts'
+import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
+import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
 import { SandboxClock } from './sandboxClock.ts'
@@ -19,11 +21,13 @@ import {
   type SettingsPatch,
 } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
-import { countEffects, countedArrivals, writeEntries } from './sandboxStore.ts'
+import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
 import { buildServer } from './server.ts'
 
+export { isEveryInterface } from './loopback.ts'
 export { isEmbedded } from './sandboxDatabase.ts'
 export {
+  type Borrowed,
   type EnvironmentRead,
   environment,
   optionsSchema,
@@ -76,7 +80,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const { parts, controls } = await assemble(pool, events, settings, closing.signal)
     const app = buildServer(parts, settings.bodyLimitBytes)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    const url = await app.listen({ host: settings.host, port: settings.port })
+    const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
     const close = async () => {
       closing.abort()
       await app.close()
@@ -86,8 +90,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       await database.close()
     }
     return {
-      url,
-      port: Number(new URL(url).port),
+      url: reachableUrl(settings.host, Number(port)),
+      port: Number(port),
       databaseUrl: database.url,
       get changedSettings() {
         return Object.keys(controls.changed())
@@ -118,20 +122,21 @@ async function assemble(
   const rate = new RateWindow(live.rateLimitRequests, windowUs())
   const nowUs = clock.nowUs()
   for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs - windowUs(), nowUs)) rate.restore(key, arrivalsUs)
-  const faults = new Faults(pool, () => live.seed)
+  const draws = new Draws(() => live.seed, await nextPosition(pool))
+  const faults = new Faults(pool, draws)
   await faults.load()
-  let drawn = await countEffects(pool)
+  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, settings.clientSecret)
   const parts: Parts = {
     pool,
     clock,
     live: () => live,
     credentials: settings,
-    tokens: await Tokens.open(pool, clock),
+    tokens: await Tokens.open({ pool, clock, draws }, givenKey),
     rate,
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries)),
     mutex,
-    nextDraw: () => drawn++,
+    draws,
     closing,
   }
   const apply = async (next: SettingsPatch) => {
@@ -153,11 +158,12 @@ async function assemble(
       await faults.settle()
       await forget(pool, everything)
       if (everything) {
-        drawn = 0
+        draws.startAnew()
         await clock.setBack()
       }
       rate.clear()
     },
+    token: settings.controlToken,
   }
   return { parts, controls }
 }

@@ -1,6 +1,7 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
+import { isForm } from './maskSecrets.ts'
 import { type Answer, ok, tokenError } from './problemAnswer.ts'
+import { sameSecret } from './sameSecret.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
@@ -14,17 +15,6 @@ export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outc
   const expires_in = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
   const body = { access_token: token, token_type: 'Bearer', expires_in }
   return { answer: { ...ok(body), headers: { 'cache-control': 'no-store', pragma: 'no-cache' } } }
-}
-
-/** The body as the ledger keeps it: a form without its secret; of anything else, only how long it was. */
-export function withoutSecret(body: string, contentType: string): string {
-  if (!isForm(contentType)) return `(no form: ${body.length} characters, left out because they may hold a secret)`
-  const form = [...new URLSearchParams(body)]
-  return new URLSearchParams(form.map(([name, value]) => [name, name === 'client_secret' ? '***' : value])).toString()
-}
-
-function isForm(contentType: string): boolean {
-  return /^application\/x-www-form-urlencoded\s*(;|$)/i.test(contentType)
 }
 
 function refuse(parts: Parts, exchange: Exchange, form: URLSearchParams): Answer | undefined {
@@ -47,15 +37,6 @@ function refuse(parts: Parts, exchange: Exchange, form: URLSearchParams): Answer
 }
 
 function isOurClient({ credentials }: Parts, form: URLSearchParams): boolean {
-  const sameId = same(form.get('client_id') ?? '', credentials.clientId)
-  return same(form.get('client_secret') ?? '', credentials.clientSecret) && sameId
-}
-
-/** Takes the same time wherever the two differ. */
-function same(a: string, b: string): boolean {
-  return timingSafeEqual(digest(a), digest(b))
-}
-
-function digest(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
+  const sameId = sameSecret(form.get('client_id') ?? '', credentials.clientId)
+  return sameSecret(form.get('client_secret') ?? '', credentials.clientSecret) && sameId
 }

@@ -1,11 +1,7 @@
-import { randomUUID } from 'node:crypto'
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
-import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
-import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
@@ -13,13 +9,7 @@ import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
-import {
-  type Replay,
-  type ReplayableSubmission,
-  readReplayable,
-  writeReplays,
-} from '../ledger/operator/replaySubmissions.ts'
-import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
+import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import {
   countSubmissions,
@@ -30,22 +20,21 @@ import {
 } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
-import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
 import { askReload, type InstanceReload, readReloads } from '../ledger/reloads.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
-import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
-import type { CapturedRecord, PauseReason, Problem, State } from '../model.ts'
+import type { CapturedRecord, PauseReason, Problem } from '../model.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
+import { asText, createPool, inTransaction, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { comparisonBounds } from './comparison.ts'
 import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
+import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
 
 const goodbyeMs = 1_000
@@ -55,21 +44,10 @@ const outboxName = 'outboxd command outbox'
 /** More at once would only be held in memory; the rest is for the next run. */
 const gapRowsMax = 100_000
 
-type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
-
-/** What came of saying that a submission arrived. */
-export type ArrivalSettled =
-  | { kind: 'settled'; tracked: boolean }
-  /** The ledger has that transaction under another submission. */
-  | { kind: 'taken'; by: Holder }
-  /** It was no longer as it was seen, or there is nothing to settle. */
-  | { kind: 'changed' }
-
 /**
- * The databases, as an operator's commands use them. Whatever changes a submission is one transaction under the revision
- * that the operator saw, appends to the log, makes the report to the outbox due, and lets go who waited behind it.
+ * The databases, as an operator's commands use them.
  */
-export interface OperatorStore extends AsyncDisposable {
+export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
   outbox: Pick<
     Outbox,
@@ -96,17 +74,6 @@ export interface OperatorStore extends AsyncDisposable {
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
-  /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
-  replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
-  /** Another submission than this one that the ledger has under the transaction's id; null where there is none. */
-  readOtherHolder(seen: Seen, transaction: TransactionRef): Promise<Holder | null>
-  resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
-  /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
-  resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
-  /** @returns false where its id is no person's word, or it was no longer as it was seen */
-  takeBack(seen: Seen): Promise<boolean>
-  /** @returns the ids of those that were discarded */
-  discard(seen: readonly (Seen & { state: State })[], reason: string): Promise<string[]>
   pause(detail: string, forMs: number | null): Promise<void>
   /** @returns what was said when the pause was raised; null where there was none */
   resume(): Promise<string | null>
@@ -182,31 +149,6 @@ export async function openOperatorStore(
       return work(outbox)
     })
 
-  /**
-   * Runs `work` with these records, their polls, their lines, and ids that are to be theirs locked, in the one order, and
-   * lets the lines' heads go after it.
-   */
-  const inLine = <T>(
-    seen: readonly { id: string; key: string | null }[],
-    work: (db: Database) => Promise<T>,
-    ids: readonly TransactionRef[] = [],
-  ) =>
-    inTransaction(pool, async (db) => {
-      await lockJobsOf(db, seen)
-      if (ids.length > 0) await lockTransactionIds(db, ids)
-      await lockSubmissions(db, seen)
-      return inLines(db, seen, keyOnFailure, () => work(db))
-    })
-
-  async function withQueue<T>(work: (queue: Queue) => Promise<T>): Promise<T> {
-    const queue = await openQueue(stateDatabaseUrl, onIdleError)
-    try {
-      return await work(queue)
-    } finally {
-      await queue.close()
-    }
-  }
-
   try {
     await withDatabase('STATE_DATABASE_URL', stateDatabaseUrl, () => assertMigrated(pool, stateDatabaseUrl))
   } catch (error) {
@@ -233,54 +175,9 @@ export async function openOperatorStore(
     searchText: (filter, text, bounds) => searchText(pool, filter, text, bounds),
     readCauses: (filter, rowsMax) => readCauses(pool, filter, rowsMax),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
+    ...operatorChanges(pool, { ...config, who }),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readReplayable: (seen) => readReplayable(pool, seen),
-    replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
-    readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
-    resolveArrived: (seen, transaction) =>
-      withQueue((queue) =>
-        inLine(
-          [seen],
-          async (db): Promise<ArrivalSettled> => {
-            const by = await readOtherHolder(db, transaction, seen.id)
-            if (by) return { kind: 'taken', by }
-            const jobId = randomUUID()
-            const { transactionId } = transaction
-            const settled = await resolveArrived(db, seen, { transactionId, jobId, who })
-            if (settled === null) return { kind: 'changed' }
-            if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-            if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
-            return { kind: 'settled', tracked: settled.tracked }
-          },
-          [transaction],
-        ),
-      ),
-    resolveNotArrived: (seen, newKey) =>
-      withQueue((queue) =>
-        inLine([seen], async (db) => {
-          const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, who })
-          if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
-          return settled
-        }),
-      ),
-    takeBack: (seen) =>
-      withQueue((queue) =>
-        inLine([seen], async (db) => {
-          const taken = await takeBack(db, seen, who)
-          if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
-          return taken !== null
-        }),
-      ),
-    async discard(seen, reason) {
-      const discardWith = (queue: Queue | null) =>
-        inLine(seen, async (db) => {
-          const discarded = await discardSubmissions(db, seen, { reason, who })
-          const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
-          if (jobs.length > 0) await queue?.remove(db, jobs)
-          return discarded.map(({ id }) => id)
-        })
-      return seen.some(({ state }) => state === 'accepted') ? withQueue(discardWith) : discardWith(null)
-    },
     pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
     resume: () => endOperatorPause(pool),
     shortenPauses: () => shortenPauses(pool),

@@ -215,6 +215,12 @@ describe('the live view', () => {
     )
   })
 
+  test('says nothing of the budget before a daemon has made its slots', () => {
+    const early = { ...progress, budgetFree: 0, budgetAll: 0, pauses: [] }
+    expect(line(early)).not.toContain('requests free')
+    expect(frame(early, 79).join()).not.toContain('requests a minute')
+  })
+
   test('expects minutes where the budget is too small for all at once', () => {
     expect(leftMs(40, 0, untouched)).toBe(3_000)
     expect(leftMs(200, 0, untouched)).toBe(183_000)

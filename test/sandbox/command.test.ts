@@ -28,6 +28,57 @@ test('prints where it listens and what to set, serves, and ends with 0 when told
   expect(message).not.toContain('not for print')
 })
 
+test('beyond loopback, the secret that everybody knows is refused, unless it is wanted so', async () => {
+  const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none', SANDBOX_HOST: '0.0.0.0' }
+  const known = context(env)
+  expect(await sandbox(known, { port: 0 })).toBe(2)
+  known.stderr.end()
+  expect(await text(known.stderr)).toMatch(
+    /SANDBOX_HOST: others can reach 0\.0\.0\.0.*SANDBOX_CLIENT_SECRET.*--insecure-defaults/,
+  )
+  expect(await sandbox(context({ ...env, SERVICE_CLIENT_SECRET: 'sandbox-secret' }), { port: 0 })).toBe(2)
+  // These get past the settings, and end at the database.
+  expect(await sandbox(context({ ...env, SANDBOX_CLIENT_SECRET: 'own' }), { port: 0 })).toBe(1)
+  expect(await sandbox(context(env), { port: 0, insecureDefaults: true })).toBe(1)
+  expect(await sandbox(context(env), { port: 0, host: '::1' })).toBe(1)
+})
+
+test('on all interfaces, it says so, with a URL that works on this machine', async () => {
+  await using database = await createDatabase('template0')
+  const running = context({ SANDBOX_DATABASE_URL: database.url, SANDBOX_ALLOWED_ADDRESSES: '127.0.0.1,10.0.0.7' })
+  const ended = sandbox(running, { port: '0', host: '0.0.0.0', insecureDefaults: true, json: true })
+  const line = await new Promise<string>((resolve) => running.stdout.once('data', (chunk) => resolve(String(chunk))))
+  const { url, port } = JSON.parse(line)
+  expect(url).toBe(`http://127.0.0.1:${port}`)
+  expect((await fetch(`${url}/openapi.json`)).status).toBe(200)
+  running.stop.abort()
+  expect(await ended).toBe(0)
+  running.stderr.end()
+  const message = await text(running.stderr)
+  expect(message).toContain(`listens on all interfaces (0.0.0.0), port ${port}; from this machine it is\n  ${url}\n`)
+  expect(message).toContain('127.0.0.1, 10.0.0.7 (SANDBOX_ALLOWED_ADDRESSES)')
+  expect(message).not.toContain('ATTENTION')
+})
+
+test("says which of the daemon's variables it takes, before it does anything with them", async () => {
+  const env = {
+    STATE_DATABASE_URL: 'postgres://user:pw-of-erp@127.0.0.1:1/erp',
+    SERVICE_CLIENT_ID: 'partner',
+    SERVICE_CLIENT_SECRET: 'of-production',
+    SANDBOX_CLIENT_ID: 'own',
+  }
+  const shell = context(env)
+  expect(await sandbox(shell, { port: 0 })).toBe(1)
+  shell.stderr.end()
+  const message = await text(shell.stderr)
+  expect(message).toContain(
+    'ATTENTION: STATE_DATABASE_URL is used, for want of SANDBOX_DATABASE_URL: the schemas sandbox and sandbox_queue are made in the database erp at 127.0.0.1:1\n',
+  )
+  expect(message).toContain('ATTENTION: SERVICE_CLIENT_SECRET is used, for want of SANDBOX_CLIENT_SECRET')
+  expect(message).not.toContain('SERVICE_CLIENT_ID')
+  expect(message).not.toMatch(/of-production|pw-of-erp/)
+})
+
 test('says what is wrong with its settings and ends with 2', async () => {
   const wrong = context({ SANDBOX_IDEMPOTENCY: 'perhaps' })
   expect(await sandbox(wrong, { port: 'x' })).toBe(2)

@@ -69,3 +69,29 @@ test('in order of arrival, a request is refused only when its window is full', (
     }),
   )
 })
+
+test('who has made no request for a window is forgotten, and nobody else is', () => {
+  const window = new RateWindow(2, second)
+  for (let n = 0; n < 50_000; n += 1) {
+    window.take(`address ${n}`, n * 1000)
+    window.take('steady', n * 1000)
+  }
+  // In the window and the second for overtaking there are 2,000 of them; those that go wait for their turn to be looked at.
+  expect(window.clients).toBeLessThan(6000)
+  expect(window.take('steady', 49_999_500).admitted).toBe(false)
+})
+
+test('a request costs the same at a limit of 100,000', () => {
+  const window = new RateWindow(100_000, second)
+  const started = performance.now()
+  for (let n = 0; n < 300_000; n += 1) window.take('a', n * 10)
+  expect(performance.now() - started).toBeLessThan(2000) // it took ten, and takes a tenth of one
+})
+
+test('how long to wait is known without asking to be counted', () => {
+  const window = new RateWindow(1, 5 * second)
+  expect(window.waitSeconds('a', 0)).toBe(0)
+  window.take('a', 0)
+  expect([window.waitSeconds('a', 2 * second), window.waitSeconds('a', 5 * second)]).toEqual([3, 0])
+  expect(window.waitSeconds('b', 0)).toBe(0)
+})

@@ -132,16 +132,18 @@ test('a number too large for the queue fails its own request only', async () => 
 })
 
 test('past the limit: 429 with Retry-After; the limit holds over a restart; then there is room again', async () => {
-  await s.control('PATCH', '/settings', { rateLimitRequests: 5, rateLimitWindowSeconds: 1.5 })
+  await s.control('PATCH', '/settings', { rateLimitRequests: 5, rateLimitWindowSeconds: 40 })
   const answers = []
   for (let n = 0; n < 6; n += 1) answers.push(await submit())
   expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429])
   expect(answers.map(({ headers }) => headers.get('x-ratelimit-remaining'))).toEqual(['4', '3', '2', '1', '0', '0'])
-  expect(answers.at(-1)?.headers.get('retry-after')).toMatch(/^[12]$/)
+  expect(answers.at(-1)?.headers.get('retry-after')).toMatch(/^\d\d$/)
   await s.restart()
   expect((await submit()).status).toBe(429)
-  await expect.poll(async () => (await submit()).status).toBe(200)
-  expect(await s.control('GET', '/rate')).toMatchObject({ windowSeconds: 1.5, maxAdmitted: 5 })
+  await s.control('POST', '/clock', { advanceSeconds: 40 })
+  expect((await submit()).status).toBe(200)
+  expect(await s.control('GET', '/rate')).toMatchObject({ windowSeconds: 40, maxAdmitted: 5 })
+  await s.control('DELETE', '/ledger?everything=true') // sets the clock back
 })
 
 test('under any load, no window has more admitted requests than the limit', async () => {

@@ -1,0 +1,128 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { isLoopbackAddress, isLoopbackName } from './loopback.ts'
+import { plainAddress } from './plainAddress.ts'
+import { type Answer, problem } from './problemAnswer.ts'
+import { sameSecret } from './sameSecret.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Carries no data and changes nothing: answered to everybody on loopback, with a token and without. */
+    isOpen?: boolean
+  }
+}
+
+/** What is known of a request to /_sandbox/ before its body is read. */
+export interface ControlRequest {
+  /** Where the connection comes from. */
+  address: string
+  httpVersion: string
+  headers: IncomingHttpHeaders
+  isOpen: boolean
+}
+
+const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN'
+
+/**
+ * Judges whether a request may use the control API; undefined where it may.
+ *
+ * Loopback alone says little about who asks. A proxy on this host connects from loopback for everybody; a web page that a
+ * developer has open runs on his machine; a name that the page's server turns to 127.0.0.1 (DNS rebinding) makes the browser
+ * take the sandbox for that server. So a request without a token must come straight from a program on this host, or from a
+ * page of the sandbox itself. With a token, the token is what identifies, wherever the request comes from; once there is one,
+ * everybody needs it, because a proxy that hides what it is would need none otherwise.
+ *
+ * @param token what SANDBOX_CONTROL_TOKEN says
+ * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
+ */
+export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
+  if (request.isOpen) return isLoopbackAddress(request.address) ? undefined : fromElsewhere(request.address)
+  const stranger = token === undefined ? judgeStranger(request) : judgeToken(request.headers.authorization, token)
+  return stranger ?? judgeMediaType(request.headers)
+}
+
+function judgeToken(authorization: string | undefined, token: string): Answer | undefined {
+  const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+  if (given !== undefined && sameSecret(given, token)) return undefined
+  const detail =
+    'Send the token that the sandbox was started with (SANDBOX_CONTROL_TOKEN): Authorization: Bearer TOKEN.'
+  return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
+}
+
+/** Of several reasons, the first that a person can do something about. */
+function judgeStranger({ address, httpVersion, headers }: ControlRequest): Answer | undefined {
+  if (!isLoopbackAddress(address)) return fromElsewhere(address)
+  const trace = Object.keys(headers).find((name) => isForwarding(name))
+  if (trace !== undefined) {
+    return problem(403, `The header ${trace} says that a proxy sent this: ask on this host without it, ${orToken}.`)
+  }
+  if (httpVersion === '1.0') {
+    return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
+  }
+  const { host = '', origin, 'sec-fetch-site': site } = headers
+  if (!isLoopbackHost(host)) {
+    return problem(403, `The Host is not this machine: ask for 127.0.0.1, localhost or [::1] by name, ${orToken}.`)
+  }
+  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
+    return problem(
+      403,
+      `A page of ${origin} sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
+    )
+  }
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    return problem(
+      403,
+      `A page of another site sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
+    )
+  }
+  return undefined
+}
+
+function fromElsewhere(address: string): Answer {
+  return problem(
+    403,
+    `/_sandbox/ answers on loopback, and this comes from ${address}: ask on its own host, ${orToken}.`,
+  )
+}
+
+/** A page of another site may send a form or text without asking first, and JSON not: a browser asks, and is told no. */
+function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+  if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
+  return problem(415, 'Send JSON and say so: Content-Type: application/json (with curl, --json instead of -d).')
+}
+
+/**
+ * Whether a Host header names loopback, whatever the port: a tunnel may have changed it.
+ *
+ * Names below `.localhost` do not count: a resolver that does not know RFC 6761 asks the network for them.
+ */
+function isLoopbackHost(host: string): boolean {
+  if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
+  return isLoopbackName(new URL(`http://${host}`).hostname)
+}
+
+/** Headers with which a proxy tells for whom it asks, or that it does. */
+function isForwarding(name: string): boolean {
+  return /^(forwarded|via|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/.test(
+    name,
+  )
+}
+
+/** Applies `judgeControl` to every request below /_sandbox/. */
+export function guardControl(token: string | undefined): onRequestAsyncHookHandler {
+  return async function guard(request: FastifyRequest, reply: FastifyReply) {
+    const refusal = judgeControl(
+      {
+        address: plainAddress(request.socket.remoteAddress),
+        httpVersion: request.raw.httpVersion,
+        headers: request.headers,
+        isOpen: request.routeOptions.config.isOpen === true,
+      },
+      token,
+    )
+    if (refusal === undefined) return
+    const { status, headers, contentType, body } = refusal
+    return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
+  }
+}

@@ -1,0 +1,141 @@
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { judgeControl } from '../../src/sandbox/controlGuard.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { type Setup, setup } from './setup.ts'
+
+describe('the decision', () => {
+  type Headers = Record<string, string>
+  const judge = (headers: Headers, { token, ...more }: { token?: string; [fact: string]: unknown } = {}) =>
+    judgeControl(
+      {
+        address: '127.0.0.1',
+        httpVersion: '1.1',
+        isOpen: false,
+        ...more,
+        headers: { host: '127.0.0.1:8080', ...headers },
+      },
+      token,
+    )
+  const json = { 'content-length': '2', 'content-type': 'application/json' }
+
+  test.each([
+    '127.0.0.1:8080',
+    '127.0.0.1',
+    '127.9.8.7:1',
+    'localhost:9000',
+    'LocalHost',
+    '[::1]:8080',
+  ])('a program on this host passes that asks for %s', (host) => {
+    expect(judge({ host })).toBeUndefined()
+    expect(judge({ host, 'sec-fetch-site': 'none' })).toBeUndefined()
+    expect(judge({ host, origin: `http://${host}`, 'sec-fetch-site': 'same-origin', ...json })).toBeUndefined()
+  })
+
+  test.each<[string, Headers, string]>([
+    ['a name that was turned to loopback', { host: 'evil.example:8080' }, 'The Host is not this machine'],
+    ['a name that begins like loopback', { host: '127.0.0.1.evil.example' }, 'The Host'],
+    ['a name in the place of a user', { host: 'evil.example@localhost' }, 'The Host'],
+    ['a name that the network may answer for', { host: 'evil.localhost' }, 'The Host'],
+    ['the address that is none', { host: '0.0.0.0:8080' }, 'The Host'],
+    ['no Host', { host: '' }, 'The Host'],
+    ['a page elsewhere', { origin: 'http://evil.example' }, 'A page of http://evil.example'],
+    ['a page that hides where it is from', { origin: 'null' }, 'A page of null'],
+    ['a page of another program on this host', { origin: 'http://127.0.0.1:3000' }, 'A page of'],
+    ['an image on a page', { 'sec-fetch-site': 'cross-site' }, 'A page of another site'],
+    ['a page on another port', { 'sec-fetch-site': 'same-site' }, 'A page of another site'],
+    ...[
+      'forwarded',
+      'via',
+      'x-forwarded-for',
+      'x-forwarded-host',
+      'x-forwarded-proto',
+      'x-real-ip',
+      'true-client-ip',
+    ].map((name): [string, Headers, string] => [
+      `a proxy that says ${name}`,
+      { [name]: 'x' },
+      `The header ${name} says`,
+    ]),
+  ])('%s is refused, and told what to do', (_, headers, says) => {
+    const refusal = judge(headers)
+    expect(refusal?.status).toBe(403)
+    expect(JSON.stringify(refusal?.body)).toContain(says)
+    expect(JSON.stringify(refusal?.body)).toContain('SANDBOX_CONTROL_TOKEN')
+  })
+
+  test('a client from elsewhere is refused, and so is a proxy that hides all but its old HTTP', () => {
+    expect(judge({}, { address: '10.0.0.7' })?.status).toBe(403)
+    expect(judge({}, { address: '128.0.0.1' })?.status).toBe(403)
+    expect(judge({}, { httpVersion: '1.0' })?.status).toBe(403)
+    expect(judge({}, { address: '::1' })).toBeUndefined()
+  })
+
+  test('a body is JSON and says so', () => {
+    expect(judge({ 'content-length': '2', 'content-type': 'text/plain' })?.status).toBe(415)
+    expect(judge({ 'content-length': '2' })?.status).toBe(415)
+    expect(judge({ 'transfer-encoding': 'chunked', 'content-type': 'application/jsonp' })?.status).toBe(415)
+    expect(judge({ 'content-length': '0', 'content-type': 'text/plain' })).toBeUndefined()
+    expect(judge({ ...json, 'content-type': 'Application/JSON; charset=utf-8' })).toBeUndefined()
+  })
+
+  test('with the token anybody may, from anywhere; without it nobody, not on loopback either', () => {
+    const far = { token: 'let-me', address: '10.0.0.7' }
+    const proxied = { authorization: 'Bearer let-me', host: 'sandbox.example', via: '1.1 proxy' }
+    expect(judge(proxied, far)).toBeUndefined()
+    expect(judge({ ...proxied, 'content-length': '2' }, far)?.status).toBe(415)
+    for (const authorization of ['Bearer let-m', 'Bearer let-me!', 'Basic let-me', 'let-me', 'Bearer', 'Bearer  ']) {
+      expect(judge({ authorization }, { token: 'let-me' })?.status).toBe(401)
+    }
+    expect(judge({}, { token: 'let-me' })).toMatchObject({
+      status: 401,
+      headers: { 'www-authenticate': 'Bearer realm="sandbox control"' },
+    })
+  })
+
+  test('what is open answers everybody on loopback, and nobody else', () => {
+    expect(judge({ host: 'x', via: 'y' }, { isOpen: true, token: 'let-me' })).toBeUndefined()
+    expect(judge({}, { isOpen: true, address: '10.0.0.7' })?.status).toBe(403)
+  })
+})
+
+describe('over a socket', () => {
+  let s: Setup
+  beforeAll(async () => {
+    s = await setup()
+  })
+  afterAll(() => s[Symbol.asyncDispose]())
+
+  /** As no library would send it: with a Host and metadata of its own. */
+  async function send(url: string, method: string, headers: Record<string, string>, body = '') {
+    const sent = request(url, { method, headers, agent: false }).end(body)
+    const [answer] = await once(sent, 'response')
+    return { status: answer.statusCode as number, body: JSON.parse(await text(answer)) }
+  }
+
+  test('a web page can neither switch on a fault nor read the ledger under a name of its own', async () => {
+    const { url } = s.sandbox
+    const page = { origin: 'http://evil.example', 'content-type': 'text/plain' }
+    expect((await send(`${url}/_sandbox/faults`, 'POST', page, '{"kind":"drop"}')).status).toBe(403)
+    expect((await send(`${url}/_sandbox/ledger`, 'GET', { host: 'evil.example' })).status).toBe(403)
+    expect((await send(`${url}/_sandbox/ledger`, 'GET', { 'x-forwarded-for': '10.0.0.7' })).status).toBe(403)
+    expect((await send(`${url}/_sandbox/settings`, 'PATCH', { 'content-type': 'text/plain' }, '{}')).status).toBe(415)
+    expect((await s.control('GET', '/faults')).rows).toEqual([])
+  })
+
+  test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
+    await using own = await setup()
+    const guarded = await startSandbox({ databaseUrl: own.database.url, port: 0, controlToken: 'let-me' })
+    try {
+      const ledger = `${guarded.url}/_sandbox/ledger`
+      const authorization = 'Bearer let-me'
+      expect((await send(ledger, 'GET', { authorization, host: 'sandbox.example', via: 'a proxy' })).status).toBe(200)
+      const { status, body } = await send(ledger, 'GET', {})
+      expect([status, JSON.stringify(body)]).toEqual([401, expect.stringContaining('SANDBOX_CONTROL_TOKEN')])
+    } finally {
+      await guarded.close()
+    }
+  })
+})

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { order, type Setup, setup, submission } from './setup.ts'
+
+let on: Setup
+
+beforeAll(async () => {
+  on = await setup({ processingTime: 'constant:600' })
+})
+
+afterAll(() => on[Symbol.asyncDispose]())
+
+async function submit(field2 = 'text'): Promise<string> {
+  return (await on.call('POST', '/api/v1/data', submission({ field2 }))).json.transactionId
+}
+
+async function createOrder(): Promise<string> {
+  return (await on.call('POST', '/api/v1/orders', order())).json.orderId
+}
+
+async function statusOf(path: string) {
+  return (await on.call('GET', `/api/v1/${path}`)).json
+}
+
+test('a transaction that is told to finish is completed now, also one that would have failed', async () => {
+  const id = await submit('fail:E003')
+  const row = await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
+  expect(row).toMatchObject({ transactionId: id, outcome: 'completed', errorCode: null, held: false })
+  const { status, result, errorCode } = await statusOf(`data/${id}`)
+  expect({ status, errorCode }).toEqual({ status: 'completed', errorCode: undefined })
+  expect(Math.abs(Date.parse(result.processedAt) - Date.parse(row.doneAt))).toBeLessThan(1)
+})
+
+test.each([
+  [{ finish: 'failed', errorCode: 'E002' }, 'E002'],
+  [{ finish: 'failed' }, 'E001'],
+])('a transaction that is told %j is failed with %s', async (patch, errorCode) => {
+  const id = await submit()
+  await on.control('PATCH', `/transactions/${id}`, patch)
+  expect(await statusOf(`data/${id}`)).toMatchObject({ status: 'failed', errorCode })
+})
+
+test('one that is held stays pending past its time and over a restart; let go, it is done then and not before', async () => {
+  const id = await submit('fail:E003')
+  await on.control('PATCH', `/transactions/${id}`, { hold: true })
+  await on.control('POST', '/clock', { advanceSeconds: 900 })
+  await on.restart()
+  expect((await statusOf(`data/${id}`)).status).toBe('pending')
+  const { now } = await on.control('GET', '/clock')
+  await on.control('PATCH', `/transactions/${id}`, { hold: false })
+  const { status, errorCode, result } = await statusOf(`data/${id}`)
+  expect({ status, errorCode }).toEqual({ status: 'failed', errorCode: 'E003' })
+  expect(Date.parse(result.processedAt)).toBeGreaterThanOrEqual(Date.parse(now) - 1)
+})
+
+test('one that is let go before its time goes on as it would have', async () => {
+  const id = await submit()
+  const { doneAt } = await on.control('PATCH', `/transactions/${id}`, { hold: true })
+  const letGo = await on.control('PATCH', `/transactions/${id}`, { hold: false })
+  expect(letGo).toMatchObject({ held: false, doneAt })
+  expect((await statusOf(`data/${id}`)).status).toBe('pending')
+})
+
+test('one that is held can be finished', async () => {
+  const id = await submit()
+  await on.control('PATCH', `/transactions/${id}`, { hold: true })
+  await on.control('PATCH', `/transactions/${id}`, { finish: 'failed', errorCode: 'E001' })
+  expect(await statusOf(`data/${id}`)).toMatchObject({ status: 'failed', errorCode: 'E001' })
+})
+
+test('one that is finished cannot be changed, and it says when and how it ended', async () => {
+  const id = await submit()
+  await on.control('PATCH', `/transactions/${id}`, { finish: 'completed' })
+  for (const patch of [{ finish: 'failed' }, { hold: true }])
+    await expect(on.control('PATCH', `/transactions/${id}`, patch)).rejects.toThrow(
+      /"status":409,"detail":"The transaction \S+ was completed at \S+Z, and what is finished stays so\."/,
+    )
+  expect((await statusOf(`data/${id}`)).status).toBe('completed')
+})
+
+test('an order can be held and finished, and never failed', async () => {
+  const id = await createOrder()
+  await on.control('PATCH', `/orders/${id}`, { hold: true })
+  await on.control('POST', '/clock', { advanceSeconds: 900 })
+  expect((await statusOf(`orders/${id}`)).status).toBe('pending')
+  await expect(on.control('PATCH', `/orders/${id}`, { finish: 'failed' })).rejects.toThrow('knows no failed order')
+  expect(await on.control('PATCH', `/orders/${id}`, { finish: 'completed' })).toMatchObject({
+    orderId: id,
+    held: false,
+  })
+  expect((await statusOf(`orders/${id}`)).status).toBe('completed')
+  await expect(on.control('PATCH', `/orders/${id}`, { hold: true })).rejects.toThrow('"status":409')
+})
+
+test('what is not known is 404, what is not understood 400', async () => {
+  const patch = async (path: string, body: unknown) => (await on.call('PATCH', `/_sandbox${path}`, body)).status
+  const known = await submit()
+  expect([
+    await patch('/transactions/none', { hold: true }),
+    await patch('/orders/none', { hold: true }),
+    await patch('/orders/00000000-0000-4000-8000-000000000000', { hold: true }),
+    await patch(`/transactions/${known}`, {}),
+    await patch(`/transactions/${known}`, { finish: 'completed', hold: true }),
+    await patch(`/transactions/${known}`, { finish: 'completed', errorCode: 'E001' }),
+    await patch(`/transactions/${known}`, { finish: 'archived' }),
+    await patch(`/transactions/${known}`, 'no JSON'),
+  ]).toEqual([404, 404, 404, 400, 400, 400, 400, 400])
+})

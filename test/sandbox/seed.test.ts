@@ -1,0 +1,105 @@
+import { expect, test } from 'vitest'
+import { type Json, order, setup, submission } from './setup.ts'
+
+interface Step {
+  method: string
+  path: string
+  body?: unknown
+}
+
+/** Everything that a client and a test can ask for. `{transaction}` and `{order}` are the last ids that were given. */
+const script: Step[] = [
+  ...Array.from({ length: 5 }, () => post('/api/v1/data', submission())),
+  post('/api/v1/orders', order()),
+  post('/api/v1/data', submission({ field2: 'fail:E003' })),
+  { method: 'GET', path: '/api/v1/data/{transaction}' },
+  post('/_sandbox/clock', { advanceSeconds: 60 }),
+  { method: 'GET', path: '/api/v1/data/{transaction}' },
+  { method: 'GET', path: '/api/v1/orders/{order}' },
+  post('/_sandbox/faults', { kind: 'answer', status: 500, share: 0.5, endpoint: 'submit' }),
+  ...Array.from({ length: 10 }, () => post('/api/v1/data', submission())),
+  { method: 'DELETE', path: '/_sandbox/faults' },
+  post('/_sandbox/faults', { kind: 'wrong_id', times: 1 }),
+  post('/api/v1/data', submission()),
+  post('/api/v1/data', { customerId: 'UNKNOWN', data: {} }),
+  { method: 'GET', path: '/api/v1/nowhere' },
+  { method: 'GET', path: '/_sandbox/ledger' },
+  { method: 'GET', path: '/_sandbox/transactions' },
+  { method: 'GET', path: '/_sandbox/orders' },
+  { method: 'GET', path: '/_sandbox/events' },
+  { method: 'GET', path: '/_sandbox/clock' },
+]
+
+function post(path: string, body: unknown): Step {
+  return { method: 'POST', path, body }
+}
+
+const form = new URLSearchParams({
+  grant_type: 'client_credentials',
+  client_id: 'sandbox',
+  client_secret: 'sandbox-secret',
+})
+
+/** Sends the steps, a token first. @returns every answer, whole: status, headers, body */
+async function play(url: string, steps = script): Promise<unknown[]> {
+  const answers: unknown[] = []
+  const ids = { transaction: '', order: '' }
+  const send = async (path: string, init: RequestInit): Promise<Json> => {
+    const response = await fetch(url + path, init)
+    const text = await response.text()
+    answers.push({ path, status: response.status, headers: [...response.headers], text })
+    return JSON.parse(text)
+  }
+  const token = await send('/oauth/token', { method: 'POST', body: form })
+  const headers = { authorization: `Bearer ${token.access_token}`, 'content-type': 'application/json' }
+  for (const { method, path, body } of steps) {
+    const target = path.replace('{transaction}', ids.transaction).replace('{order}', ids.order)
+    const json = body === undefined ? {} : { body: JSON.stringify(body) }
+    const answer = await send(target, { method, headers, ...json })
+    ids.transaction = answer.transactionId ?? ids.transaction
+    ids.order = answer.orderId ?? ids.order
+  }
+  return answers
+}
+
+const standing = { seed: 7, clock: '2026-01-01T00:00:00Z' } as const
+
+test('with a seed and a clock that stands, two fresh sandboxes answer the same script byte by byte', async () => {
+  await using first = await setup(standing)
+  await using second = await setup(standing)
+  const answers = await play(first.sandbox.url)
+  expect(answers).toHaveLength(script.length + 1)
+  expect(JSON.stringify(answers)).toContain('2026-01-01T00:01:00.000Z')
+  expect(await play(second.sandbox.url)).toEqual(answers)
+})
+
+test('a sandbox that has forgotten everything answers as a fresh one does', async () => {
+  const steps = script.filter(({ path }) => !path.includes('faults')) // whose ids go on
+  await using on = await setup(standing)
+  const answers = await play(on.sandbox.url, steps)
+  await on.control('DELETE', '/ledger?everything=true')
+  expect(await play(on.sandbox.url, steps)).toEqual(answers)
+})
+
+test('with a seed no id is given twice, over a restart and beside ids of the clients’ own', async () => {
+  await using on = await setup({ seed: 7 })
+  const ids: string[] = []
+  for (let n = 0; n < 3; n += 1) {
+    ids.push((await on.call('POST', '/api/v1/data', submission())).json.transactionId)
+    ids.push((await on.call('POST', '/api/v1/data', { ...submission(), transactionId: `own-${n}` })).json.transactionId)
+    ids.push((await on.call('POST', '/api/v1/orders', order())).json.orderId)
+    await on.restart()
+  }
+  expect(new Set(ids).size).toBe(9)
+  for (const id of ids.filter((each) => !each.startsWith('own')))
+    expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+})
+
+test('another seed gives other ids; without one they are random', async () => {
+  const idWith = async (seed: number | null) => {
+    await using on = await setup({ seed })
+    return (await on.call('POST', '/api/v1/data', submission())).json.transactionId
+  }
+  const ids = [await idWith(7), await idWith(8), await idWith(null), await idWith(null)]
+  expect(new Set(ids).size).toBe(4)
+})
