@@ -57,7 +57,7 @@ export function describeSandbox(command: Command): Command {
 /**
  * Serves until SIGINT or SIGTERM.
  *
- * @returns 0 when told to stop, 1 when it could not start, 2 when the settings are wrong
+ * @returns 0 when told to stop, 1 when it could not start or another has taken its database over, 2 when the settings are wrong
  */
 export async function sandbox(context: SandboxContext, options: SandboxCommandOptions): Promise<number> {
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
@@ -84,9 +84,11 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   }
   context.stderr.write(welcome(running, read.settings))
   if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-  await Promise.race([aborted(context.signal), orphaned(context, starter)])
+  const displaced = await Promise.race([running.displaced, aborted(context.signal), orphaned(context, starter)])
   await running.close()
-  return 0
+  if (displaced === undefined) return 0
+  context.stderr.write(`sandbox: ended: it had lost the connection that holds its lock. ${displaced}\n`)
+  return 1
 }
 
 /** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */

@@ -6,8 +6,12 @@ import { type AppliedBefore, findApplied } from './sandboxStore.ts'
 
 /** E003 while the sandbox is told to be down. */
 export function downAnswer(parts: Parts): Answer | undefined {
-  const { down, e003Status } = parts.live()
-  return down ? problem(e003Status, `${errorMessages.E003}: try again in 5 minutes.`, { code: 'E003' }) : undefined
+  return parts.live().down ? unavailable(parts) : undefined
+}
+
+/** E003, because it is told to be down or its database is away. */
+export function unavailable(parts: Parts): Answer {
+  return problem(parts.live().e003Status, `${errorMessages.E003}: try again in 5 minutes.`, { code: 'E003' })
 }
 
 /** E001 for a customer that the sandbox does not know. */

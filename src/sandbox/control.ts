@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
+import type pg from 'pg'
 import { z } from 'zod'
 import { readJson, refuse } from './controlAnswers.ts'
 import { clockRoutes } from './controlClock.ts'
@@ -14,6 +15,8 @@ import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sa
 /** What the control API changes besides reading the parts. */
 export interface Controls {
   parts: Parts
+  /** Connections of its own, with more patience than a request has: a read of all does not hold requests up. */
+  pool: pg.Pool
   events: OrderEvents
   change(patch: SettingsPatch): Promise<LiveSettings>
   /** Goes back to the settings that the sandbox was started with. */
@@ -44,7 +47,7 @@ const idParameter = z.object({ id: z.coerce.number().int() })
  * Nothing here counts against the rate limit or enters the ledger.
  */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
-  const { parts } = controls
+  const { parts, pool } = controls
   app.addHook('onRequest', guardControl(controls.token))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
@@ -59,25 +62,25 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   app.get('/ledger', async ({ query }) => {
     await parts.journal.idle()
-    return { rows: await reads.readLedger(parts.pool, ledgerQuery.parse(query)) }
+    return { rows: await reads.readLedger(pool, ledgerQuery.parse(query)) }
   })
   app.delete('/ledger', async ({ query }) => {
     await controls.reset(resetQuery.parse(query).everything)
     return { forgotten: true }
   })
-  app.get('/counts', async () => ({ rows: await reads.readCounts(parts.pool) }))
+  app.get('/counts', async () => ({ rows: await reads.readCounts(pool) }))
   app.get('/transactions', async ({ query }) => ({
-    rows: await reads.readTransactions(parts.pool, limitQuery.parse(query)),
+    rows: await reads.readTransactions(pool, limitQuery.parse(query)),
   }))
-  app.get('/orders', async ({ query }) => ({ rows: await reads.readOrders(parts.pool, limitQuery.parse(query)) }))
+  app.get('/orders', async ({ query }) => ({ rows: await reads.readOrders(pool, limitQuery.parse(query)) }))
   app.get('/rate', async ({ query }) => {
     const { windowSeconds } = rateQuery.parse(query)
-    return reads.readRate(parts.pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
+    return reads.readRate(pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
   })
   app.get('/events', async ({ query }, reply) => {
     const { limit, follow } = eventsQuery.parse(query)
     if (follow) return followEvents(controls, reply)
-    const lines = await reads.readEventLines(parts.pool, { limit })
+    const lines = await reads.readEventLines(pool, { limit })
     return reply.type('application/json; charset=utf-8').send(`{"rows":[${lines.join(',')}]}`)
   })
 
@@ -110,12 +113,14 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
 }
 
 /** Writes one JSON line for every event on the queue and then for each new one, until the reader goes. */
-async function followEvents({ parts, events }: Controls, reply: FastifyReply): Promise<void> {
+async function followEvents({ parts, pool, events }: Controls, reply: FastifyReply): Promise<void> {
   const gone = new AbortController()
   reply.hijack()
   reply.raw.on('close', () => gone.abort())
   reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
   reply.raw.flushHeaders()
+  const over = AbortSignal.any([gone.signal, parts.closing])
+  over.addEventListener('abort', () => reply.raw.end())
   const written = new Set<string>()
   const write = (id: string, line: string) => {
     if (!written.has(id)) reply.raw.write(`${line}\n`)
@@ -124,6 +129,6 @@ async function followEvents({ parts, events }: Controls, reply: FastifyReply): P
   // Watch first, read after: what is committed in between is seen twice and written once.
   events.watch((created) => {
     for (const event of created) write(event.id, reads.eventLine(event))
-  }, gone.signal)
-  for (const line of await reads.readEventLines(parts.pool, { limit: 1_000_000 })) write(JSON.parse(line).id, line)
+  }, over)
+  for (const line of await reads.readEventLines(pool, { limit: 1_000_000 })) write(JSON.parse(line).id, line)
 }

@@ -1,10 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { unavailable } from './apiRefusals.ts'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
+import { DatabaseAway, type Outage } from './databaseAway.ts'
 import type { Draws } from './draws.ts'
 import type { FaultSpec, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
-import { type Effect, isOneEntrysFault, type Journal } from './journal.ts'
+import { type Effect, isOneEntrysFault, type Journal, type LedgerRow } from './journal.ts'
 import type { KeyedMutex } from './keyedMutex.ts'
 import { type Answer, problem } from './problemAnswer.ts'
 import type { RateWindow } from './rateWindow.ts'
@@ -24,6 +26,7 @@ export interface Parts {
   rate: RateWindow
   faults: Faults
   journal: Journal
+  outage: Outage
   mutex: KeyedMutex
   draws: Draws
   /** Aborts when the sandbox closes: nothing is held back any longer. */
@@ -61,6 +64,8 @@ export interface Admission {
 export interface Outcome {
   answer: Answer
   effect?: Effect
+  /** Set where the database is away: there is nothing to write, and nowhere. */
+  isAway?: true
 }
 
 export type Gate = (parts: Parts, exchange: Exchange) => Promise<Admission>
@@ -81,7 +86,9 @@ export async function serve(
     const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const delivery = applyFault(outcome.answer, fault?.spec, admission.headers, () => parts.draws.wrongId())
-    const written = await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)
+    const written = outcome.isAway
+      ? 'written'
+      : await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)
     delivered =
       written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
   } finally {
@@ -104,6 +111,10 @@ async function decide(
   try {
     return await handler(parts, exchange, admission.client ?? '')
   } catch (error) {
+    if (error instanceof DatabaseAway) {
+      parts.outage.met(error)
+      return { answer: unavailable(parts), isAway: true }
+    }
     const message = error instanceof Error ? error.stack : String(error)
     process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
     return { answer: problem(500, 'The sandbox made a mistake; its own words are on its stderr.') }
@@ -123,15 +134,36 @@ async function record(
   const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
   try {
     await parts.journal.write({ row, effect })
+    parts.outage.over()
     return 'written'
   } catch (error) {
+    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, delivery, effect, headers)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
-    // Refused by Postgres: surely nothing was stored. Anything else may have been stored, so no answer is a true one.
-    if (!isOneEntrysFault(error)) return { kind: 'drop' }
-    const refusal = applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
-    const arrived = parts.journal.write({ row: { ...row, status: 500 }, effect: undefined })
-    return arrived.then(() => refusal).catch(() => ({ kind: 'drop' as const }))
+    if (isOneEntrysFault(error)) await noteFailure(parts, row)
+    return applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
   }
+}
+
+/**
+ * What is true though the ledger does not have the request: a refusal as it is; E003 where surely nothing was stored; no answer
+ * where a transaction or an order may have been.
+ */
+function answerWhileAway(
+  parts: Parts,
+  error: DatabaseAway,
+  delivery: Delivery,
+  effect: Effect | undefined,
+  headers: Record<string, string>,
+): Delivery {
+  parts.outage.met(error)
+  if (effect && error.mayBeStored) return { kind: 'drop' }
+  if (delivery.kind === 'drop' || (!effect && delivery.status >= 400 && delivery.status < 500)) return delivery
+  return applyFault(unavailable(parts), undefined, headers, () => '')
+}
+
+/** The ledger shall show that it arrived; where that fails, too, nothing was stored all the same. */
+async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
+  await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
 }
 
 function delayAfterMs(fault: FaultSpec | undefined): number {

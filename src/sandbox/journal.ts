@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { DatabaseAway } from './databaseAway.ts'
 import type { Endpoint, OrderCreatedEvent } from './requestSchemas.ts'
 
 /** One request as it arrived and as it is about to be answered; a row of sandbox.ledger. */
@@ -53,8 +54,14 @@ export interface Entry {
 
 const batchMax = 500
 
+/** What has waited longer is not begun any more: behind a table that is locked, each batch before it takes seconds. */
+const waitMostMs = 3_000
+
+const tooBusy = `a request waited for more than ${waitMostMs} ms to be written`
+
 interface Waiting {
   entry: Entry
+  sinceMs: number
   done: () => void
   failed: (error: unknown) => void
 }
@@ -74,10 +81,10 @@ export class Journal {
     this.#writeBatch = writeBatch
   }
 
-  /** Resolves when the entry is committed; rejects with the database's error when it is not, or may not be. */
+  /** Resolves when the entry is committed; rejects with the database's error or DatabaseAway when it is not, or may not be. */
   write(entry: Entry): Promise<void> {
     return new Promise((done, failed) => {
-      this.#waiting.push({ entry, done, failed })
+      this.#waiting.push({ entry, sinceMs: performance.now(), done, failed })
       this.#running ??= this.#run()
     })
   }
@@ -88,7 +95,13 @@ export class Journal {
   }
 
   async #run(): Promise<void> {
-    while (this.#waiting.length > 0) await this.#writeOrSplit(this.#waiting.splice(0, batchMax))
+    while (this.#waiting.length > 0) {
+      const longestMs = performance.now() - waitMostMs
+      const batch = this.#waiting.splice(0, batchMax)
+      const inTime = batch.filter(({ sinceMs }) => sinceMs >= longestMs)
+      for (const { sinceMs, failed } of batch) if (sinceMs < longestMs) failed(new DatabaseAway(tooBusy, false))
+      if (inTime.length > 0) await this.#writeOrSplit(inTime)
+    }
     this.#running = undefined
   }
 

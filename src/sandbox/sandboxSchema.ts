@@ -1,8 +1,5 @@
 import type pg from 'pg'
 
-/** Held while the schema is created or upgraded, so that two sandboxes may start at once. */
-const startLock = "hashtextextended('outboxd sandbox start', 0)"
-
 /** Every step was once the newest; append, never edit. */
 const steps = [
   `
@@ -82,33 +79,19 @@ const steps = [
 ]
 
 /**
- * Runs `whileAlone` with the schema `sandbox` up to date, alone among all sandboxes that start on this database.
+ * Brings the schema `sandbox` up to date.
  *
- * @param whileAlone what else must not run twice at once, such as the queue's own schema
+ * @param session holds the lock, so that of two that start at once one does it
  */
-export async function prepareSchema(pool: pg.Pool, whileAlone: () => Promise<void>): Promise<void> {
-  const client = await pool.connect()
-  try {
-    await client.query(`select pg_advisory_lock(${startLock})`)
-    await upgrade(client)
-    await whileAlone()
-    await client.query(`select pg_advisory_unlock(${startLock})`)
-    client.release()
-  } catch (error) {
-    client.release(true) // closing the session gives the lock back
-    throw error
-  }
-}
-
-async function upgrade(client: pg.PoolClient): Promise<void> {
-  await client.query(`
+export async function prepareSchema(session: pg.ClientBase): Promise<void> {
+  await session.query(`
     create schema if not exists sandbox;
     create table if not exists sandbox.steps (number integer primary key, applied_at timestamptz not null default now())
   `)
-  const { rows } = await client.query<{ done: number }>('select count(*)::integer as done from sandbox.steps')
+  const { rows } = await session.query<{ done: number }>('select count(*)::integer as done from sandbox.steps')
   const done = rows[0]?.done ?? 0
   for (const [index, step] of steps.entries()) {
     if (index < done) continue
-    await client.query(`begin; ${step}; insert into sandbox.steps (number) values (${index + 1}); commit`)
+    await session.query(`begin; ${step}; insert into sandbox.steps (number) values (${index + 1}); commit`)
   }
 }

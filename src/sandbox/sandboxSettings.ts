@@ -85,6 +85,12 @@ const fixedSettingsSchema = z.strictObject({
     )
     .default('system')
     .describe('the clock: system, or a time at which it stands until it is moved on (/_sandbox/clock)'),
+  startWaitSeconds: z
+    .number()
+    .min(0)
+    .max(3600)
+    .default(5)
+    .describe('how long to wait at the start for another sandbox to leave the database'),
   synchronousCommit: z
     .enum(['on', 'off'])
     .default('on')
@@ -140,6 +146,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   controlToken: { names: ['SANDBOX_CONTROL_TOKEN'], read: asText, secret: true },
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
   clock: { names: ['SANDBOX_CLOCK'], read: asText },
+  startWaitSeconds: { names: ['SANDBOX_START_WAIT_SECONDS'], read: asNumber },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
   rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
   rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },

@@ -1,4 +1,5 @@
-import type pg from 'pg'
+import pg from 'pg'
+import { asAway, connect, DatabaseAway, read } from './databaseAway.ts'
 import type { Entry, OrderEffect, TransactionEffect } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
 
@@ -14,44 +15,80 @@ export const time = (column: string) => `timestamptz 'epoch' + ${column} * inter
  * Writes requests and what they changed, in one commit; events too, where there are orders.
  *
  * One statement, so a batch without orders is one round trip.
+ *
+ * @param term the writer's; nothing is written where another sandbox has begun since
+ * @throws DatabaseAway, which says whether it may be stored; pg's DatabaseError where the entries are at fault and surely are not
  */
-export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
+export async function writeEntries(
+  pool: pg.Pool,
+  events: OrderEvents,
+  entries: readonly Entry[],
+  term: number,
+): Promise<void> {
   const orders = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect] : []))
-  if (orders.length === 0) return void (await pool.query(writeStatement(entries, orders)))
-  const client = await pool.connect()
+  const client = await connect(pool)
+  let isCommitting = orders.length === 0
   try {
-    await client.query('begin')
-    await client.query(writeStatement(entries, orders))
-    const created = orders.map(({ event }) => event)
-    await events.put(client, created)
-    await client.query('commit')
+    if (orders.length === 0) await writeUnderTerm(client, entries, orders, term)
+    else {
+      await client.query('begin')
+      await writeUnderTerm(client, entries, orders, term)
+      await events.put(
+        client,
+        orders.map(({ event }) => event),
+      )
+      isCommitting = true
+      await client.query('commit')
+    }
     client.release()
-    events.announce(created)
   } catch (error) {
-    await client.query('rollback').then(
-      () => client.release(),
-      () => client.release(true), // a broken connection has rolled back already
-    )
-    throw error
+    await undo(client, error)
+    throw asAway(error, isCommitting)
   }
+  if (orders.length > 0) events.announce(orders.map(({ event }) => event))
 }
 
-function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[]): pg.QueryConfig {
+async function writeUnderTerm(
+  client: pg.PoolClient,
+  entries: readonly Entry[],
+  orders: readonly OrderEffect[],
+  term: number,
+): Promise<void> {
+  const { rowCount } = await client.query(writeStatement(entries, orders, term))
+  if (rowCount === 0) throw new DatabaseAway('another sandbox serves it by now', false)
+}
+
+/** A session that did not answer is given up, which undoes all that it has not committed. */
+async function undo(client: pg.PoolClient, error: unknown): Promise<void> {
+  const isAlive = error instanceof pg.DatabaseError || error instanceof DatabaseAway
+  const isUndone =
+    isAlive &&
+    (await client.query('rollback').then(
+      () => true,
+      () => false,
+    ))
+  client.release(!isUndone)
+}
+
+function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[], term: number): pg.QueryConfig {
   const rows = entries.map(({ row }) => row)
   const transactions = entries.flatMap(({ effect }) => (effect?.kind === 'transaction' ? [effect] : []))
   return {
     name: 'sandbox-write-entries',
     text: `
-      with new_transactions as (
+      with serving as materialized (
+        -- Locked, so that whoever begins a term waits for this write, and it sees a term that has just begun.
+        select 1 from sandbox.state where name = 'serving' and value = to_jsonb($27::integer) for share
+      ), new_transactions as (
         insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position)
         select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position
         from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[])
-          as t (id, customer_id, accepted_us, done_us, outcome, error_code, position)
+          as t (id, customer_id, accepted_us, done_us, outcome, error_code, position), serving
       ), new_orders as (
         insert into sandbox.orders (id, customer_id, items, created_at, done_at, position)
         select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position
         from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[])
-          as o (id, customer_id, items, created_us, done_us, position)
+          as o (id, customer_id, items, created_us, done_us, position), serving
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -65,7 +102,7 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       ) with ordinality as l (
         arrived_us, endpoint, method, path, client, address, idempotency_key, body,
         status, counted, fault_id, transaction_id, order_id, place
-      )
+      ), serving
       order by place
     `,
     values: [
@@ -86,6 +123,7 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       entries.map(({ effect }) => (effect?.kind === 'order' ? effect.id : null)),
       transactions.map((each) => each.position),
       orders.map((each) => each.position),
+      term,
     ],
   }
 }
@@ -127,7 +165,7 @@ export interface StoredTransaction {
 }
 
 export async function findTransaction(pool: pg.Pool, id: string): Promise<StoredTransaction | undefined> {
-  const { rows } = await pool.query({
+  const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-transaction',
     text: `
       select id, customer_id, ${us('done_at')} as done_us, held, outcome, error_code
@@ -152,7 +190,7 @@ export interface StoredOrder {
 }
 
 export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
-  const { rows } = await pool.query({
+  const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-order',
     text: `
       select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held
@@ -178,7 +216,7 @@ export async function findApplied(
   pool: pg.Pool,
   request: { idempotencyKey: string; client: string; endpoint: string; body: string },
 ): Promise<AppliedBefore | undefined> {
-  const { rows } = await pool.query({
+  const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-applied',
     text: `
       select l.transaction_id, l.order_id, l.endpoint = $3 and l.body = $4 as same_request,

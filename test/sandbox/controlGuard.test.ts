@@ -3,7 +3,6 @@ import { request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { judgeControl } from '../../src/sandbox/controlGuard.ts'
-import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { type Setup, setup } from './setup.ts'
 
 describe('the decision', () => {
@@ -126,16 +125,11 @@ describe('over a socket', () => {
   })
 
   test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
-    await using own = await setup()
-    const guarded = await startSandbox({ databaseUrl: own.database.url, port: 0, controlToken: 'let-me' })
-    try {
-      const ledger = `${guarded.url}/_sandbox/ledger`
-      const authorization = 'Bearer let-me'
-      expect((await send(ledger, 'GET', { authorization, host: 'sandbox.example', via: 'a proxy' })).status).toBe(200)
-      const { status, body } = await send(ledger, 'GET', {})
-      expect([status, JSON.stringify(body)]).toEqual([401, expect.stringContaining('SANDBOX_CONTROL_TOKEN')])
-    } finally {
-      await guarded.close()
-    }
+    await using guarded = await setup({ controlToken: 'let-me' })
+    const ledger = `${guarded.sandbox.url}/_sandbox/ledger`
+    const authorization = 'Bearer let-me'
+    expect((await send(ledger, 'GET', { authorization, host: 'sandbox.example', via: 'a proxy' })).status).toBe(200)
+    const { status, body } = await send(ledger, 'GET', {})
+    expect([status, JSON.stringify(body)]).toEqual([401, expect.stringContaining('SANDBOX_CONTROL_TOKEN')])
   })
 })

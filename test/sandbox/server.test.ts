@@ -2,7 +2,6 @@ import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { problemSchema } from '../../src/sandbox/requestSchemas.ts'
-import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup
@@ -210,17 +209,6 @@ test('what is not HTTP is answered without a stack trace', async () => {
   await once(socket, 'close')
   expect(answer).toMatch(/^HTTP\/1.1 400/)
   expect(answer).not.toMatch(/at .*\(|node_modules/)
-})
-
-test('two sandboxes may start at once on a new database', async () => {
-  await using other = await setup()
-  await other.database.pool.query('drop schema sandbox cascade; drop schema sandbox_queue cascade')
-  const options = { databaseUrl: other.database.url, port: 0 }
-  const started = await Promise.all([startSandbox(options), startSandbox(options), startSandbox(options)])
-  for (const sandbox of started) {
-    expect((await fetch(`${sandbox.url}/_sandbox/ledger`)).status).toBe(200)
-    await sandbox.close()
-  }
 })
 
 test('a database that is away for a moment costs connections, not the sandbox', async () => {

@@ -1,0 +1,99 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDatabase } from '../support/database.ts'
+import { startProgram } from '../support/program.ts'
+import { type Json, type Setup, setup, submission } from './setup.ts'
+
+let s: Setup
+beforeAll(async () => {
+  s = await setup()
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+interface Sending {
+  /** Idempotency keys whose request was answered 200. */
+  answered: Set<string>
+  /** Resolves when nobody listens any more. */
+  ended: Promise<void>
+}
+
+/** Posts from many connections, each again and again under a key of its own, until none takes them; calls `onMany` at 200 answers. */
+function keepPosting(url: string, token: string, prefix: string, onMany: () => void): Sending {
+  const answered = new Set<string>()
+  let sent = 0
+  const post = async () => {
+    for (;;) {
+      const key = `${prefix}${sent++}`
+      const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'idempotency-key': key }
+      const body = JSON.stringify(submission())
+      const answer = await fetch(`${url}/api/v1/data`, { method: 'POST', body, headers }).catch(() => undefined)
+      if (answer === undefined) return
+      if (answer.status === 200) answered.add(key)
+      if (answered.size === 200) onMany()
+    }
+  }
+  return { answered, ended: Promise.all(Array.from({ length: 64 }, post)).then(() => {}) }
+}
+
+async function appliedKeys(pool: Setup['database']['pool'], prefix: string): Promise<string[]> {
+  const { rows } = await pool.query<{ key: string }>(
+    'select idempotency_key as key from sandbox.ledger where starts_with(idempotency_key, $1) and transaction_id is not null',
+    [prefix],
+  )
+  return rows.map(({ key }) => key)
+}
+
+test('closed under load, all that was stored has been answered, and the reverse; three times', async () => {
+  for (const prefix of ['a', 'b', 'c']) {
+    const closed = Promise.withResolvers<void>()
+    const { answered, ended } = keepPosting(
+      s.sandbox.url,
+      await s.token(),
+      prefix,
+      () => void s.sandbox.close().then(closed.resolve),
+    )
+    await ended
+    await closed.promise
+    expect(new Set(await appliedKeys(s.database.pool, prefix))).toEqual(answered)
+    await s.restart()
+  }
+})
+
+test('SIGTERM to the process under load: what was stored has been answered, and it ends with 0', async () => {
+  await using database = await createDatabase('sandbox_template')
+  await using program = startProgram({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { SANDBOX_DATABASE_URL: database.url, SANDBOX_RATE_LIMIT_REQUESTS: '100000' },
+  })
+  const { url } = JSON.parse(await program.line((line) => line.startsWith('{')))
+  const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: 'sandbox-secret' }
+  const granted: Json = await (
+    await fetch(`${url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })
+  ).json()
+  const { answered, ended } = keepPosting(url, granted.access_token, 'p', () => program.signal('SIGTERM'))
+  await ended
+  expect((await program.ended()).code).toBe(0)
+  expect(new Set(await appliedKeys(database.pool, 'p'))).toEqual(answered)
+})
+
+// Over three seconds: the slow sender is given the whole grace.
+test('what a fault holds back is let go, a slow sender is cut off, and it has ended within five seconds', async () => {
+  await s.control('POST', '/faults', { kind: 'delay', delayMs: 600_000, pathContains: 'delayed' })
+  await s.control('POST', '/faults', { kind: 'drip', intervalMs: 60_000, pathContains: 'dripped' })
+  const delayed = s.call('GET', '/api/v1/data/delayed')
+  const dripped = s.call('GET', '/api/v1/data/dripped').catch(() => 'cut')
+  const followed = fetch(`${s.sandbox.url}/_sandbox/events?follow=true`).then((answer) => answer.text())
+  const slow = connect(s.sandbox.port, '127.0.0.1')
+  slow.write('POST /oauth/token HTTP/1.1\r\nhost: x\r\ncontent-length: 100\r\n\r\ngrant')
+  await expect.poll(async () => (await s.control('GET', '/counts')).rows.length).toBeGreaterThan(0)
+  await expect.poll(async () => (await s.control('GET', '/faults')).rows.map(({ hits }: Json) => hits)).toEqual([1, 1])
+  const begun = performance.now()
+  const cut = once(slow, 'close')
+  await s.sandbox.close()
+  expect(performance.now() - begun).toBeLessThan(5_000)
+  expect((await delayed).status).toBe(404)
+  expect(await dripped).toBe('cut')
+  expect(await followed).toBe('')
+  await cut
+})

@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { PassThrough } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { sandbox } from '../../src/commands/sandbox.ts'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { createDatabase } from '../support/database.ts'
+import { startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+import { type Setup, setup, submission } from './setup.ts'
+
+let s: Setup
+beforeAll(async () => {
+  s = await setup()
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+const submit = (key: string) => s.call('POST', '/api/v1/data', submission(), { 'idempotency-key': key })
+
+async function holders(): Promise<number[]> {
+  const { rows } = await s.database.pool.query<{ pid: number }>(`
+    select pid from pg_locks
+    where locktype = 'advisory' and classid = 7164 and objid = 1 and granted
+      and database = (select oid from pg_database where datname = current_database())
+  `)
+  return rows.map(({ pid }) => pid)
+}
+
+test('a second sandbox on a database says which one serves it and what to do, and ends with 1', async () => {
+  const stderr = new PassThrough()
+  const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '0' }
+  const context = { env, stdout: new PassThrough(), stderr, signal: AbortSignal.abort() }
+  expect(await sandbox(context, { port: 0 })).toBe(1)
+  stderr.end()
+  const message = await text(stderr)
+  expect(message).toMatch(
+    /Another sandbox serves this database: "outboxd sandbox, process \d+ on .*" from 127\.0\.0\.1 since 2/,
+  )
+  expect(message).toContain(`process ${process.pid} on`)
+  expect(message).toContain(`Postgres backend ${await holders()}.`)
+  expect(message).toContain('SANDBOX_DATABASE_URL')
+  expect((await submit('one serves on')).status).toBe(200)
+})
+
+test('of three that start at once on a new database, one serves, and each of the others when that has ended', async () => {
+  await using database = await createDatabase('template0')
+  const options = { databaseUrl: database.url, port: 0, startWaitSeconds: 60 }
+  let serving = 0
+  const lives = Array.from({ length: 3 }, async () => {
+    const one = await startSandbox(options)
+    serving += 1
+    expect(serving).toBe(1)
+    expect((await fetch(`${one.url}/_sandbox/ledger`)).status).toBe(200)
+    serving -= 1
+    await one.close()
+  })
+  await Promise.all(lives)
+})
+
+test('the successor of one that was killed waits until Postgres has noticed, and starts', async () => {
+  await using database = await createDatabase('sandbox_template')
+  await using first = startProgram({
+    args: ['sandbox', '--port', '0', '--json'],
+    env: { SANDBOX_DATABASE_URL: database.url },
+  })
+  await first.line((line) => line.startsWith('{'))
+  first.signal('SIGKILL')
+  const second = await startSandbox({ databaseUrl: database.url, port: 0 })
+  await second.close()
+})
+
+test('one that loses the connection of its lock serves on and takes the lock again', async () => {
+  const [before] = await holders()
+  await s.database.pool.query('select pg_terminate_backend($1)', [before])
+  expect((await submit('while it is lost')).status).toBe(200)
+  await until(holders, ([now]) => now !== undefined && now !== before)
+  expect((await submit('after it is back')).status).toBe(200)
+})
+
+test('one beside which another has begun to serve stores nothing more, closes itself and says why', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
+  await using displaced = await setup()
+  await displaced.call('GET', '/api/v1/data/none')
+  const { pool } = displaced.database
+  const successor = await pool.connect()
+  try {
+    await pool.query("update sandbox.state set value = '1000' where name = 'serving'") // as a successor does
+    const refused = await displaced.call('POST', '/api/v1/data', submission())
+    expect({ status: refused.status, code: refused.json.code }).toEqual({ status: 503, code: 'E003' })
+    expect((await pool.query('select from sandbox.transactions')).rowCount).toBe(0)
+    const taken = successor.query('select pg_advisory_lock(7164, 1)')
+    await pool.query(
+      "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd sandbox, process%' and datname = current_database()",
+    )
+    await taken
+    expect(await displaced.sandbox.displaced).toContain('Another sandbox serves this database')
+    await expect(fetch(displaced.sandbox.url)).rejects.toThrow()
+  } finally {
+    successor.release(true)
+    stderr.mockRestore()
+  }
+})
+
+test('the command of one that was displaced ends with 1', async () => {
+  await using database = await createDatabase('sandbox_template')
+  const stdout = new PassThrough()
+  const stderr = new PassThrough()
+  const context = { env: { SANDBOX_DATABASE_URL: database.url }, stdout, stderr, signal: new AbortController().signal }
+  const ended = sandbox(context, { port: 0, json: true })
+  await once(stdout, 'data')
+  await database.pool.query("update sandbox.state set value = '1000' where name = 'serving'")
+  await database.pool.query(
+    "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd sandbox, process%' and datname = current_database()",
+  )
+  expect(await ended).toBe(1)
+  stderr.end()
+  expect(await text(stderr)).toContain('it had lost the connection that holds its lock')
+})
