@@ -1,5 +1,6 @@
 import type { Exchange, Parts } from './exchange.ts'
 import { type Answer, errorMessages, problem } from './problemAnswer.ts'
+import { idempotencyKeyMax } from './requestSchemas.ts'
 import { type AppliedBefore, findApplied } from './sandboxStore.ts'
 
 /** The service's own no's: docs/interface.md, 7.2. */
@@ -9,15 +10,22 @@ export function downAnswer(parts: Parts): Answer | undefined {
   return parts.live().down ? unavailable(parts) : undefined
 }
 
-/** E003, because it is told to be down or its database is away. */
+/** E003, because it is told to be down or its database is away; with the time that its client action names as Retry-After. */
 export function unavailable(parts: Parts): Answer {
-  return problem(parts.live().e003Status, `${errorMessages.E003}: try again in 5 minutes.`, { code: 'E003' })
+  const { e003Status, e003RetryAfterSeconds } = parts.live()
+  const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
+  return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
 /** E001 for a customer that the sandbox does not know. */
 export function unknownCustomer(parts: Parts, customerId: string): Answer | undefined {
   const known = !parts.live().unknownCustomers.some((prefix) => customerId.startsWith(prefix))
   return known ? undefined : problem(400, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
+}
+
+/** An id that the sandbox did not give. */
+export function unknownId(parts: Parts, what: string): Answer {
+  return problem(parts.live().unknownIdStatus, `There is no ${what}.`)
 }
 
 export function duplicate(parts: Parts, what: string): Answer {
@@ -40,7 +48,11 @@ export async function usedBefore(
 ): Promise<Answer | undefined> {
   const { idempotencyKey, endpoint, maskedBody: body } = exchange
   const mode = parts.live().idempotency
-  if (idempotencyKey === null || mode === 'ignore') return undefined
+  if (idempotencyKey === null) return undefined
+  if (idempotencyKey.length > idempotencyKeyMax) {
+    return problem(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
+  }
+  if (mode === 'ignore') return undefined
   await exchange.lock(`key ${client} ${idempotencyKey}`)
   const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyReply } from 'fastify'
+import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
 import { readJson, refuse } from './controlAnswers.ts'
@@ -8,9 +8,12 @@ import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
+import { followEvents } from './followEvents.ts'
 import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
+import { sendRows } from './sendRows.ts'
+import * as shown from './shownRows.ts'
 
 /** What the control API changes besides reading the parts. */
 export interface Controls {
@@ -60,28 +63,26 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     const health = await readHealth(parts.pool)
     return reply.code(health.status === 'ok' ? 200 : 503).send(health)
   })
-  app.get('/ledger', async ({ query }) => {
+  app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
-    return { rows: await reads.readLedger(pool, ledgerQuery.parse(query)) }
+    return sendRows(reply, shown.ledgerRows(pool, ledgerQuery.parse(query)))
   })
   app.delete('/ledger', async ({ query }) => {
     await controls.reset(resetQuery.parse(query).everything)
     return { forgotten: true }
   })
   app.get('/counts', async () => ({ rows: await reads.readCounts(pool) }))
-  app.get('/transactions', async ({ query }) => ({
-    rows: await reads.readTransactions(pool, limitQuery.parse(query)),
-  }))
-  app.get('/orders', async ({ query }) => ({ rows: await reads.readOrders(pool, limitQuery.parse(query)) }))
+  app.get('/transactions', ({ query }, reply) =>
+    sendRows(reply, shown.transactionRows(pool, limitQuery.parse(query).limit)),
+  )
+  app.get('/orders', ({ query }, reply) => sendRows(reply, shown.orderRows(pool, limitQuery.parse(query).limit)))
   app.get('/rate', async ({ query }) => {
     const { windowSeconds } = rateQuery.parse(query)
     return reads.readRate(pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
   })
-  app.get('/events', async ({ query }, reply) => {
+  app.get('/events', ({ query }, reply) => {
     const { limit, follow } = eventsQuery.parse(query)
-    if (follow) return followEvents(controls, reply)
-    const lines = await reads.readEventLines(pool, { limit })
-    return reply.type('application/json; charset=utf-8').send(`{"rows":[${lines.join(',')}]}`)
+    return follow ? followEvents(controls, reply) : sendRows(reply, shown.eventRows(pool, limit))
   })
 
   app.get('/faults', async () => ({ rows: parts.faults.list() }))
@@ -110,25 +111,4 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     await parts.tokens.revokeAll()
     return { revoked: true }
   })
-}
-
-/** Writes one JSON line for every event on the queue and then for each new one, until the reader goes. */
-async function followEvents({ parts, pool, events }: Controls, reply: FastifyReply): Promise<void> {
-  const gone = new AbortController()
-  reply.hijack()
-  reply.raw.on('close', () => gone.abort())
-  reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
-  reply.raw.flushHeaders()
-  const over = AbortSignal.any([gone.signal, parts.closing])
-  over.addEventListener('abort', () => reply.raw.end())
-  const written = new Set<string>()
-  const write = (id: string, line: string) => {
-    if (!written.has(id)) reply.raw.write(`${line}\n`)
-    written.add(id)
-  }
-  // Watch first, read after: what is committed in between is seen twice and written once.
-  events.watch((created) => {
-    for (const event of created) write(event.id, reads.eventLine(event))
-  }, over)
-  for (const line of await reads.readEventLines(pool, { limit: 1_000_000 })) write(JSON.parse(line).id, line)
 }

@@ -1,42 +1,7 @@
 import type pg from 'pg'
-import { type QueuedEvent, queueName, queueSchema } from './orderEvents.ts'
+import { queueName, queueSchema } from './orderEvents.ts'
 
-/** What /_sandbox/ shows; the SQL behind it. Numbers in payloads stay text, or they would be rounded. */
-
-const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
-
-export const transactionColumns = `
-  id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
-  ${utc('done_at')} as "doneAt", held, outcome, error_code as "errorCode"`
-
-export const orderColumns = `
-  id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
-  ${utc('done_at')} as "doneAt", held`
-
-/** Which rows to show: those after `since`, at most `limit`, oldest first. */
-export interface Page {
-  since: number
-  limit: number
-}
-
-export async function readLedger(
-  pool: pg.Pool,
-  { since, limit, endpoint, idempotencyKey }: Page & { endpoint: string | null; idempotencyKey: string | null },
-): Promise<unknown[]> {
-  const { rows } = await pool.query(
-    `
-    select sequence::double precision as sequence, ${utc('arrived_at')} as "arrivedAt", endpoint, method, path, client,
-      address, idempotency_key as "idempotencyKey", body, status, dropped, counted,
-      fault_id::double precision as "faultId", transaction_id as "transactionId", order_id as "orderId"
-    from sandbox.ledger
-    where sequence > $1 and ($3::text is null or endpoint = $3) and ($4::text is null or idempotency_key = $4)
-    order by ledger.sequence
-    limit $2
-    `,
-    [since, limit, endpoint, idempotencyKey],
-  )
-  return rows
-}
+/** What /_sandbox/ counts and forgets; the SQL behind it. */
 
 /** How many requests there were, by endpoint and answer, and how many of them changed something. */
 export async function readCounts(pool: pg.Pool): Promise<unknown[]> {
@@ -48,45 +13,6 @@ export async function readCounts(pool: pg.Pool): Promise<unknown[]> {
     order by 1, 2, 3
   `)
   return rows
-}
-
-export async function readTransactions(pool: pg.Pool, { limit }: { limit: number }): Promise<unknown[]> {
-  const { rows } = await pool.query(
-    `
-    select ${transactionColumns} from sandbox.transactions order by accepted_at, id limit $1
-    `,
-    [limit],
-  )
-  return rows
-}
-
-/** Orders, newest last; `items` is JSON text. */
-export async function readOrders(pool: pg.Pool, { limit }: { limit: number }): Promise<unknown[]> {
-  const { rows } = await pool.query(
-    `
-    select ${orderColumns} from sandbox.orders order by created_at, id limit $1
-    `,
-    [limit],
-  )
-  return rows
-}
-
-/** The events on the queue, as lines of JSON, in the order in which they were put there. */
-export async function readEventLines(pool: pg.Pool, { limit }: { limit: number }): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string; state: string; event: string }>(
-    `
-    select id, state::text as state, data::text as event from ${queueSchema}.job
-    where name = $1
-    order by data ->> 'time', id
-    limit $2
-    `,
-    [queueName, limit],
-  )
-  return rows.map(({ id, state, event }) => `{"id":"${id}","state":"${state}","event":${event}}`)
-}
-
-export function eventLine(event: QueuedEvent['event']): string {
-  return JSON.stringify({ id: event.id, state: 'created', event })
 }
 
 /** The most API calls in any window: as they arrived, all clients together, and as they were admitted, for one client. */

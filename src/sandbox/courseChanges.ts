@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
-import { orderColumns, transactionColumns } from './controlQueries.ts'
 import { time } from './sandboxStore.ts'
+import { orderColumns, transactionColumns } from './shownRows.ts'
 
 /** What is to become of something that is being processed. */
 export type CourseChange =

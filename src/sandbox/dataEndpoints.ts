@@ -1,6 +1,6 @@
-import { downAnswer, duplicate, unknownCustomer, usedBefore } from './apiRefusals.ts'
+import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
-import { ok, problem } from './problemAnswer.ts'
+import { ok } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
 import { readBody } from './requestBody.ts'
 import { submissionSchema } from './requestSchemas.ts'
@@ -11,7 +11,7 @@ import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }
-  const read = readBody(exchange, submissionSchema, 'total_amount')
+  const read = readBody(parts, exchange, submissionSchema, 'total_amount')
   if (read.kind === 'invalid') return { answer: read.answer }
   const { customerId, data, transactionId } = read.value
   const refusal =
@@ -32,9 +32,8 @@ export async function readTransaction(parts: Parts, exchange: Exchange): Promise
   const down = downAnswer(parts)
   if (down) return { answer: down }
   const found = await findTransaction(parts.pool, exchange.id)
-  return {
-    answer: found ? ok(statusOf(found, parts.clock.nowUs())) : problem(404, `There is no transaction ${exchange.id}.`),
-  }
+  if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`) }
+  return { answer: ok(statusOf(found, parts.clock.nowUs())) }
 }
 
 async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { isAllowed } from './allowedAddresses.ts'
 import { unavailable } from './apiRefusals.ts'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
 import { DatabaseAway, type Outage } from './databaseAway.ts'
@@ -22,6 +23,7 @@ export interface Parts {
   /** Reads the settings as they are now. */
   live: () => LiveSettings
   credentials: { clientId: string; clientSecret: string }
+  bodyLimitBytes: number
   tokens: Tokens
   rate: RateWindow
   faults: Faults
@@ -49,6 +51,8 @@ export interface Exchange {
   body: string
   /** As the ledger keeps it. */
   maskedBody: string
+  /** Whether the bytes of the body were UTF-8; in `body`, what is not is U+FFFD. */
+  isUtf8: boolean
   /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
   lock(name: string): Promise<void>
 }
@@ -184,17 +188,28 @@ export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admissi
   const caller = await parts.tokens.identify(exchange.authorization)
   const client = caller.kind === 'client' ? caller.id : null
   const slot = parts.rate.take(rateKey(client, exchange.address), exchange.arrivedUs)
-  const headers = { 'x-ratelimit-remaining': String(slot.remaining) }
+  const headers = remainingHeader(slot.remaining)
   const pass = { client, counted: slot.admitted, headers }
   if (!slot.admitted) {
     const detail = `More than ${live.rateLimitRequests} requests in ${live.rateLimitWindowSeconds} seconds.`
     return { ...pass, refusal: problem(429, detail, {}, { 'retry-after': String(slot.retryAfterSeconds) }) }
   }
-  if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail) }
-  if (!live.allowedAddresses.includes(exchange.address)) {
-    return { ...pass, refusal: unauthorized(`The address ${exchange.address} is not allow-listed.`) }
+  if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, exchange.authorization) }
+  if (!isAllowed(exchange.address, live.allowedAddresses)) {
+    return { ...pass, refusal: notListed(exchange, live.addressStatus) }
   }
   return { ...pass, refusal: undefined }
+}
+
+/** Lets a request for a token pass: it counts nothing, but says what the window of its address would take. */
+export async function tokenGate({ rate }: Parts, { address, arrivedUs }: Exchange): Promise<Admission> {
+  const headers = remainingHeader(rate.remaining(rateKey(null, address), arrivedUs))
+  return { client: null, counted: false, headers, refusal: undefined }
+}
+
+/** On every answer of the API and the token endpoint: docs/interface.md, 8. */
+export function remainingHeader(remaining: number): Record<string, string> {
+  return { 'x-ratelimit-remaining': String(remaining) }
 }
 
 /** Lets everything pass and counts nothing. */
@@ -202,6 +217,13 @@ export async function openGate(): Promise<Admission> {
   return { client: null, counted: false, headers: {}, refusal: undefined }
 }
 
-function unauthorized(detail: string): Answer {
-  return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox"' })
+function notListed({ address, authorization }: Exchange, status: number): Answer {
+  const detail = `The address ${address} is not allow-listed.`
+  return status === 401 ? unauthorized(detail, authorization) : problem(status, detail)
+}
+
+/** @see RFC 6750, 3: without a token there is no error to name */
+function unauthorized(detail: string, authorization: string | undefined): Answer {
+  const error = /^Bearer +\S/i.test(authorization ?? '') ? `, error="invalid_token", error_description="${detail}"` : ''
+  return problem(401, detail, {}, { 'www-authenticate': `Bearer realm="sandbox"${error}` })
 }

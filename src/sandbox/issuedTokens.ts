@@ -60,14 +60,14 @@ export class Tokens {
   }
 
   issue(clientId: string, lifetimeSeconds: number): Promise<string> {
-    const nowSeconds = Math.floor(this.#clock.nowUs() / 1_000_000)
+    const nowSeconds = this.#clock.nowUs() / 1_000_000
     return new SignJWT({ generation: this.#generation })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
       .setIssuer(issuer)
       .setAudience(audience)
-      .setIssuedAt(nowSeconds)
-      .setExpirationTime(nowSeconds + lifetimeSeconds)
+      .setIssuedAt(Math.floor(nowSeconds))
+      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, and none too few
       .setJti(this.#draws.tokenId())
       .sign(this.#privateKey)
   }

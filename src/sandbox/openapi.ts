@@ -1,63 +1,33 @@
-import { z } from 'zod'
-import * as wire from './requestSchemas.ts'
+import { componentHeaders, componentSchemas, type SchemaName } from './openapiSchemas.ts'
+import { numberDigitsMax } from './parseExactly.ts'
+import { idempotencyKeyMax } from './requestSchemas.ts'
 
-/** The OpenAPI 3.1 document at /openapi.json, made from the very schemas that check requests. */
+/** The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides. */
 export function openApiDocument(): Record<string, unknown> {
   return {
     openapi: '3.1.0',
-    info: {
-      title: 'Data Submission and Order Service (sandbox)',
-      version: '1.0.0',
-      description:
-        'The test environment of the service (docs/interface.md). Where it says "not shown", see docs/contract.md.',
-    },
-    servers: [{ url: '/' }],
+    info,
+    servers: [{ url: '/', description: 'where this document was read' }],
+    tags: [
+      { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
+      { name: 'data', description: 'Submitting records and asking what became of them' },
+      { name: 'orders', description: 'Creating orders and reading them' },
+    ],
     paths: {
-      '/oauth/token': { post: tokenOperation() },
-      '/api/v1/data': {
-        post: {
-          operationId: 'submitData',
-          summary: 'Submit a record (docs/interface.md, 4.2)',
-          security: [{ oauth: [] }],
-          parameters: [idempotencyKey],
-          requestBody: jsonBody('DataSubmission'),
-          responses: { '200': json('DataAccepted', 'accepted'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
-        },
-      },
-      '/api/v1/data/{transactionId}': {
-        get: {
-          operationId: 'readTransaction',
-          summary: 'The status of a transaction (docs/interface.md, 4.3)',
-          security: [{ oauth: [] }],
-          parameters: [pathParameter('transactionId', { type: 'string' })],
-          responses: { '200': json('TransactionStatus', 'its status'), ...problems(401, 404, 429, 500, 503) },
-        },
-      },
-      '/api/v1/orders': {
-        post: {
-          operationId: 'createOrder',
-          summary: 'Create an order; publishes OrderCreated (docs/interface.md, 4.4)',
-          security: [{ oauth: [] }],
-          parameters: [idempotencyKey],
-          requestBody: jsonBody('OrderRequest'),
-          responses: { '201': json('OrderAccepted', 'created'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
-        },
-      },
-      '/api/v1/orders/{orderId}': {
-        get: {
-          operationId: 'readOrder',
-          summary: 'An order and its status (docs/interface.md, 4.5)',
-          security: [{ oauth: [] }],
-          parameters: [pathParameter('orderId', { type: 'string', format: 'uuid' })],
-          responses: { '200': json('Order', 'the order'), ...problems(400, 401, 404, 429, 500, 503) },
-        },
-      },
+      '/oauth/token': { post: grantToken() },
+      '/api/v1/data': { post: submitData() },
+      '/api/v1/data/{transactionId}': { get: readTransaction() },
+      '/api/v1/orders': { post: createOrder() },
+      '/api/v1/orders/{orderId}': { get: readOrder() },
     },
+    webhooks: { OrderCreated: { post: orderCreated() } },
     components: {
-      schemas: schemas(),
+      schemas: componentSchemas(),
+      headers: componentHeaders,
       securitySchemes: {
         oauth: {
           type: 'oauth2',
+          description: 'A Bearer token (JWT) for client id and secret',
           flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
         },
       },
@@ -65,80 +35,169 @@ export function openApiDocument(): Record<string, unknown> {
   }
 }
 
-const idempotencyKey = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  required: false,
-  description: 'Not in the interface; a key used before is answered E002 (settable).',
-  schema: { type: 'string' },
+const info = {
+  title: 'Data Submission and Order Service (sandbox)',
+  version: '1.0.0',
+  summary: 'The test environment of the service',
+  description: `The service of docs/interface.md. Where it says "not shown", see docs/contract.md: several statuses can be set
+there, and this document has those that they are unless they are set. Every number in a request has at most
+${numberDigitsMax} digits, written out without an exponent. A known path with another method is answered 405 with Allow.`,
+  contact: { name: 'outboxd', url: 'https://www.npmjs.com/package/outboxd' },
+  license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
-const rateHeader = { 'X-RateLimit-Remaining': { schema: { type: 'integer', minimum: 0 } } }
+const oauth = [{ oauth: [] }]
 
-const requests = {
-  TokenRequest: wire.tokenRequestSchema,
-  DataSubmission: wire.submissionSchema,
-  OrderRequest: wire.orderRequestSchema,
-}
-
-const answers = {
-  Token: wire.tokenSchema,
-  TokenError: wire.tokenErrorSchema,
-  DataAccepted: wire.acceptedSchema,
-  TransactionStatus: wire.transactionSchema,
-  OrderAccepted: wire.orderCreatedSchema,
-  Order: wire.orderSchema,
-  Problem: wire.problemSchema,
-  OrderCreatedEvent: wire.orderCreatedEventSchema,
-}
-
-/** Component schemas by name; requests as they are sent, all others as they are answered. */
-function schemas(): Record<string, unknown> {
-  return { ...components(requests, 'input'), ...components(answers, 'output') }
-}
-
-function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(named).map(([name, schema]) => {
-      const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { target: 'draft-2020-12', io })
-      return [name, rest]
-    }),
-  )
-}
-
-function tokenOperation() {
+function grantToken() {
   return {
     operationId: 'grantToken',
-    summary: 'OAuth 2.0 client credentials (docs/interface.md, 4.1)',
+    tags: ['tokens'],
+    summary: 'A token for client id and secret',
+    description:
+      'OAuth 2.0 client credentials, in the form alone (docs/interface.md, 4.1). Does not count against the limit.',
     security: [],
-    requestBody: { required: true, content: { 'application/x-www-form-urlencoded': { schema: ref('TokenRequest') } } },
+    requestBody: {
+      required: true,
+      content: { 'application/x-www-form-urlencoded': { schema: schemaRef('TokenRequest') } },
+    },
     responses: {
-      '200': { description: 'a token', content: { 'application/json': { schema: ref('Token') } } },
-      '400': { description: 'RFC 6749, 5.2', content: { 'application/json': { schema: ref('TokenError') } } },
-      '401': { description: 'invalid_client', content: { 'application/json': { schema: ref('TokenError') } } },
+      200: tokenAnswer('Token', 'a token'),
+      400: tokenAnswer('TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
+      401: tokenAnswer('TokenError', 'invalid_client (RFC 6749, 5.2)', { 'WWW-Authenticate': headerRef('Challenge') }),
+      ...problems(413, 415, 429, 500, 503),
     },
   }
 }
 
-function ref(name: string) {
-  return { $ref: `#/components/schemas/${name}` }
+function submitData() {
+  return {
+    operationId: 'submitData',
+    tags: ['data'],
+    summary: 'Submit a record',
+    description: 'Accepted first and completed later (docs/interface.md, 4.2).',
+    security: oauth,
+    parameters: [idempotencyKey()],
+    requestBody: jsonBody('DataSubmission'),
+    responses: { 200: json('DataAccepted', 'accepted'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
+  }
 }
 
-function json(name: string, description: string) {
-  return { description, headers: rateHeader, content: { 'application/json': { schema: ref(name) } } }
+function readTransaction() {
+  return {
+    operationId: 'readTransaction',
+    tags: ['data'],
+    summary: 'The status of a transaction',
+    description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
+    security: oauth,
+    parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
+    responses: { 200: json('TransactionStatus', 'its status'), ...problems(400, 401, 404, 429, 500, 503) },
+  }
 }
 
-function jsonBody(name: string) {
-  return { required: true, content: { 'application/json': { schema: ref(name) } } }
+function createOrder() {
+  return {
+    operationId: 'createOrder',
+    tags: ['orders'],
+    summary: 'Create an order',
+    description: 'OrderCreated is on the queue before the 201 (docs/interface.md, 4.4 and 6).',
+    security: oauth,
+    parameters: [idempotencyKey()],
+    requestBody: jsonBody('OrderRequest'),
+    responses: { 201: json('OrderAccepted', 'created'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
+  }
+}
+
+function readOrder() {
+  return {
+    operationId: 'readOrder',
+    tags: ['orders'],
+    summary: 'An order and its status',
+    description: 'With its items as they came (docs/interface.md, 4.5).',
+    security: oauth,
+    parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
+    responses: { 200: json('Order', 'the order'), ...problems(400, 401, 404, 429, 500, 503) },
+  }
+}
+
+function orderCreated() {
+  return {
+    operationId: 'orderCreated',
+    tags: ['orders'],
+    summary: 'An order was created',
+    description:
+      'A CloudEvents 1.0 envelope on a message queue, and no HTTP request: nobody is called (docs/interface.md, 6).',
+    security: [],
+    requestBody: {
+      required: true,
+      content: { 'application/cloudevents+json': { schema: schemaRef('OrderCreatedEvent') } },
+    },
+    responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
+  }
+}
+
+const problemTexts: Record<number, string> = {
+  400: 'what was sent is not valid; `errors` names the fields, `code` is E001 for a customer that is not known',
+  401: 'the token is missing or not valid, or the address is not allow-listed',
+  404: 'there is none with this id',
+  409: 'E002: the idempotency key or the id was used before',
+  413: 'the body is too large',
+  415: 'the body is not of the media type that is taken here',
+  429: 'more requests than the limit allows',
+  500: 'the service made a mistake',
+  503: 'E003: the service is down',
+}
+
+const problemHeaders: Record<number, Record<string, unknown>> = {
+  401: { 'WWW-Authenticate': headerRef('Challenge') },
+  429: { 'Retry-After': headerRef('RetryAfter') },
+  503: { 'Retry-After': headerRef('RetryLater') },
 }
 
 function problems(...statuses: number[]) {
-  const content = { 'application/problem+json': { schema: ref('Problem') } }
+  const content = { 'application/problem+json': { schema: schemaRef('Problem') } }
   return Object.fromEntries(
-    statuses.map((status) => [status, { description: `problem ${status}`, headers: rateHeader, content }]),
+    statuses.map((status) => {
+      const headers = { ...remaining(), ...problemHeaders[status] }
+      return [status, { description: problemTexts[status], headers, content }]
+    }),
   )
 }
 
-function pathParameter(name: string, schema: Record<string, unknown>) {
-  return { name, in: 'path', required: true, schema }
+function json(name: SchemaName, description: string) {
+  return { description, headers: remaining(), content: { 'application/json': { schema: schemaRef(name) } } }
+}
+
+function tokenAnswer(name: SchemaName, description: string, more: Record<string, unknown> = {}) {
+  const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored'), ...more }
+  return { description, headers, content: { 'application/json': { schema: schemaRef(name) } } }
+}
+
+function remaining() {
+  return { 'X-RateLimit-Remaining': headerRef('RateLimitRemaining') }
+}
+
+function jsonBody(name: SchemaName) {
+  return { required: true, content: { 'application/json': { schema: schemaRef(name) } } }
+}
+
+function idempotencyKey() {
+  return {
+    name: 'Idempotency-Key',
+    in: 'header',
+    required: false,
+    description: 'Not in the interface; a key used before is answered E002 (settable). An empty one is none.',
+    schema: { type: 'string', maxLength: idempotencyKeyMax },
+  }
+}
+
+function pathParameter(name: string, description: string, schema: Record<string, unknown>) {
+  return { name, in: 'path', required: true, description, schema }
+}
+
+function schemaRef(name: SchemaName) {
+  return { $ref: `#/components/schemas/${name}` }
+}
+
+function headerRef(name: keyof typeof componentHeaders) {
+  return { $ref: `#/components/headers/${name}` }
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod'
-import { downAnswer, duplicate, unknownCustomer, usedBefore } from './apiRefusals.ts'
+import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
-import { parseExactly } from './parseExactly.ts'
-import { ok, problem } from './problemAnswer.ts'
+import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
+import { type Answer, ok, problem } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
 import { readBody } from './requestBody.ts'
 import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
@@ -13,11 +13,12 @@ import { findOrder } from './sandboxStore.ts'
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts)
   if (down) return { answer: down }
-  const read = readBody(exchange, orderRequestSchema)
+  const read = readBody(parts, exchange, orderRequestSchema)
   if (read.kind === 'invalid') return { answer: read.answer }
   const order = read.value
-  if (holdsNul(order.items)) return { answer: problem(400, 'items: must not contain the character U+0000') }
+  const items = writeItems(order.items)
   const refusal =
+    unkeepable(items, parts.bodyLimitBytes) ??
     unknownCustomer(parts, order.customerId) ??
     (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
     (order.orderId === undefined ? undefined : await takenId(parts, exchange, order.orderId))
@@ -26,9 +27,9 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const position = parts.draws.next()
   const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', position)
   const { doneUs } = decideCourse(parts, position, createdUs, '')
-  const items = JSON.stringify(order.items)
   const event = orderCreated(parts.draws.id('event', position), id, order, createdUs)
-  const effect = { kind: 'order' as const, id, customerId: order.customerId, items, createdUs, position, doneUs, event }
+  const { customerId } = order
+  const effect = { kind: 'order' as const, id, customerId, items: items.text, createdUs, position, doneUs, event }
   return { answer: created(id, createdUs), effect }
 }
 
@@ -38,7 +39,7 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
   if (down) return { answer: down }
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const found = await findOrder(parts.pool, exchange.id)
-  if (found === undefined) return { answer: problem(404, `There is no order ${exchange.id}.`) }
+  if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`) }
   const status = found.held || parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
   const items = parseExactly(found.items)
   return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
@@ -53,9 +54,33 @@ function created(orderId: string, us: number) {
   return ok({ orderId, status: 'pending', createdAt: isoTime(us) }, 201)
 }
 
-/** Postgres's jsonb, in which the queue keeps the event, has no U+0000. An escaped backslash before `u0000` is none. */
-function holdsNul(items: unknown[]): boolean {
-  return /(?<!\\)(?:\\\\)*\\u0000/.test(JSON.stringify(items))
+interface Items {
+  /** JSON, its numbers as they came. */
+  text: string
+  /** How many bytes it has once its numbers are written out without exponents, as the queue keeps and gives them. */
+  writtenOutBytes: number
+}
+
+function writeItems(items: unknown[]): Items {
+  let growth = 0
+  const text = JSON.stringify(items, (_key, value: unknown) => {
+    const digits = digitsOf(value)
+    if (digits !== undefined && /e/i.test(digits)) growth += writtenDigits(digits) - digits.length
+    return value
+  })
+  return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
+}
+
+/** What Postgres's jsonb, in which the queue keeps the event, could not keep or no consumer could read. */
+function unkeepable({ text, writtenOutBytes }: Items, bodyLimitBytes: number): Answer | undefined {
+  if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
+  if (writtenOutBytes <= bodyLimitBytes) return undefined
+  return problem(413, `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`)
+}
+
+/** An escaped backslash before `u0000` is none. */
+function holdsNul(json: string): boolean {
+  return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
 
 /** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */

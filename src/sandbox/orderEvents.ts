@@ -9,14 +9,6 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
-/** An event in the queue, as GET /_sandbox/events shows it. */
-export interface QueuedEvent {
-  id: string
-  /** pg-boss's word: created until a consumer fetches it. */
-  state: string
-  event: OrderCreatedEvent
-}
-
 /**
  * The durable message queue that OrderCreated goes to.
  *

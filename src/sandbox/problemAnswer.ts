@@ -48,10 +48,17 @@ export function problem(
   }
 }
 
-/** An answer of the token endpoint that is no token, never to be cached. @see RFC 6749, 5.2 */
-export function tokenError(status: number, error: string, description: string): Answer {
+/**
+ * An answer of the token endpoint that is no token, never to be cached.
+ *
+ * @param authorization the request's header: a 401 challenges with the scheme that the client tried, and with Basic where it
+ * tried none, as for a client id and secret
+ * @see RFC 6749, 5.2
+ */
+export function tokenError(status: number, error: string, description: string, authorization?: string): Answer {
   const headers: Record<string, string> = { 'cache-control': 'no-store', pragma: 'no-cache' }
-  if (status === 401) headers['www-authenticate'] = 'Basic realm="sandbox"'
+  const scheme = /^bearer\b/i.test(authorization ?? '') ? 'Bearer' : 'Basic'
+  if (status === 401) headers['www-authenticate'] = `${scheme} realm="sandbox"`
   return { ...ok({ error, error_description: description }, status), headers }
 }
 

@@ -58,7 +58,7 @@ export class RateWindow {
     const admitted = this.#fits(own, position, arrivedUs)
     if (admitted) own.timesUs.splice(position, 0, arrivedUs)
     if (own.timesUs.length > 0) this.#clients.set(client, own)
-    const remaining = Math.max(0, this.requests - this.#countSince(own, arrivedUs - this.windowUs))
+    const remaining = this.#room(own, arrivedUs)
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(own, arrivedUs) }
   }
 
@@ -69,6 +69,12 @@ export class RateWindow {
     return this.#fits(own, own.timesUs.length, nowUs) ? 0 : this.#waitSeconds(own, nowUs)
   }
 
+  /** How many more requests of `client` the window would take, without counting one. */
+  remaining(client: string, nowUs: number): number {
+    const own = this.#clients.get(client)
+    return own === undefined ? this.requests : this.#room(own, nowUs)
+  }
+
   /** Puts back what was admitted before a restart; `arrivalsUs` in order of time. */
   restore(client: string, arrivalsUs: readonly number[]): void {
     this.#clients.set(client, { timesUs: [...arrivalsUs], head: 0 })
@@ -76,6 +82,10 @@ export class RateWindow {
 
   clear(): void {
     this.#clients.clear()
+  }
+
+  #room(own: Admitted, nowUs: number): number {
+    return Math.max(0, this.requests - this.#countSince(own, nowUs - this.windowUs))
   }
 
   /** Looks at the next two clients: one more than a request can add, so it keeps up with whoever makes up addresses. */

@@ -5,11 +5,23 @@ import { z } from 'zod'
 const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
 const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
-const utc = () =>
-  z.iso
-    .datetime({ offset: true, error: 'must be an ISO 8601 date-time in UTC, such as 2026-11-21T09:30:00Z' })
-    .refine((value) => /(Z|[+-]00:00)$/.test(value), 'must be in UTC: end in Z')
-    .meta({ pattern: undefined })
+const utcPattern =
+  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?([Zz]|[+-]00:00)$/
+const utcError = 'must be an ISO 8601 date-time in UTC, such as 2026-11-21T09:30:00Z'
+const utc = () => z.string().regex(utcPattern, { error: utcError, abort: true }).refine(isOfTheCalendar, utcError)
+
+/** Whether the month has that day. */
+function isOfTheCalendar(date: string): boolean {
+  const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number)
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
+}
+
+/** Characters, and not the 16-bit halves of which JavaScript makes some: JSON Schema's maxLength counts so, too. */
+const upToTen = (schema: z.ZodString) =>
+  schema.refine((value) => [...value].length <= 10, 'must have at most 10 characters').meta({ maxLength: 10 })
+
+/** The most characters of an Idempotency-Key: Postgres keeps an index of them, whose entries are bounded. */
+export const idempotencyKeyMax = 255
 
 const ownId = (what: string) =>
   z
@@ -26,15 +38,20 @@ export const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 const amount = z
   .string()
   .regex(amountPattern, 'must be a decimal(10,2): at most 8 digits before and 2 after the point, no exponent')
-  .meta({ type: ['number', 'string'], description: 'decimal(10,2), euro; a number, or its digits as a string' })
+  .meta({
+    type: ['number', 'string'],
+    minimum: -99_999_999.99,
+    maximum: 99_999_999.99,
+    description: 'decimal(10,2), euro; a number, or its digits as a string. No exponent, as it is judged by its digits',
+  })
 
 /** Section 2.2, and 2.5 inside data. */
 export const submissionSchema = z.looseObject({
-  customerId: text().min(1, 'must not be empty').max(10, 'must have at most 10 characters'),
+  customerId: upToTen(text().min(1, 'must not be empty')),
   data: z.looseObject({
     field1: z.enum(['value1', 'value2', 'value3'], 'must be value1, value2 or value3'),
     field2: text(),
-    customer_id: text().max(10, 'must have at most 10 characters').optional(),
+    customer_id: upToTen(text()).optional(),
     order_date: utc().optional(),
     total_amount: amount.optional(),
   }),

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { isAddressOrNetwork } from './allowedAddresses.ts'
 import { distributionForms, parseDistribution } from './distribution.ts'
 import { isLoopbackName } from './loopback.ts'
 
@@ -19,9 +20,15 @@ export const liveSettingsSchema = z.strictObject({
     .default(60)
     .describe('length of the window; fractions work'),
   allowedAddresses: z
-    .array(z.string())
+    .array(
+      z.string().refine(isAddressOrNetwork, {
+        error: ({ input }) => `${input} is no address and no network such as 10.0.0.0/8, and so would match nobody`,
+      }),
+    )
+    .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
-    .describe('addresses that may call the API; any other is answered 401'),
+    .describe('addresses and networks (CIDR) that may call the API; any other is answered addressStatus'),
+  addressStatus: errorStatus.default(401).describe('HTTP status for an address that is not allow-listed'),
   tokenLifetimeSeconds: z
     .int()
     .min(1)
@@ -45,9 +52,15 @@ export const liveSettingsSchema = z.strictObject({
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
   failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
   seed: z.int().min(0).nullable().default(null).describe('of all that is drawn, ids too; without it, ids are random'),
+  invalidCustomerCode: z
+    .enum(['none', 'E001'])
+    .default('none')
+    .describe('code of the 400 for a customerId that is missing, empty, too long or no uuid'),
+  unknownIdStatus: errorStatus.default(404).describe('HTTP status for a transactionId or orderId that is not known'),
   down: z.boolean().default(false).describe('answer every API call E003'),
   e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
   e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),
+  e003RetryAfterSeconds: z.int().min(0).max(86_400).default(300).describe('Retry-After that goes with E003; 0: none'),
 })
 
 /** Stands in the docs: whoever can reach the sandbox knows it. */
@@ -151,6 +164,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
   rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },
   allowedAddresses: { names: ['SANDBOX_ALLOWED_ADDRESSES'], read: asList },
+  addressStatus: { names: ['SANDBOX_ADDRESS_STATUS'], read: asNumber },
   tokenLifetimeSeconds: { names: ['SANDBOX_TOKEN_LIFETIME_SECONDS'], read: asNumber },
   expiresInUnit: { names: ['SANDBOX_EXPIRES_IN_UNIT'], read: asText },
   unknownCustomers: { names: ['SANDBOX_UNKNOWN_CUSTOMERS'], read: asList },
@@ -159,9 +173,12 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   failureShare: { names: ['SANDBOX_FAILURE_SHARE'], read: asNumber },
   failureCode: { names: ['SANDBOX_FAILURE_CODE'], read: asText },
   seed: { names: ['SANDBOX_SEED'], read: asNumber },
+  invalidCustomerCode: { names: ['SANDBOX_INVALID_CUSTOMER_CODE'], read: asText },
+  unknownIdStatus: { names: ['SANDBOX_UNKNOWN_ID_STATUS'], read: asNumber },
   down: { names: ['SANDBOX_DOWN'], read: asFlag },
   e002Status: { names: ['SANDBOX_E002_STATUS'], read: asNumber },
   e003Status: { names: ['SANDBOX_E003_STATUS'], read: asNumber },
+  e003RetryAfterSeconds: { names: ['SANDBOX_E003_RETRY_AFTER_SECONDS'], read: asNumber },
 }
 
 export type EnvironmentRead =

@@ -1,8 +1,9 @@
+import { isUtf8 } from 'node:buffer'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Delivery } from './applyFault.ts'
 import { readTransaction, submitData } from './dataEndpoints.ts'
-import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve } from './exchange.ts'
+import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve, tokenGate } from './exchange.ts'
 import { maskBody, maskPath } from './maskSecrets.ts'
 import { openApiDocument } from './openapi.ts'
 import { createOrder, readOrder } from './orderEndpoints.ts'
@@ -13,6 +14,8 @@ import { grantToken } from './tokenEndpoint.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     arrivedUs: number
+    /** Whether the bytes of its body are. */
+    isUtf8: boolean
   }
 }
 
@@ -21,18 +24,17 @@ const headersMaxBytes = 16_384
 const unreadable = problem(400, 'The path of the request cannot be read.')
 
 /** Builds the HTTP server with the five endpoints and the OpenAPI document; does not listen yet. */
-export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstance {
+export function buildServer(parts: Parts): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, handler))
     }
   // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
-    const isApi = request.url.startsWith('/api/')
-    return route(endpointOf(request), isApi ? apiGate : openGate, async () => ({ answer }))(request, reply)
+    return route(endpointOf(request), gateOf(request), async () => ({ answer }))(request, reply)
   }
   const app = Fastify({
-    bodyLimit: bodyLimitBytes,
+    bodyLimit: parts.bodyLimitBytes,
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
@@ -40,6 +42,7 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
     frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
   })
   app.decorateRequest('arrivedUs', 0)
+  app.decorateRequest('isUtf8', true)
   app.addHook('onRequest', (request, _reply, done) => {
     request.arrivedUs = parts.clock.nowUs()
     done()
@@ -50,27 +53,43 @@ export function buildServer(parts: Parts, bodyLimitBytes: number): FastifyInstan
   })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body))
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body: Buffer, done) => {
+    request.isUtf8 = isUtf8(body)
+    done(null, body.toString('utf8'))
+  })
 
-  app.post('/oauth/token', route('token', openGate, grantToken))
+  app.post('/oauth/token', route('token', tokenGate, grantToken))
   app.post('/api/v1/data', route('submit', apiGate, submitData))
   app.get('/api/v1/data/:id', route('status', apiGate, readTransaction))
   app.post('/api/v1/orders', route('order', apiGate, createOrder))
   app.get('/api/v1/orders/:id', route('order_status', apiGate, readOrder))
   app.get('/openapi.json', () => openApiDocument())
 
-  app.setNotFoundHandler((request, reply) =>
-    otherwise(request, reply, problem(404, `There is no ${request.method} ${pathOf(request)} here.`)),
-  )
+  app.setNotFoundHandler((request, reply) => otherwise(request, reply, notServed(request.method, pathOf(request))))
   app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${pathOf(request)}: ${error.stack ?? error.message}\n`)
       return send(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
     }
-    return otherwise(request, reply, problem(status, refusalText(error, bodyLimitBytes)))
+    return otherwise(request, reply, problem(status, refusalText(error, parts.bodyLimitBytes)))
   })
   return app
+}
+
+/** What is at each path takes one method. */
+const methodsByPath = [
+  [/^\/oauth\/token$/, 'POST'],
+  [/^\/api\/v1\/(data|orders)$/, 'POST'],
+  [/^\/api\/v1\/(data|orders)\/[^/]+$/, 'GET'],
+  [/^\/openapi\.json$/, 'GET'],
+] as const
+
+/** @see RFC 9110, 15.5.6 */
+function notServed(method: string, path: string): Answer {
+  const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
+  if (allow === undefined) return problem(404, `There is no ${method} ${path} here.`)
+  return problem(405, `${path} takes ${allow} alone.`, {}, { allow })
 }
 
 function readExchange(
@@ -91,10 +110,17 @@ function readExchange(
     address: plainAddress(request.socket.remoteAddress),
     authorization: request.headers.authorization,
     contentType,
-    idempotencyKey: typeof key === 'string' ? key : null,
+    idempotencyKey: typeof key === 'string' && key !== '' ? key : null,
     body,
     maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
+    isUtf8: request.isUtf8,
   }
+}
+
+function gateOf(request: FastifyRequest): Gate {
+  const path = pathOf(request)
+  if (path === '/oauth/token') return tokenGate
+  return path.startsWith('/api/') ? apiGate : openGate
 }
 
 function endpointOf(request: FastifyRequest): Exchange['endpoint'] {

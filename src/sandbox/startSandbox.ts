@@ -98,7 +98,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       settings,
       closing: closing.signal,
     })
-    const app = buildServer(parts, settings.bodyLimitBytes)
+    const app = buildServer(parts)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
     const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
     let closed: Promise<void> | undefined
@@ -155,6 +155,7 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
     clock,
     live: () => live,
     credentials: settings,
+    bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await Tokens.open({ pool, clock, draws }, givenKey),
     rate,
     faults,

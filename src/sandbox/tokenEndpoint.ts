@@ -1,7 +1,9 @@
-import type { Exchange, Outcome, Parts } from './exchange.ts'
+import { type Exchange, type Outcome, type Parts, remainingHeader } from './exchange.ts'
 import { isForm } from './maskSecrets.ts'
 import { type Answer, ok, tokenError } from './problemAnswer.ts'
+import { saysUtf8 } from './requestBody.ts'
 import { sameSecret } from './sameSecret.ts'
+import { rateKey } from './sandboxStore.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
@@ -11,29 +13,47 @@ export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outc
   const refusal = refuse(parts, exchange, form)
   if (refusal) return { answer: refusal }
   const { tokenLifetimeSeconds, expiresInUnit } = parts.live()
-  const token = await parts.tokens.issue(parts.credentials.clientId, tokenLifetimeSeconds)
+  const { clientId } = parts.credentials
   const expires_in = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
+  const token = await parts.tokens.issue(clientId, Math.round(expires_in * secondsIn[expiresInUnit]))
   const body = { access_token: token, token_type: 'Bearer', expires_in }
-  return { answer: { ...ok(body), headers: { 'cache-control': 'no-store', pragma: 'no-cache' } } }
+  const remaining = parts.rate.remaining(rateKey(clientId, exchange.address), exchange.arrivedUs)
+  const headers = { 'cache-control': 'no-store', pragma: 'no-cache', ...remainingHeader(remaining) }
+  return { answer: { ...ok(body), headers } }
 }
 
 function refuse(parts: Parts, exchange: Exchange, form: URLSearchParams): Answer | undefined {
   if (!isForm(exchange.contentType)) {
     return tokenError(400, 'invalid_request', 'The Content-Type must be application/x-www-form-urlencoded.')
   }
+  if (!saysUtf8(exchange) || !decodes(exchange.body)) {
+    return tokenError(400, 'invalid_request', 'The form must be UTF-8.')
+  }
   const repeated = ['grant_type', 'client_id', 'client_secret'].find((field) => form.getAll(field).length > 1)
   if (repeated) return tokenError(400, 'invalid_request', `${repeated} is given more than once.`)
   if (!form.get('grant_type')) return tokenError(400, 'invalid_request', 'grant_type is missing.')
   if (exchange.authorization && !form.get('client_secret')) {
-    return tokenError(401, 'invalid_client', 'Client id and secret belong in the form, not in an Authorization header.')
+    const detail = 'Client id and secret belong in the form, not in an Authorization header.'
+    return tokenError(401, 'invalid_client', detail, exchange.authorization)
   }
   const missing = ['client_id', 'client_secret'].find((field) => !form.get(field))
   if (missing) return tokenError(400, 'invalid_request', `${missing} is missing.`)
-  if (!isOurClient(parts, form)) return tokenError(401, 'invalid_client', 'Client id or secret is wrong.')
+  if (!isOurClient(parts, form)) {
+    return tokenError(401, 'invalid_client', 'Client id or secret is wrong.', exchange.authorization)
+  }
   if (form.get('grant_type') !== 'client_credentials') {
     return tokenError(400, 'unsupported_grant_type', 'grant_type must be client_credentials.')
   }
   return undefined
+}
+
+/** Whether what is percent-encoded is UTF-8: URLSearchParams would make U+FFFD of it. */
+function decodes(form: string): boolean {
+  try {
+    return (form.match(/(?:%[0-9a-f]{2})+/gi) ?? []).every((encoded) => decodeURIComponent(encoded) !== undefined)
+  } catch {
+    return false
+  }
 }
 
 function isOurClient({ credentials }: Parts, form: URLSearchParams): boolean {

@@ -14,6 +14,7 @@ const create = (body: unknown, headers?: Record<string, string>) => s.call('POST
 const read = (id: string) => s.call('GET', `/api/v1/orders/${id}`)
 
 test('an order is created pending, read with its items, and completed in time', async () => {
+  await s.control('PATCH', '/settings', { processingTime: 'constant:2' })
   const created = await create(order([{ sku: 'A' }]))
   expect(created.status).toBe(201)
   expect(created.json).toEqual({

@@ -34,7 +34,7 @@ test('every error is a problem document with the remaining requests, and no stac
     await s.call('GET', '/api/v2/data/1'),
     await s.call('GET', '/api/v1/data/%'),
   ]
-  expect(answers.map(({ status }) => status)).toEqual([400, 400, 401, 400, 413, 415, 404, 404, 404, 404, 400])
+  expect(answers.map(({ status }) => status)).toEqual([400, 400, 401, 400, 413, 415, 404, 405, 405, 404, 400])
   for (const { status, headers, json, text } of answers) {
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8')
     expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
@@ -116,13 +116,15 @@ test('a request with a NUL in it is stored, and breaks nothing for those beside 
   expect([bad.status, good.status]).toEqual([400, 200])
 })
 
-test('a number too large for the queue fails its own request only', async () => {
+test('what Postgres refuses of one request fails that request only', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
-  const bad = `{"customerId":"${order().customerId}","items":[1e200000]}`
+  const refused = crypto.randomUUID()
+  await s.database.pool.query(`alter table sandbox.orders add constraint refused check (id <> '${refused}')`)
   const answers = await Promise.all([
-    s.call('POST', '/api/v1/orders', bad),
+    s.call('POST', '/api/v1/orders', { ...order(), orderId: refused }),
     ...Array.from({ length: 10 }, () => s.call('POST', '/api/v1/orders', order())),
   ])
+  await s.database.pool.query('alter table sandbox.orders drop constraint refused')
   stderr.mockRestore()
   expect(answers.map(({ status }) => status)).toEqual([500, ...Array(10).fill(201)])
   const rows = await ledger()

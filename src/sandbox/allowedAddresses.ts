@@ -1,0 +1,45 @@
+import { BlockList, isIP } from 'node:net'
+import { plainAddress } from './plainAddress.ts'
+
+/** Whether `text` is an address or a network, such as `10.0.0.0/8`; anything else would match nobody. */
+export function isAddressOrNetwork(text: string): boolean {
+  return readEntry(text) !== undefined
+}
+
+/** Whether `address`, as a socket names it, is one of `entries` or lies in one of them. */
+export function isAllowed(address: string, entries: readonly string[]): boolean {
+  const { plain, family } = readAddress(address)
+  return family !== undefined && listOf(entries).check(plain, family)
+}
+
+type Family = 'ipv4' | 'ipv6'
+const bits = { ipv4: 32, ipv6: 128 }
+
+/** Settings are an object of their own until they are changed: each list is read once. */
+const lists = new WeakMap<readonly string[], BlockList>()
+
+function listOf(entries: readonly string[]): BlockList {
+  const known = lists.get(entries)
+  if (known !== undefined) return known
+  const list = new BlockList()
+  for (const entry of entries.flatMap((text) => readEntry(text) ?? [])) {
+    list.addSubnet(entry.plain, entry.prefix, entry.family)
+  }
+  lists.set(entries, list)
+  return list
+}
+
+function readEntry(text: string): { plain: string; prefix: number; family: Family } | undefined {
+  const [, address = '', length] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const { plain, family } = readAddress(address)
+  if (family === undefined) return undefined
+  const prefix = Number(length ?? bits[family])
+  return prefix <= bits[family] ? { plain, prefix, family } : undefined
+}
+
+/** Without the interface that follows a link-local address after `%`. */
+function readAddress(address: string): { plain: string; family: Family | undefined } {
+  const plain = plainAddress(address).replace(/%.*$/, '')
+  const version = isIP(plain)
+  return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
+}

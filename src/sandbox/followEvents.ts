@@ -1,0 +1,41 @@
+import { once } from 'node:events'
+import type { FastifyReply } from 'fastify'
+import type { Controls } from './control.ts'
+import { eventLine, eventLines } from './shownRows.ts'
+
+/** A reader who is this far behind what is committed is let go, or its lines would fill the memory. */
+const behindMaxBytes = 16_000_000
+
+/** So many of the last events are remembered as written: what is read and announced at the same time is written once. */
+const rememberedMax = 10_000
+
+/** Writes one JSON line for every event on the queue and then for each new one, until the reader goes or the sandbox closes. */
+export async function followEvents({ parts, pool, events }: Controls, reply: FastifyReply): Promise<void> {
+  const gone = new AbortController()
+  reply.hijack()
+  reply.raw.on('close', () => gone.abort())
+  reply.raw.writeHead(200, { 'content-type': 'application/x-ndjson; charset=utf-8' })
+  reply.raw.flushHeaders()
+  const over = AbortSignal.any([gone.signal, parts.closing])
+  over.addEventListener('abort', () => reply.raw.end())
+  const written = new Set<string>()
+  const write = (id: string, line: string) => {
+    if (!written.has(id) && !reply.raw.writableEnded) reply.raw.write(`${line}\n`)
+    written.add(id)
+    if (written.size > rememberedMax) written.delete(written.values().next().value as string)
+  }
+  // Watch first, read after: what is committed in between is seen twice and written once.
+  events.watch((created) => {
+    if (reply.raw.writableLength > behindMaxBytes) reply.raw.destroy()
+    for (const event of created) write(event.id, eventLine(event.id, 'created', JSON.stringify(event)))
+  }, over)
+  try {
+    for await (const batch of eventLines(pool, 1_000_000)) {
+      if (over.aborted) return
+      for (const { id, line } of batch) write(id, line)
+      if (reply.raw.writableNeedDrain) await once(reply.raw, 'drain', { signal: over })
+    }
+  } catch {
+    reply.raw.destroy() // the reader has gone, or the database: what comes next would have a gap before it
+  }
+}

@@ -1,0 +1,177 @@
+import type pg from 'pg'
+import { queueName, queueSchema } from './orderEvents.ts'
+import { numberDigitsMax } from './parseExactly.ts'
+
+/**
+ * The long lists of /_sandbox/, as JSON text, a batch at a time: each batch is a query of its own and holds some megabytes at
+ * most (or one row), so that neither large bodies nor a slow reader cost memory or a connection. Numbers stay as they came.
+ */
+
+const batchRows = 500
+const batchBytes = 4_000_000
+
+export interface LedgerFilter {
+  /** Rows after this sequence. */
+  since: number
+  limit: number
+  endpoint: string | null
+  idempotencyKey: string | null
+}
+
+const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
+
+export const transactionColumns = `
+  id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
+  ${utc('done_at')} as "doneAt", held, outcome, error_code as "errorCode"`
+
+export const orderColumns = `
+  id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
+  ${utc('done_at')} as "doneAt", held`
+
+/** Requests, oldest first. */
+export async function* ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGenerator<string[]> {
+  let after = filter.since
+  for (let left = filter.limit; left > 0; ) {
+    const { rows } = await pool.query(
+      `
+      select sequence::double precision as sequence, ${utc('arrived_at')} as "arrivedAt", endpoint, method, path, client,
+        address, idempotency_key as "idempotencyKey", body, status, dropped, counted,
+        fault_id::double precision as "faultId", transaction_id as "transactionId", order_id as "orderId"
+      from (
+        select *, row_number() over w as place, sum(octet_length(body)) over w as bytes
+        from (
+          select * from sandbox.ledger
+          where sequence > $1 and ($3::text is null or endpoint = $3) and ($4::text is null or idempotency_key = $4)
+          order by sequence
+          limit $2
+        ) found
+        window w as (order by sequence)
+      ) batch
+      where place = 1 or bytes <= $5
+      order by batch.sequence
+      `,
+      [after, Math.min(left, batchRows), filter.endpoint, filter.idempotencyKey, batchBytes],
+    )
+    if (rows.length === 0) return
+    yield rows.map((row) => JSON.stringify(row))
+    after = rows.at(-1).sequence
+    left -= rows.length
+  }
+}
+
+/** What was accepted, oldest first. */
+export async function* transactionRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
+  let after = { at: '-infinity', id: '' }
+  for (let left = limit; left > 0; ) {
+    const { rows } = await pool.query(
+      `
+      select ${transactionColumns} from sandbox.transactions
+      where (accepted_at, id) > ($1::timestamptz, $2)
+      order by accepted_at, id
+      limit $3
+      `,
+      [after.at, after.id, Math.min(left, batchRows)],
+    )
+    if (rows.length === 0) return
+    yield rows.map((row) => JSON.stringify(row))
+    after = { at: rows.at(-1).acceptedAt, id: rows.at(-1).transactionId }
+    left -= rows.length
+  }
+}
+
+/** Orders, oldest first; `items` is JSON text. */
+export async function* orderRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
+  let after = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+  for (let left = limit; left > 0; ) {
+    const { rows } = await pool.query(
+      `
+      select ${orderColumns}
+      from (
+        select *, row_number() over w as place, sum(octet_length(items::text)) over w as bytes
+        from (
+          select * from sandbox.orders
+          where (created_at, id) > ($1::timestamptz, $2::uuid)
+          order by created_at, id
+          limit $3
+        ) found
+        window w as (order by created_at, id)
+      ) batch
+      where place = 1 or bytes <= $4
+      order by batch.created_at, batch.id
+      `,
+      [after.at, after.id, Math.min(left, batchRows), batchBytes],
+    )
+    if (rows.length === 0) return
+    yield rows.map((row) => JSON.stringify(row))
+    after = { at: rows.at(-1).createdAt, id: rows.at(-1).orderId }
+    left -= rows.length
+  }
+}
+
+/** An event of the queue and its line of JSON. */
+export interface EventLine {
+  id: string
+  line: string
+}
+
+/**
+ * The events on the queue, in the order in which they were put there.
+ *
+ * jsonb writes its numbers out without exponents: 45 kB of `1e131071`, which the sandbox took before it bounded them, are
+ * 655 MB of text. An event with such a number is shown without its contents, and says so under `unreadable`.
+ */
+export async function* eventLines(pool: pg.Pool, limit: number): AsyncGenerator<EventLine[]> {
+  const ids = await eventIds(pool, limit)
+  for (let start = 0; start < ids.length; ) {
+    const asked = ids.slice(start, start + batchRows)
+    const { rows } = await pool.query<{ id: string; state: string; event: string | null; place: string }>(
+      `
+      select id, state::text as state, case when readable then data::text end as event, place
+      from (
+        select id, state, data, place, readable, row_number() over w as found,
+          sum(case when readable then octet_length(data::text) else 0 end) over w as bytes
+        from unnest($2::uuid[]) with ordinality as asked (id, place)
+          join ${queueSchema}.job using (id)
+          cross join lateral (
+            select not exists (
+              select from jsonb_path_query(data, 'strict $.** ? (@.type() == "number")') as number
+              where abs(number::numeric) >= 1e${numberDigitsMax} or scale(number::numeric) > ${numberDigitsMax}
+            ) as readable
+          ) judged
+        where job.name = $1
+        window w as (order by place)
+      ) batch
+      where found = 1 or bytes <= $3
+      order by place
+      `,
+      [queueName, asked, batchBytes],
+    )
+    yield rows.map(({ id, state, event }) => ({ id, line: eventLine(id, state, event) }))
+    start += Number(rows.at(-1)?.place ?? asked.length) // none of them is there any more
+  }
+}
+
+/** The same without their ids. */
+export async function* eventRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
+  for await (const batch of eventLines(pool, limit)) yield batch.map(({ line }) => line)
+}
+
+async function eventIds(pool: pg.Pool, limit: number): Promise<string[]> {
+  const { rows } = await pool.query<{ ids: string[] }>(
+    `
+    select coalesce(array_agg(id::text order by time, id), '{}') as ids
+    from (
+      select id, data ->> 'time' as time from ${queueSchema}.job where name = $1 order by 2, 1 limit $2
+    ) first
+    `,
+    [queueName, limit],
+  )
+  return rows[0]?.ids ?? []
+}
+
+/** @param event its JSON, or null where it cannot be shown */
+export function eventLine(id: string, state: string, event: string | null): string {
+  if (event !== null) return `{"id":"${id}","state":"${state}","event":${event}}`
+  const unreadable = `it has a number of more than ${numberDigitsMax} digits, written out: no consumer could read it`
+  return JSON.stringify({ id, state, event: null, unreadable })
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { ledgerRows } from '../../src/sandbox/shownRows.ts'
+import { type Json, order, type Setup, setup, submission } from './setup.ts'
+
+let s: Setup
+beforeAll(async () => {
+  s = await setup({ processingTime: 'constant:0' })
+})
+beforeEach(async () => {
+  await s.control('DELETE', '/ledger?everything=true')
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+const create = (items: string) =>
+  s.call('POST', '/api/v1/orders', `{"customerId":"${order().customerId}","items":${items}}`)
+const submit = (more: string) =>
+  s.call('POST', '/api/v1/data', `{"customerId":"C1","data":{"field1":"value1","field2":"","more":${more}}}`)
+const events = async (): Promise<Json[]> => (await s.control('GET', '/events')).rows
+
+describe('what Postgres cannot keep is refused before anything is stored', () => {
+  test.each<[string, string, string]>([
+    ['half a character', '["\\ud800"]', 'items.0'],
+    ['the other half', '["\\udc00 and more"]', 'items.0'],
+    ['half a character in a key', '[{"a\\ud800":1}]', 'items.0'],
+    ['a number beyond jsonb', '[1e131072]', 'items.0'],
+    ['a number that jsonb would write with 131,072 digits', '[{"price":1e131071}]', 'items.0.price'],
+    ['a number too small for jsonb', '[-1e-20000]', 'items.0'],
+    ['nothing, with 16,000 digits', '[0e-16000]', 'items.0'],
+    ['200,000 digits', `[${'9'.repeat(200_000)}]`, 'items.0'],
+    ['101 digits', `[${'9'.repeat(101)}]`, 'items.0'],
+    ['a number of 101 digits by its exponent', '[1e100]', 'items.0'],
+    ['101 arrays in each other', `${'['.repeat(101)}${']'.repeat(101)}`, `items${'.0'.repeat(99)}`],
+  ])('%s: 400 with the field', async (_what, items, field) => {
+    const ordered = await create(items)
+    const submitted = await submit(items)
+    expect([ordered.status, submitted.status]).toEqual([400, 400])
+    expect(ordered.json.errors[0].field).toBe(field)
+    expect(submitted.json.errors[0].field).toMatch(/^data\.more/)
+    expect((await s.control('GET', '/orders')).rows).toEqual([])
+    expect(await events()).toEqual([])
+  })
+
+  test('a thousand arrays in each other: 400', async () => {
+    const deep = await create(`${'['.repeat(60_000)}${']'.repeat(60_000)}`)
+    expect(deep.status).toBe(400)
+  })
+
+  test('what is within the bounds is kept to the digit, and the event shows it', async () => {
+    const items = `["\\ud83d\\ude00",{"${'x'.repeat(300)}":1e99},-1E-99,${'9'.repeat(100)},1.50,-0.0]`
+    const created = await create(items)
+    expect(created.status).toBe(201)
+    const read = await s.call('GET', `/api/v1/orders/${created.json.orderId}`)
+    expect(read.text).toContain(`"items":${items.replace('\\ud83d\\ude00', '😀')}`)
+    expect(await events()).toHaveLength(1)
+  })
+
+  test('an order whose numbers, written out, are more than a body may have is 413', async () => {
+    const answer = await create(`[${Array(3000).fill('1e99').join()}]`)
+    expect(answer.status).toBe(413)
+    expect(answer.headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/)
+    expect(await events()).toEqual([])
+  })
+
+  test('an idempotency key that no index could keep is 400, in every mode', async () => {
+    const key = Array.from({ length: 4000 }, () => String.fromCharCode(33 + Math.random() * 90)).join('')
+    expect((await s.call('POST', '/api/v1/data', submission(), { 'idempotency-key': key })).status).toBe(400)
+    await s.control('PATCH', '/settings', { idempotency: 'ignore' })
+    expect((await s.call('POST', '/api/v1/orders', order(), { 'idempotency-key': key })).status).toBe(400)
+    await s.control('DELETE', '/settings')
+  })
+
+  test('a customerId has ten characters where JavaScript counts twenty', async () => {
+    expect((await s.call('POST', '/api/v1/data', submission({}, '😀'.repeat(10)))).status).toBe(200)
+    expect((await s.call('POST', '/api/v1/data', submission({}, '😀'.repeat(11)))).status).toBe(400)
+  })
+})
+
+describe('control reads hold some megabytes, whatever there is', () => {
+  /** An event as a version took it that did not bound numbers: 45 kB here, 655 MB as text. */
+  async function putPoisonousEvent(): Promise<string> {
+    const { rows } = await s.database.pool.query(
+      `insert into sandbox_queue.job (name, data)
+       select 'OrderCreated', jsonb_build_object('time', '2026-11-21T00:00:00Z', 'data',
+         jsonb_build_object('items', (select jsonb_agg('1e131071'::jsonb) from generate_series(1, 5000))))
+       returning id`,
+    )
+    return rows[0].id
+  }
+
+  test('an event that nobody can read is shown as such, and the others with it', async () => {
+    const id = await putPoisonousEvent()
+    await create('[1]')
+    const rows = await events()
+    expect(rows).toHaveLength(2)
+    expect(rows.find((row) => row.id === id)).toEqual({
+      id,
+      state: 'created',
+      event: null,
+      unreadable: 'it has a number of more than 100 digits, written out: no consumer could read it',
+    })
+    expect(rows.find((row) => row.id !== id).event.data.items).toEqual([1])
+  })
+
+  test('who follows the queue is told of such an event, too, and a restart and an emptying survive it', async () => {
+    const id = await putPoisonousEvent()
+    await s.restart()
+    const stop = new AbortController()
+    const response = await fetch(`${s.sandbox.url}/_sandbox/events?follow=true`, { signal: stop.signal })
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    expect(JSON.parse(Buffer.from(value ?? []).toString())).toMatchObject({ id, event: null })
+    stop.abort()
+    await s.control('DELETE', '/ledger?everything=true')
+    expect(await events()).toEqual([])
+  })
+
+  test('3,000 requests with large bodies, more than a string can hold, are answered as they are read', async () => {
+    await s.database.pool.query(
+      `insert into sandbox.ledger (arrived_at, endpoint, method, path, address, body, status, dropped, counted)
+       select now(), 'submit', 'POST', '/api/v1/data', '127.0.0.1', repeat(chr(1), 262144), 400, false, false
+       from generate_series(1, 500)`,
+    )
+    const stop = new AbortController()
+    const response = await fetch(`${s.sandbox.url}/_sandbox/ledger?limit=3000`, { signal: stop.signal })
+    expect(response.status).toBe(200)
+    const { value } = (await response.body?.getReader().read()) ?? {}
+    expect(Buffer.from(value ?? []).toString()).toMatch(/^\{"rows":\[\{"sequence":1,/)
+    stop.abort()
+    const { value: batch } = await ledgerRows(s.database.pool, {
+      since: 0,
+      limit: 3000,
+      endpoint: null,
+      idempotencyKey: null,
+    }).next()
+    expect(batch).toHaveLength(15)
+  })
+
+  test('every row comes once and in order, over the batches of which it is made', async () => {
+    await Promise.all(Array.from({ length: 1100 }, (_, n) => create(`[${n}]`)))
+    const [ledger, orders, queued] = await Promise.all(
+      ['/ledger', '/orders', '/events'].map(async (path) => (await s.control('GET', `${path}?limit=1050`)).rows),
+    )
+    expect(ledger.map((row: Json) => row.sequence)).toEqual(Array.from({ length: 1050 }, (_, n) => n + 1))
+    expect(new Set(orders.map((row: Json) => row.orderId)).size).toBe(1050)
+    expect(orders.map((row: Json) => row.createdAt)).toEqual(orders.map((row: Json) => row.createdAt).toSorted())
+    expect(new Set(queued.map((row: Json) => row.id)).size).toBe(1050)
+  })
+})
