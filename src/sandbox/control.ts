@@ -11,6 +11,7 @@ import { faultSchema } from './faults.ts'
 import { followEvents } from './followEvents.ts'
 import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
+import { readRate } from './readRate.ts'
 import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
 import { sendRows } from './sendRows.ts'
 import * as shown from './shownRows.ts'
@@ -51,15 +52,17 @@ const idParameter = z.object({ id: z.coerce.number().int() })
  */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, pool } = controls
-  app.addHook('onRequest', guardControl(controls.token))
+  app.addHook('onRequest', guardControl(controls.token, parts.failures))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
-    process.stderr.write(`sandbox: ${request.method} ${request.url}: ${error instanceof Error ? error.stack : error}\n`)
+    process.stderr.write(
+      `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
+    )
     return refuse(reply, 500, 'The sandbox made a mistake; its own words are on its stderr.')
   })
 
-  app.get('/health', async (_request, reply) => {
+  app.get('/health', { config: { isOpen: true } }, async (_request, reply) => {
     const health = await readHealth(parts.pool)
     return reply.code(health.status === 'ok' ? 200 : 503).send(health)
   })
@@ -78,7 +81,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.get('/orders', ({ query }, reply) => sendRows(reply, shown.orderRows(pool, limitQuery.parse(query).limit)))
   app.get('/rate', async ({ query }) => {
     const { windowSeconds } = rateQuery.parse(query)
-    return reads.readRate(pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
+    return readRate(pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
   })
   app.get('/events', ({ query }, reply) => {
     const { limit, follow } = eventsQuery.parse(query)

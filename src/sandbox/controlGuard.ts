@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import type { Failures } from './failures.ts'
 import { isLoopbackAddress, isLoopbackName } from './loopback.ts'
 import { plainAddress } from './plainAddress.ts'
 import { type Answer, problem } from './problemAnswer.ts'
@@ -109,18 +110,22 @@ function isForwarding(name: string): boolean {
   )
 }
 
-/** Applies `judgeControl` to every request below /_sandbox/. */
-export function guardControl(token: string | undefined): onRequestAsyncHookHandler {
+/**
+ * Applies `judgeControl` to every request below /_sandbox/.
+ *
+ * @param failures bounds the guesses of the token
+ */
+export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
   return async function guard(request: FastifyRequest, reply: FastifyReply) {
-    const refusal = judgeControl(
-      {
-        address: plainAddress(request.socket.remoteAddress),
-        httpVersion: request.raw.httpVersion,
-        headers: request.headers,
-        isOpen: request.routeOptions.config.isOpen === true,
-      },
-      token,
-    )
+    const address = plainAddress(request.socket.remoteAddress)
+    const isOpen = request.routeOptions.config.isOpen === true
+    const { raw, arrivedUs } = request
+    // Apart from what the address does at the API: a client with a wrong secret locks nobody out of here.
+    const who = `control ${address}`
+    const tooMany = isOpen || token === undefined ? undefined : failures.refusal(who, arrivedUs)
+    const judged =
+      tooMany ?? judgeControl({ address, httpVersion: raw.httpVersion, headers: request.headers, isOpen }, token)
+    const refusal = judged?.status === 401 ? (failures.count(who, arrivedUs) ?? judged) : judged
     if (refusal === undefined) return
     const { status, headers, contentType, body } = refusal
     return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))

@@ -5,10 +5,12 @@ import { unavailable } from './apiRefusals.ts'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
 import { DatabaseAway, type Outage } from './databaseAway.ts'
 import type { Draws } from './draws.ts'
+import type { Failures } from './failures.ts'
 import type { FaultSpec, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal, type LedgerRow } from './journal.ts'
 import type { KeyedMutex } from './keyedMutex.ts'
+import { bound, leftOut } from './maskSecrets.ts'
 import { type Answer, problem } from './problemAnswer.ts'
 import type { RateWindow } from './rateWindow.ts'
 import type { Endpoint } from './requestSchemas.ts'
@@ -26,6 +28,8 @@ export interface Parts {
   bodyLimitBytes: number
   tokens: Tokens
   rate: RateWindow
+  /** Of those who have not shown who they are, by address. */
+  failures: Failures
   faults: Faults
   journal: Journal
   outage: Outage
@@ -133,8 +137,10 @@ async function record(
   effect: Effect | undefined,
   faultId: number | null,
 ): Promise<'written' | Delivery> {
-  const { arrivedUs, endpoint, method, path, address, idempotencyKey, maskedBody: body } = exchange
+  const { arrivedUs, endpoint, method, path, address } = exchange
   const status = delivery.kind === 'drop' ? null : delivery.status
+  const kept = client === null ? keptOfStranger(exchange, status) : { ...exchange, body: exchange.maskedBody }
+  const { idempotencyKey, body } = kept
   const row = { arrivedUs, endpoint, method, path, client, address, idempotencyKey, body, status, counted, faultId }
   try {
     await parts.journal.write({ row, effect })
@@ -170,6 +176,12 @@ async function noteFailure(parts: Parts, row: LedgerRow): Promise<void> {
   await parts.journal.write({ row: { ...row, status: 500 }, effect: undefined }).catch(() => {})
 }
 
+/** Whoever has not shown who he is fills no disk: the beginnings, and of what he sent beyond his bound only how much. */
+function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number | null) {
+  const body = status === 429 && maskedBody !== '' ? leftOut(maskedBody, 'too many requests') : bound(maskedBody)
+  return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }
+}
+
 function delayAfterMs(fault: FaultSpec | undefined): number {
   return fault === undefined || heldBefore(fault) ? 0 : fault.delayMs
 }
@@ -187,6 +199,8 @@ export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admissi
   const live = parts.live()
   const caller = await parts.tokens.identify(exchange.authorization)
   const client = caller.kind === 'client' ? caller.id : null
+  const tooMany = caller.kind === 'refused' && parts.failures.count(exchange.address, exchange.arrivedUs)
+  if (tooMany) return { client, counted: false, headers: { 'x-ratelimit-remaining': '0' }, refusal: tooMany }
   const slot = parts.rate.take(rateKey(client, exchange.address), exchange.arrivedUs)
   const headers = remainingHeader(slot.remaining)
   const pass = { client, counted: slot.admitted, headers }

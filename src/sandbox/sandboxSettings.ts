@@ -19,6 +19,19 @@ export const liveSettingsSchema = z.strictObject({
     .max(86_400)
     .default(60)
     .describe('length of the window; fractions work'),
+  unauthenticatedRequests: z
+    .int()
+    .min(1)
+    .max(1_000_000)
+    .default(60)
+    .describe('requests without valid credentials that an address may make in a minute; more are answered 429'),
+  ledgerRows: z
+    .int()
+    .min(1000)
+    .max(1_000_000_000)
+    .default(1_000_000)
+    .describe('requests that the ledger keeps; older ones are deleted'),
+  ledgerHours: z.number().positive().max(87_600).default(168).describe('how long the ledger keeps them'),
   allowedAddresses: z
     .array(
       z.string().refine(isAddressOrNetwork, {
@@ -104,6 +117,20 @@ const fixedSettingsSchema = z.strictObject({
     .max(3600)
     .default(5)
     .describe('how long to wait at the start for another sandbox to leave the database'),
+  requestTimeoutSeconds: z
+    .int()
+    .min(1)
+    .max(3600)
+    .default(30)
+    .describe(
+      'how long a request may take to arrive, with its body; then it is answered 408 and its connection closed',
+    ),
+  connectionsMax: z
+    .int()
+    .min(1)
+    .max(65_535)
+    .default(2000)
+    .describe('connections at once; what comes beyond is closed at once'),
   synchronousCommit: z
     .enum(['on', 'off'])
     .default('on')
@@ -160,9 +187,14 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
   clock: { names: ['SANDBOX_CLOCK'], read: asText },
   startWaitSeconds: { names: ['SANDBOX_START_WAIT_SECONDS'], read: asNumber },
+  requestTimeoutSeconds: { names: ['SANDBOX_REQUEST_TIMEOUT_SECONDS'], read: asNumber },
+  connectionsMax: { names: ['SANDBOX_CONNECTIONS_MAX'], read: asNumber },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
   rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
   rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },
+  unauthenticatedRequests: { names: ['SANDBOX_UNAUTHENTICATED_REQUESTS'], read: asNumber },
+  ledgerRows: { names: ['SANDBOX_LEDGER_ROWS'], read: asNumber },
+  ledgerHours: { names: ['SANDBOX_LEDGER_HOURS'], read: asNumber },
   allowedAddresses: { names: ['SANDBOX_ALLOWED_ADDRESSES'], read: asList },
   addressStatus: { names: ['SANDBOX_ADDRESS_STATUS'], read: asNumber },
   tokenLifetimeSeconds: { names: ['SANDBOX_TOKEN_LIFETIME_SECONDS'], read: asNumber },

@@ -21,10 +21,19 @@ declare module 'fastify' {
 
 const headersMaxBytes = 16_384
 
+/** How often slow requests are looked for. */
+const checkingMs = 1000
+
 const unreadable = problem(400, 'The path of the request cannot be read.')
 
+/** What the server puts up with. */
+export interface ServerLimits {
+  requestTimeoutSeconds: number
+  connectionsMax: number
+}
+
 /** Builds the HTTP server with the five endpoints and the OpenAPI document; does not listen yet. */
-export function buildServer(parts: Parts): FastifyInstance {
+export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, handler))
@@ -38,9 +47,15 @@ export function buildServer(parts: Parts): FastifyInstance {
     exposeHeadRoutes: false,
     forceCloseConnections: 'idle',
     return503OnClosing: false,
-    http: { maxHeaderSize: headersMaxBytes },
+    requestTimeout: requestTimeoutSeconds * 1000,
+    http: {
+      maxHeaderSize: headersMaxBytes,
+      headersTimeout: requestTimeoutSeconds * 1000,
+      connectionsCheckingInterval: checkingMs,
+    },
     frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
   })
+  app.server.maxConnections = connectionsMax
   app.decorateRequest('arrivedUs', 0)
   app.decorateRequest('isUtf8', true)
   app.addHook('onRequest', (request, _reply, done) => {

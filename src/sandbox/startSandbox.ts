@@ -5,11 +5,13 @@ import { forget } from './controlQueries.ts'
 import { Outage } from './databaseAway.ts'
 import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
+import { Failures } from './failures.ts'
 import { Faults } from './faults.ts'
 import { finishRequests } from './finishRequests.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
+import { type Retention, trimForEver } from './ledgerRetention.ts'
 import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
@@ -98,9 +100,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       settings,
       closing: closing.signal,
     })
-    const app = buildServer(parts)
+    const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
     const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
+    void trimForEver(control.pool, () => retentionOf(parts), closing.signal)
     let closed: Promise<void> | undefined
     const close = () => {
       closing.abort()
@@ -158,6 +161,7 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
     bodyLimitBytes: settings.bodyLimitBytes,
     tokens: await Tokens.open({ pool, clock, draws }, givenKey),
     rate,
+    failures: new Failures(() => live.unauthenticatedRequests),
     faults,
     journal: new Journal((entries) => writeEntries(pool, events, entries, lock.term)),
     outage: new Outage(closing),
@@ -189,10 +193,18 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
         await clock.setBack()
       }
       rate.clear()
+      parts.failures.clear()
     },
     token: settings.controlToken,
   }
   return { parts, controls }
+}
+
+function retentionOf({ clock, live }: Parts): Retention {
+  const { ledgerRows, ledgerHours, rateLimitWindowSeconds } = live()
+  const nowUs = clock.nowUs()
+  const before = (seconds: number) => Math.round(nowUs - seconds * 1_000_000)
+  return { rows: ledgerRows, sinceUs: before(ledgerHours * 3600), countedSinceUs: before(rateLimitWindowSeconds) }
 }
 
 function pickLive(settings: ReturnType<typeof optionsSchema.parse>): LiveSettings {

@@ -9,9 +9,12 @@ const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
 
 /** POST /oauth/token. @see docs/interface.md, 4.1; RFC 6749, 4.4 and 5 */
 export async function grantToken(parts: Parts, exchange: Exchange): Promise<Outcome> {
+  const { address, arrivedUs } = exchange
+  const tooMany = parts.failures.refusal(address, arrivedUs)
+  if (tooMany) return { answer: tooMany }
   const form = new URLSearchParams(exchange.body)
   const refusal = refuse(parts, exchange, form)
-  if (refusal) return { answer: refusal }
+  if (refusal) return { answer: parts.failures.count(address, arrivedUs) ?? refusal }
   const { tokenLifetimeSeconds, expiresInUnit } = parts.live()
   const { clientId } = parts.credentials
   const expires_in = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])

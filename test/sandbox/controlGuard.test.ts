@@ -125,11 +125,15 @@ describe('over a socket', () => {
   })
 
   test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
-    await using guarded = await setup({ controlToken: 'let-me' })
+    await using guarded = await setup({ controlToken: 'let-me', unauthenticatedRequests: 3 })
     const ledger = `${guarded.sandbox.url}/_sandbox/ledger`
     const authorization = 'Bearer let-me'
     expect((await send(ledger, 'GET', { authorization, host: 'sandbox.example', via: 'a proxy' })).status).toBe(200)
     const { status, body } = await send(ledger, 'GET', {})
     expect([status, JSON.stringify(body)]).toEqual([401, expect.stringContaining('SANDBOX_CONTROL_TOKEN')])
+    expect((await send(`${guarded.sandbox.url}/_sandbox/health`, 'GET', {})).status).toBe(200)
+    const guess = () => send(ledger, 'GET', { authorization: 'Bearer let-you' })
+    expect([(await guess()).status, (await guess()).status, (await guess()).status]).toEqual([401, 401, 429])
+    expect((await send(ledger, 'GET', { authorization })).status).toBe(429) // or it could be found by trying
   })
 })

@@ -1,0 +1,91 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { trimLedger } from '../../src/sandbox/ledgerRetention.ts'
+import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { type Setup, setup } from './setup.ts'
+
+const hourUs = 3_600_000_000
+const nowUs = 1_800_000_000_000_000
+
+let database: TestDatabase
+beforeAll(async () => {
+  database = await createDatabase('sandbox_template')
+})
+beforeEach(async () => {
+  await database.pool.query('truncate sandbox.ledger, sandbox.transactions restart identity')
+})
+afterAll(() => database[Symbol.asyncDispose]())
+
+/** Requests, `ageUs` before now, one microsecond after the other. */
+async function arrived(count: number, ageUs: number, more: { counted?: boolean; key?: string } = {}): Promise<void> {
+  const { counted = false, key = null } = more
+  await database.pool.query(
+    `
+    insert into sandbox.ledger (arrived_at, endpoint, method, path, client, address, body, status, dropped, counted,
+      idempotency_key, transaction_id)
+    select timestamptz 'epoch' + ($1::bigint + n) * interval '1 microsecond', 'submit', 'POST', '/api/v1/data', 'sandbox', '', '',
+      200, false, $3, $4::text, case when $4 is not null then 'transaction ' || n end
+    from generate_series(1, $2::integer) n
+    `,
+    [nowUs - ageUs, count, counted, key],
+  )
+}
+
+async function trimAll(rows: number, hours = 1000) {
+  const kept = { rows, sinceUs: nowUs - hours * hourUs, countedSinceUs: nowUs - 60_000_000 }
+  let round = { done: 0, isThrough: false }
+  let batches = 0
+  for (; !round.isThrough; batches += 1) round = await trimLedger(database.pool, kept, round.done)
+  return { done: round.done, batches }
+}
+
+async function sequences(): Promise<number[]> {
+  const { rows } = await database.pool.query('select sequence::integer from sandbox.ledger order by 1')
+  return rows.map(({ sequence }) => sequence)
+}
+
+test('so many rows stay, the newest', async () => {
+  await arrived(20, hourUs)
+  await trimAll(5)
+  expect(await sequences()).toEqual([16, 17, 18, 19, 20])
+  await trimAll(5)
+  expect(await sequences()).toHaveLength(5)
+})
+
+test('none stays that is too old', async () => {
+  await arrived(3, 10 * hourUs)
+  await arrived(2, hourUs)
+  await trimAll(1000, 5)
+  expect(await sequences()).toEqual([4, 5])
+})
+
+test('what an idempotency key has done stays, and what counts against the limit, until it has left the window', async () => {
+  await arrived(2, 10 * hourUs, { key: 'k' })
+  await arrived(2, 10 * hourUs)
+  await arrived(2, 30_000_000, { counted: true })
+  await arrived(4, 20_000_000)
+  const { done } = await trimAll(1)
+  expect(await sequences()).toEqual([1, 2, 5, 6, 10])
+  const later = { rows: 1, sinceUs: 0, countedSinceUs: nowUs }
+  await trimLedger(database.pool, later, done)
+  expect(await sequences()).toEqual([1, 2, 10])
+})
+
+test('many go in batches, and a ledger that was emptied begins anew', async () => {
+  await arrived(25_000, hourUs)
+  const { done, batches } = await trimAll(10)
+  expect([done, batches, (await sequences()).length]).toEqual([24_990, 3, 10])
+  await database.pool.query('truncate sandbox.ledger restart identity')
+  await arrived(20, hourUs)
+  const kept = { rows: 5, sinceUs: 0, countedSinceUs: nowUs }
+  expect(await trimLedger(database.pool, kept, done)).toEqual({ done: 15, isThrough: true })
+})
+
+test('a sandbox trims its ledger by its settings', async () => {
+  await using s: Setup = await setup({ ledgerHours: 24 })
+  await s.database.pool.query(`
+    insert into sandbox.ledger (arrived_at, endpoint, method, path, address, status, dropped, counted)
+    select now() - interval '2 days', 'other', 'GET', '/', '', 404, false, false from generate_series(1, 100)
+  `)
+  await s.restart()
+  await expect.poll(async () => (await s.control('GET', '/ledger')).rows.length).toBe(0)
+})

@@ -1,0 +1,54 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { mostInWindow, readRate } from '../../src/sandbox/readRate.ts'
+import { createDatabase } from '../support/database.ts'
+
+test('the most that a window holds is what counting at each request finds', () => {
+  const parts = fc.array(fc.array(fc.nat(3000), { maxLength: 60 }), { maxLength: 4 })
+  fc.assert(
+    fc.property(parts, fc.integer({ min: 1, max: 700 }), (times, windowUs) => {
+      const all = times.flat()
+      const most = Math.max(0, ...all.map((end) => all.filter((at) => at <= end && end - at < windowUs).length))
+      expect(
+        mostInWindow(
+          times.map((part) => Float64Array.from(part)),
+          windowUs,
+        ),
+      ).toBe(most)
+    }),
+  )
+})
+
+describe('of the ledger', () => {
+  const fill = `
+    insert into sandbox.ledger (arrived_at, endpoint, method, path, client, address, body, status, dropped, counted)
+    select timestamptz '2026-01-01' + n * interval '2 milliseconds', 'submit', 'POST',
+      case when n % 10 = 0 then '/oauth/token' else '/api/v1/data' end,
+      case when n % 3 > 0 then 'client ' || n % 3 end, '127.0.0.1', repeat('x', 200), 200, false, n % 2 = 0
+    from generate_series(1, $1::integer) n
+  `
+
+  test('all clients together as they arrived, each alone as it was admitted, and tokens not at all', async () => {
+    await using database = await createDatabase('sandbox_template')
+    expect(await readRate(database.pool, 60)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
+    await database.pool.query(fill, [3000])
+    // In 600 ms there are 300 rows: without the tokens 270, of which 40 are admitted of each of the three.
+    expect(await readRate(database.pool, 0.6)).toEqual({
+      windowSeconds: 0.6,
+      requests: 2700,
+      maxArrived: 270,
+      maxAdmitted: 40,
+    })
+  })
+
+  // LONG=1 npx vitest run --config test/vitest.config.ts test/sandbox/readRate
+  test.runIf(process.env.LONG)('300,000 rows take less than a second', { timeout: 120_000 }, async () => {
+    await using database = await createDatabase('sandbox_template')
+    await database.pool.query(fill, [300_000])
+    const started = performance.now()
+    expect((await readRate(database.pool, 60)).requests).toBe(270_000)
+    const tookMs = Math.round(performance.now() - started)
+    process.stdout.write(`GET /_sandbox/rate over 300,000 rows: ${tookMs} ms\n`)
+    expect(tookMs).toBeLessThan(1000)
+  })
+})

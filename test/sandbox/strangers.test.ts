@@ -1,0 +1,98 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Json, type Reply, type Setup, setup, submission } from './setup.ts'
+
+let s: Setup
+beforeAll(async () => {
+  s = await setup({ requestTimeoutSeconds: 1, connectionsMax: 50 })
+})
+beforeEach(async () => {
+  await s.control('DELETE', '/settings')
+  await s.control('DELETE', '/ledger?everything=true')
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+const statuses = (answers: readonly Reply[]) => answers.map(({ status }) => status)
+
+async function ask(secret: string): Promise<Reply> {
+  const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: secret }
+  const headers = { 'content-type': 'application/x-www-form-urlencoded', authorization: '' }
+  return s.call('POST', '/oauth/token', new URLSearchParams(form).toString(), headers)
+}
+
+describe('who has not shown who he is', () => {
+  test('can guess a secret a few times a minute: after that the right one does not help him', async () => {
+    await s.control('PATCH', '/settings', { unauthenticatedRequests: 3 })
+    const guesses = [await ask('a'), await ask('b'), await ask('c'), await ask('d')]
+    expect(statuses(guesses)).toEqual([401, 401, 401, 429])
+    expect(guesses.at(-1)?.headers.get('retry-after')).toMatch(/^(60|5\d)$/)
+    expect((await ask('sandbox-secret')).status).toBe(429)
+    await s.control('POST', '/clock', { advanceSeconds: 60 })
+    expect((await ask('sandbox-secret')).status).toBe(200)
+  })
+
+  test('of 40 guesses at once, exactly so many are told that they are wrong', async () => {
+    await s.control('PATCH', '/settings', { unauthenticatedRequests: 10 })
+    const answers = statuses(await Promise.all(Array.from({ length: 40 }, (_, n) => ask(`guess ${n}`))))
+    expect(answers.filter((status) => status === 401)).toHaveLength(10)
+    expect(answers.filter((status) => status === 429)).toHaveLength(30)
+  })
+
+  test('cannot keep those out who have a token and the same address', async () => {
+    await s.control('PATCH', '/settings', { unauthenticatedRequests: 2 })
+    const strange = () => s.call('POST', '/api/v1/data', submission(), { authorization: 'Bearer strange' })
+    expect(statuses([await strange(), await strange(), await strange()])).toEqual([401, 401, 429])
+    expect((await s.call('POST', '/api/v1/data', submission())).status).toBe(200)
+  })
+
+  test('fills no disk: the ledger keeps the beginning of what he sends, and beyond his bound only how much it was', async () => {
+    await s.control('PATCH', '/settings', { unauthenticatedRequests: 1 })
+    const headers = { authorization: 'Bearer strange', 'idempotency-key': 'k'.repeat(8000) }
+    const long = JSON.stringify(submission({ field2: 'x'.repeat(100_000) }))
+    expect(statuses([await s.call('POST', '/api/v1/data', long, headers)])).toEqual([401])
+    expect(statuses([await s.call('POST', '/api/v1/data', long, headers)])).toEqual([429])
+    const { rows }: Json = await s.control('GET', '/ledger')
+    expect(rows.map(({ body }: Json) => body)).toEqual([
+      `${long.slice(0, 1024)}… (${long.length} characters)`,
+      `(${long.length} characters, left out: too many requests)`,
+    ])
+    expect(rows.map(({ idempotencyKey }: Json) => idempotencyKey.length < 1100)).toEqual([true, true])
+    await s.call('POST', '/api/v1/data', long)
+    expect((await s.control('GET', '/ledger?since=2')).rows[0].body).toBe(long)
+  })
+})
+
+describe('connections', () => {
+  const open = () => connect(s.sandbox.port, '127.0.0.1')
+
+  test('a body that does not come is not waited for longer than a request may take', async () => {
+    const socket = open()
+    socket.write('POST /oauth/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\nhalf of it')
+    const answer: Buffer[] = []
+    socket.on('data', (part: Buffer) => answer.push(part))
+    await once(socket, 'close')
+    expect(Buffer.concat(answer).toString()).toMatch(/^HTTP\/1.1 408/)
+  })
+
+  test('one that says nothing is closed as well', async () => {
+    const silent = open().resume()
+    await once(silent, 'close')
+  })
+
+  test('beyond so many at once they are closed, and those that there are go on', async () => {
+    const sockets = Array.from({ length: 60 }, open)
+    let closed = 0
+    const tenClosed = Promise.withResolvers<void>()
+    for (const socket of sockets) {
+      socket.on('error', () => {})
+      socket.on('close', () => {
+        closed += 1
+        if (closed >= 10) tenClosed.resolve()
+      })
+    }
+    await tenClosed.promise
+    for (const socket of sockets) socket.destroy()
+    await expect.poll(async () => (await ask('sandbox-secret').catch(() => ({ status: 0 }))).status).toBe(200)
+  })
+})
