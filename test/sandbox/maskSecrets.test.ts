@@ -82,7 +82,7 @@ describe('a mistaken client', () => {
   const secret = 'Xy7-s3cret-of-ours'
   let s: Setup
   beforeAll(async () => {
-    s = await setup({ clientSecret: secret })
+    s = await setup({ clientSecret: secret, unauthenticatedRequests: 1000 })
   })
   afterAll(() => s[Symbol.asyncDispose]())
 
