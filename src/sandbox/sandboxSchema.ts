@@ -90,6 +90,10 @@ export async function prepareSchema(session: pg.ClientBase): Promise<void> {
   `)
   const { rows } = await session.query<{ done: number }>('select count(*)::integer as done from sandbox.steps')
   const done = rows[0]?.done ?? 0
+  if (done > steps.length)
+    throw new Error(
+      `the database is of a newer outboxd (${done} steps of its schema, and this one knows ${steps.length}): take that one, or another database`,
+    )
   for (const [index, step] of steps.entries()) {
     if (index < done) continue
     await session.query(`begin; ${step}; insert into sandbox.steps (number) values (${index + 1}); commit`)

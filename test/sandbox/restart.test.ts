@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase } from '../support/database.ts'
 import { type Program, startProgram } from '../support/program.ts'
 import { type Json, order, submission } from './setup.ts'
@@ -86,4 +87,10 @@ test('killed under load, the ledger has every request that was answered, and one
   expect(answered.size).toBeGreaterThanOrEqual(300)
   expect(new Set(applied).size).toBe(applied.length)
   expect([...answered].filter((key) => !applied.includes(key))).toEqual([])
+})
+
+test('the database of a newer outboxd is left alone, and named as such', async () => {
+  await using database = await createDatabase('sandbox_template')
+  await database.pool.query('insert into sandbox.steps (number) select generate_series(1001, 1100)')
+  await expect(startSandbox({ databaseUrl: database.url, port: 0 })).rejects.toThrow(/is of a newer outboxd/)
 })
