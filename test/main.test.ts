@@ -1,8 +1,11 @@
-import { spawn } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { pathToFileURL } from 'node:url'
+import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
-import { sourceMain, startProgram } from './support/program.ts'
+import { checkout, sourceMain, startProgram } from './support/program.ts'
 
 /** What holds for every command. */
 
@@ -33,6 +36,16 @@ test.each([
   const { code, stdout, stderr } = await program.ended()
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 \(.+\n$/)
+})
+
+test('on an older Node, the sandbox for tests says so, too, before any of it is loaded', async () => {
+  const module = pathToFileURL(join(checkout, 'src/sandbox/sandbox.ts')).href
+  const script = `data:text/javascript,${encodeURIComponent(`
+    import { startSandbox } from ${JSON.stringify(module)}
+    await startSandbox({ embedded: true }).catch((error) => process.stdout.write(error.message))
+  `)}`
+  const said = await promisify(execFile)(process.execPath, ['--import', asNode24, '--import', script, '--eval', ''])
+  expect(said.stdout).toMatch(/^outboxd needs Node 26 or newer, and this is Node 24\.11\.0 /)
 })
 
 test('a reader who has seen enough, as with | head, is no error', async () => {

@@ -1,4 +1,6 @@
 import { isUtf8 } from 'node:buffer'
+import { STATUS_CODES } from 'node:http'
+import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import type { Delivery } from './applyFault.ts'
@@ -53,6 +55,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: checkingMs,
     },
+    clientErrorHandler: refuseUnreadable,
     frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
   })
   app.server.maxConnections = connectionsMax
@@ -84,7 +87,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) {
-      process.stderr.write(`sandbox: ${request.method} ${pathOf(request)}: ${error.stack ?? error.message}\n`)
+      process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
       return send(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
     }
     return otherwise(request, reply, problem(status, refusalText(error, parts.bodyLimitBytes)))
@@ -151,6 +154,21 @@ function pathOf(request: FastifyRequest): string {
 function refusalText(error: { code?: string; message: string }, bodyLimitBytes: number): string {
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE') return `The body is larger than ${bodyLimitBytes} bytes.`
   return 'The request cannot be read.'
+}
+
+/** Answers what is no request, by hand: there is nothing to reply to. */
+function refuseUnreadable(error: Error & { code?: string }, socket: Socket): void {
+  const [status, detail] = unreadableReasons[error.code ?? ''] ?? [400, 'This is no HTTP request.']
+  const { contentType, body } = problem(status, detail)
+  const text = JSON.stringify(body)
+  const head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nContent-Type: ${contentType}\r\nContent-Length: ${Buffer.byteLength(text)}`
+  if (socket.writable) socket.write(`${head}\r\nConnection: close\r\n\r\n${text}`)
+  socket.destroy(error)
+}
+
+const unreadableReasons: Record<string, [status: number, detail: string]> = {
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
+  HPE_HEADER_OVERFLOW: [431, `The headers are larger than ${headersMaxBytes} bytes.`],
 }
 
 function send(reply: FastifyReply, { status, headers, contentType, body }: Answer) {

@@ -72,7 +72,9 @@ describe('connections', () => {
     const answer: Buffer[] = []
     socket.on('data', (part: Buffer) => answer.push(part))
     await once(socket, 'close')
-    expect(Buffer.concat(answer).toString()).toMatch(/^HTTP\/1.1 408/)
+    const [head = '', body = ''] = Buffer.concat(answer).toString().split('\r\n\r\n')
+    expect(head).toMatch(/^HTTP\/1.1 408 .*application\/problem\+json/s)
+    expect(JSON.parse(body)).toMatchObject({ status: 408, detail: 'The request did not arrive in time.' })
   })
 
   test('one that says nothing is closed as well', async () => {
