@@ -9,9 +9,9 @@ export function openApiDocument(): Record<string, unknown> {
     info,
     servers: [{ url: '/', description: 'where this document was read' }],
     tags: [
-      { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
       { name: 'data', description: 'Submitting records and asking what became of them' },
       { name: 'orders', description: 'Creating orders and reading them' },
+      { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
     ],
     paths: {
       '/oauth/token': { post: grantToken() },
@@ -64,6 +64,7 @@ function grantToken() {
       200: tokenAnswer('Token', 'a token'),
       400: tokenAnswer('TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
       401: tokenAnswer('TokenError', 'invalid_client (RFC 6749, 5.2)', { 'WWW-Authenticate': headerRef('Challenge') }),
+      408: tooSlow,
       ...problems(413, 415, 429, 500, 503),
     },
   }
@@ -78,7 +79,11 @@ function submitData() {
     security: oauth,
     parameters: [idempotencyKey()],
     requestBody: jsonBody('DataSubmission'),
-    responses: { 200: json('DataAccepted', 'accepted'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
+    responses: {
+      200: json('DataAccepted', 'accepted'),
+      408: tooSlow,
+      ...problems(400, 401, 409, 413, 415, 429, 500, 503),
+    },
   }
 }
 
@@ -103,7 +108,11 @@ function createOrder() {
     security: oauth,
     parameters: [idempotencyKey()],
     requestBody: jsonBody('OrderRequest'),
-    responses: { 201: json('OrderAccepted', 'created'), ...problems(400, 401, 409, 413, 415, 429, 500, 503) },
+    responses: {
+      201: json('OrderAccepted', 'created'),
+      408: tooSlow,
+      ...problems(400, 401, 409, 413, 415, 429, 500, 503),
+    },
   }
 }
 
@@ -134,6 +143,9 @@ function orderCreated() {
     responses: { 200: { description: 'taken from the queue' }, '4XX': { description: 'left on the queue' } },
   }
 }
+
+/** Written by the server itself, before anything else knows of the request. */
+const tooSlow = { description: 'the request took too long to arrive; its connection is closed' }
 
 const problemTexts: Record<number, string> = {
   400: 'what was sent is not valid; `errors` names the fields, `code` is E001 for a customer that is not known',

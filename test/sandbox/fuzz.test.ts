@@ -1,0 +1,128 @@
+import { request } from 'node:http'
+import Ajv2020, { type ValidateFunction } from 'ajv/dist/2020.js'
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { type FuzzedRequest, fuzzedRequest, resolve } from './fuzzedRequests.ts'
+import { type Json, type Setup, setup } from './setup.ts'
+
+/**
+ * Whatever is sent, made from the OpenAPI document, the sandbox never answers 500 and never what the document does not have.
+ *
+ * `LONG=1 npm test -- test/sandbox/fuzz` asks for some minutes; FUZZ_SEED=N asks the same again.
+ */
+const batches = process.env.LONG ? 3000 : 40
+const batchRequests = 20
+if (process.env.LONG) vi.setConfig({ testTimeout: 1_200_000 })
+const seed = Number(process.env.FUZZ_SEED ?? Math.floor(Math.random() * 2 ** 31))
+
+interface Answered {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  text: string
+}
+
+let s: Setup
+let document: Json
+const validators = new Map<string, ValidateFunction>()
+const ajv = new Ajv2020.default({ strict: false, validateFormats: false })
+beforeAll(async () => {
+  s = await setup({ processingTime: 'constant:0', rateLimitRequests: 1_000_000, unauthenticatedRequests: 1_000_000 })
+  document = (await s.call('GET', '/openapi.json')).json
+  ajv.addSchema(document, 'document')
+})
+afterAll(() => s[Symbol.asyncDispose]())
+
+function send({ method, path, headers, body }: FuzzedRequest): Promise<Answered> {
+  return new Promise((answered, failed) => {
+    const sent = request(s.sandbox.url, { method, path, headers: { ...headers, ...lengthOf(body) } }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk) => chunks.push(chunk))
+      response.on('error', failed)
+      response.on('end', () =>
+        answered({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text: Buffer.concat(chunks).toString(),
+        }),
+      )
+    })
+    sent.on('error', failed)
+    sent.end(body)
+  })
+}
+
+function inWords({ method, path, headers, body }: FuzzedRequest): string {
+  return `${method} ${path} ${JSON.stringify(headers)} ${body?.toString('latin1').slice(0, 200) ?? ''}`
+}
+
+function lengthOf(body: Buffer | undefined): Record<string, string> {
+  return body === undefined ? {} : { 'content-length': String(body.length) }
+}
+
+/** What of an answer is not in the document, in words; nothing where all of it is. */
+function undocumented({ operation, path, method }: FuzzedRequest, { status, headers, text }: Answered): string[] {
+  if (status >= 500) return [`${status}: ${text}`]
+  if (operation === undefined) return undocumentedProblem(path, method, status, headers, text)
+  const [template, verb] = operation
+  const response = document.paths[template][verb].responses[status]
+  if (response === undefined) return [`${status} is not in the document: ${text}`]
+  const mediaType = String(headers['content-type']).split(';')[0] ?? ''
+  const schema = response.content[mediaType]?.schema
+  if (schema === undefined) return [`${status} as ${mediaType} is not in the document: ${text}`]
+  return [
+    ...wrong(schema, JSON.parse(text), 'body'),
+    ...Object.entries<Json>(response.headers).flatMap(([name, header]) => wrongHeader(name, header, headers)),
+  ]
+}
+
+function wrongHeader(name: string, reference: Json, headers: Answered['headers']): string[] {
+  const { required, schema } = resolve(document, reference)
+  const value = headers[name.toLowerCase()]
+  if (value === undefined) return required ? [`${name} is missing`] : []
+  return wrong(schema, schema.type === 'integer' ? Number(value) : value, name)
+}
+
+/** Where nothing is served, the answer is a problem document nevertheless, and says how much room there is. */
+function undocumentedProblem(path: string, method: string, status: number, headers: Answered['headers'], text: string) {
+  const remaining = headers['x-ratelimit-remaining']
+  if (path.startsWith('/api/') && !/^\d+$/.test(String(remaining))) return ['X-RateLimit-Remaining is missing']
+  if (status < 400 || method === 'HEAD') return []
+  return wrong({ $ref: '#/components/schemas/Problem' }, JSON.parse(text), 'body')
+}
+
+function wrong(schema: Json, value: unknown, what: string): string[] {
+  const key = JSON.stringify(schema)
+  const validate = validators.get(key) ?? ajv.compile(schema.$ref ? { $ref: `document${schema.$ref}` } : schema)
+  validators.set(key, validate)
+  return validate(value) ? [] : [`${what}: ${ajv.errorsText(validate.errors)}`]
+}
+
+test(`no request gets a 500, or what the document does not have (FUZZ_SEED=${seed})`, async () => {
+  const requests = fc.array(fuzzedRequest(document, await s.token()), {
+    minLength: batchRequests,
+    maxLength: batchRequests,
+  })
+  const statuses = new Map<number, number>()
+  await fc.assert(
+    fc.asyncProperty(requests, async (batch) => {
+      const answers = await Promise.all(batch.map(send))
+      for (const { status } of answers) statuses.set(status, (statuses.get(status) ?? 0) + 1)
+      const wrongs = batch.flatMap((sent, index) =>
+        undocumented(sent, answers[index] as Answered).map((words) => `${inWords(sent)}: ${words}`),
+      )
+      expect(wrongs).toEqual([])
+    }),
+    { seed, numRuns: batches },
+  )
+  const seen = [...statuses].toSorted(([one], [other]) => one - other)
+  console.log(`FUZZ_SEED=${seed}: ${seen.map(([status, count]) => `${count} x ${status}`).join(', ')}`)
+  for (const status of [200, 201, 400, 401, 404]) expect(statuses.get(status), `${status}`).toBeDefined()
+})
+
+test('all that was asked is in the ledger, and each order that was answered 201 is on the queue', async () => {
+  const { rows: counts } = await s.control('GET', '/counts')
+  const created = counts.find((row: Json) => row.endpoint === 'order' && row.status === 201)
+  const { rows: events } = await s.control('GET', '/events?limit=1000000')
+  expect(events).toHaveLength(created.requests)
+  expect(events.filter((row: Json) => row.event === null)).toEqual([])
+})
