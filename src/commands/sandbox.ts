@@ -134,6 +134,9 @@ function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings:
     `  SERVICE_CLIENT_ID=${clientId}`,
     "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
+  if (settings.controlToken !== undefined) {
+    lines.push('All below /_sandbox/ wants the token: curl -H "Authorization: Bearer $SANDBOX_CONTROL_TOKEN"')
+  }
   if (isEmbedded(settings)) {
     const lasts = settings.dataDir === undefined ? 'gone when it ends' : `kept in ${settings.dataDir}`
     lines.push(`Its data, ${lasts}`, `  psql '${databaseUrl}'`)

@@ -8,7 +8,7 @@ import { sameSecret } from './sameSecret.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** Carries no data and changes nothing: answered to everybody on loopback, with a token and without. */
+    /** Carries no data and changes nothing: answered to everybody on this host, with a token and without. */
     isOpen?: boolean
   }
 }
@@ -17,6 +17,8 @@ declare module 'fastify' {
 export interface ControlRequest {
   /** Where the connection comes from. */
   address: string
+  /** Where it has arrived; where the two are the same, both its ends are on this host. */
+  localAddress: string
   httpVersion: string
   headers: IncomingHttpHeaders
   isOpen: boolean
@@ -37,7 +39,7 @@ const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Au
  * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
  */
 export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
-  if (request.isOpen) return isLoopbackAddress(request.address) ? undefined : fromElsewhere(request.address)
+  if (request.isOpen) return isOfThisHost(request) ? undefined : fromElsewhere(request.address)
   const stranger = token === undefined ? judgeStranger(request) : judgeToken(request.headers.authorization, token)
   return stranger ?? judgeMediaType(request.headers)
 }
@@ -51,8 +53,9 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
 }
 
 /** Of several reasons, the first that a person can do something about. */
-function judgeStranger({ address, httpVersion, headers }: ControlRequest): Answer | undefined {
-  if (!isLoopbackAddress(address)) return fromElsewhere(address)
+function judgeStranger(request: ControlRequest): Answer | undefined {
+  const { address, localAddress, httpVersion, headers } = request
+  if (!isOfThisHost(request)) return fromElsewhere(address)
   const trace = Object.keys(headers).find((name) => isForwarding(name))
   if (trace !== undefined) {
     return problem(403, `The header ${trace} says that a proxy sent this: ask on this host without it, ${orToken}.`)
@@ -61,8 +64,8 @@ function judgeStranger({ address, httpVersion, headers }: ControlRequest): Answe
     return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
   }
   const { host = '', origin, 'sec-fetch-site': site } = headers
-  if (!isLoopbackHost(host)) {
-    return problem(403, `The Host is not this machine: ask for 127.0.0.1, localhost or [::1] by name, ${orToken}.`)
+  if (!namesThisHost(host, localAddress)) {
+    return problem(403, `The Host is not this machine: ask for localhost or by its address, ${orToken}.`)
   }
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
     return problem(
@@ -82,7 +85,7 @@ function judgeStranger({ address, httpVersion, headers }: ControlRequest): Answe
 function fromElsewhere(address: string): Answer {
   return problem(
     403,
-    `/_sandbox/ answers on loopback, and this comes from ${address}: ask on its own host, ${orToken}.`,
+    `/_sandbox/ answers programs on its own host, and this comes from ${address}: ask there, ${orToken}.`,
   )
 }
 
@@ -93,14 +96,19 @@ function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
   return problem(415, 'Send JSON and say so: Content-Type: application/json (with curl, --json instead of -d).')
 }
 
+function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
+  return isLoopbackAddress(address) || address === localAddress
+}
+
 /**
- * Whether a Host header names loopback, whatever the port: a tunnel may have changed it.
+ * Whether a Host header names loopback, or the address that was asked: whatever the port, which a tunnel may have changed.
  *
  * Names below `.localhost` do not count: a resolver that does not know RFC 6761 asks the network for them.
  */
-function isLoopbackHost(host: string): boolean {
+function namesThisHost(host: string, localAddress: string): boolean {
   if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
-  return isLoopbackName(new URL(`http://${host}`).hostname)
+  const { hostname } = new URL(`http://${host}`)
+  return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
 /** Headers with which a proxy tells for whom it asks, or that it does. */
@@ -117,17 +125,24 @@ function isForwarding(name: string): boolean {
  */
 export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
   return async function guard(request: FastifyRequest, reply: FastifyReply) {
-    const address = plainAddress(request.socket.remoteAddress)
-    const isOpen = request.routeOptions.config.isOpen === true
-    const { raw, arrivedUs } = request
+    const facts = factsOf(request)
     // Apart from what the address does at the API: a client with a wrong secret locks nobody out of here.
-    const who = `control ${address}`
-    const tooMany = isOpen || token === undefined ? undefined : failures.refusal(who, arrivedUs)
-    const judged =
-      tooMany ?? judgeControl({ address, httpVersion: raw.httpVersion, headers: request.headers, isOpen }, token)
-    const refusal = judged?.status === 401 ? (failures.count(who, arrivedUs) ?? judged) : judged
+    const who = `control ${facts.address}`
+    const tooMany = facts.isOpen || token === undefined ? undefined : failures.refusal(who, request.arrivedUs)
+    const judged = tooMany ?? judgeControl(facts, token)
+    const refusal = judged?.status === 401 ? (failures.count(who, request.arrivedUs) ?? judged) : judged
     if (refusal === undefined) return
     const { status, headers, contentType, body } = refusal
     return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
+  }
+}
+
+function factsOf({ socket, raw, headers, routeOptions }: FastifyRequest): ControlRequest {
+  return {
+    address: plainAddress(socket.remoteAddress),
+    localAddress: plainAddress(socket.localAddress),
+    httpVersion: raw.httpVersion,
+    headers,
+    isOpen: routeOptions.config.isOpen === true,
   }
 }

@@ -12,7 +12,8 @@ function context(env: Record<string, string>) {
 
 test('prints where it listens and what to set, serves, and ends with 0 when told to', async () => {
   await using database = await createDatabase('template0')
-  const running = context({ DATABASE_URL: database.url, SANDBOX_CLIENT_SECRET: 'not for print' })
+  const secrets = { SANDBOX_CLIENT_SECRET: 'not for print', SANDBOX_CONTROL_TOKEN: 'nor-this' }
+  const running = context({ DATABASE_URL: database.url, ...secrets })
   const ended = sandbox(running, { port: '0', json: true })
   const line = await new Promise<string>((resolve) => running.stdout.once('data', (chunk) => resolve(String(chunk))))
   const { url } = JSON.parse(line)
@@ -25,7 +26,8 @@ test('prints where it listens and what to set, serves, and ends with 0 when told
   const message = await text(running.stderr)
   expect(message).toContain(`SERVICE_BASE_URL=${url}`)
   expect(message).toContain(`SERVICE_AUTH_URL=${url}`)
-  expect(message).not.toContain('not for print')
+  expect(message).toContain('All below /_sandbox/ wants the token')
+  expect(message).not.toMatch(/not for print|nor-this/)
 })
 
 test('beyond loopback, the secret that everybody knows is refused, unless it is wanted so', async () => {

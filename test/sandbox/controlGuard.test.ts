@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { judgeControl } from '../../src/sandbox/controlGuard.ts'
@@ -11,6 +12,7 @@ describe('the decision', () => {
     judgeControl(
       {
         address: '127.0.0.1',
+        localAddress: '127.0.0.1',
         httpVersion: '1.1',
         isOpen: false,
         ...more,
@@ -72,6 +74,15 @@ describe('the decision', () => {
     expect(judge({}, { address: '::1' })).toBeUndefined()
   })
 
+  test('both ends of a connection may be at another address of this host, which is then asked for by it', () => {
+    const own = { address: '192.168.1.5', localAddress: '192.168.1.5' }
+    expect(judge({ host: '192.168.1.5:8080' }, own)).toBeUndefined()
+    expect(judge({ host: 'evil.example' }, own)?.status).toBe(403)
+    expect(judge({ host: '192.168.1.6' }, own)?.status).toBe(403)
+    expect(judge({ host: '[fd00::7]' }, { address: 'fd00::7', localAddress: 'fd00::7' })).toBeUndefined()
+    expect(judge({ host: '192.168.1.5' }, { ...own, address: '192.168.1.9' })?.status).toBe(403)
+  })
+
   test('a body is JSON and says so', () => {
     expect(judge({ 'content-length': '2', 'content-type': 'text/plain' })?.status).toBe(415)
     expect(judge({ 'content-length': '2' })?.status).toBe(415)
@@ -122,6 +133,17 @@ describe('over a socket', () => {
     expect((await send(`${url}/_sandbox/ledger`, 'GET', { 'x-forwarded-for': '10.0.0.7' })).status).toBe(403)
     expect((await send(`${url}/_sandbox/settings`, 'PATCH', { 'content-type': 'text/plain' }, '{}')).status).toBe(415)
     expect((await s.control('GET', '/faults')).rows).toEqual([])
+  })
+
+  const own = Object.values(networkInterfaces())
+    .flatMap((addresses) => addresses ?? [])
+    .find(({ internal, family }) => !internal && family === 'IPv4')
+  test.runIf(own)('a program on this host may ask for it by its address in the network, too', async () => {
+    await using everywhere = await setup({ host: '0.0.0.0', insecureDefaults: true })
+    const address = `http://${own?.address}:${everywhere.sandbox.port}`
+    expect((await send(`${address}/_sandbox/ledger`, 'GET', {})).status).toBe(200)
+    expect((await send(`${address}/_sandbox/health`, 'GET', {})).status).toBe(200)
+    expect((await send(`${address}/_sandbox/ledger`, 'GET', { host: 'evil.example' })).status).toBe(403)
   })
 
   test('with SANDBOX_CONTROL_TOKEN the token opens it, and nothing else does', async () => {
