@@ -1,4 +1,5 @@
-import { startSandbox } from '../../src/sandbox/startSandbox.ts'
+import { inject } from 'vitest'
+import { startSandbox } from '../../src/sandbox/sandbox.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** The service that the contract test is pointed at. */
@@ -15,6 +16,8 @@ export interface Target extends AsyncDisposable {
   unknownCustomer: string | undefined
   /** Where the OrderCreated queue can be watched over HTTP, one JSON document; undefined where nobody said. */
   eventsUrl: string | undefined
+  /** Where it says how many requests it had; undefined where it is no sandbox of our own. */
+  countsUrl: string | undefined
   /** Whether the rate limit may be used up, which stops all other users of these credentials for a minute. */
   exhaust: boolean
   /** How long processing may take, in milliseconds. */
@@ -24,9 +27,9 @@ export interface Target extends AsyncDisposable {
 }
 
 /**
- * The address in CONTRACT_BASE_URL, or a sandbox of our own.
+ * The address in CONTRACT_URL, else CONTRACT_BASE_URL, or a sandbox of our own.
  *
- * Also read: CONTRACT_AUTH_URL, CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET, CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER,
+ * docs/sandbox.md, "The service's own tests". Also read: CONTRACT_AUTH_URL, CONTRACT_CLIENT_ID, CONTRACT_CLIENT_SECRET, CONTRACT_CUSTOMER, CONTRACT_ORDER_CUSTOMER,
  * CONTRACT_UNKNOWN_CUSTOMER, CONTRACT_EVENTS_URL, CONTRACT_EXHAUST=1, CONTRACT_WAIT_SECONDS. Parts of the test that need
  * what was not given are skipped.
  */
@@ -38,7 +41,7 @@ export async function contractTarget(env: Record<string, string | undefined>): P
     orderCustomer: env.CONTRACT_ORDER_CUSTOMER ?? 'a3bb189e-8bf9-4888-9912-ace4e6543002',
     waitMs: Number(env.CONTRACT_WAIT_SECONDS ?? 60) * 1000,
   }
-  const elsewhere = env.CONTRACT_BASE_URL?.replace(/\/$/, '')
+  const elsewhere = (env.CONTRACT_URL ?? env.CONTRACT_BASE_URL)?.replace(/\/$/, '')
   if (elsewhere) {
     return {
       ...common,
@@ -46,24 +49,26 @@ export async function contractTarget(env: Record<string, string | undefined>): P
       authUrl: (env.CONTRACT_AUTH_URL ?? elsewhere).replace(/\/$/, ''),
       unknownCustomer: env.CONTRACT_UNKNOWN_CUSTOMER,
       eventsUrl: env.CONTRACT_EVENTS_URL,
+      countsUrl: undefined,
       exhaust: env.CONTRACT_EXHAUST === '1',
       pollMs: 3000,
       async [Symbol.asyncDispose]() {},
     }
   }
-  const database = await createDatabase('sandbox_template')
-  const sandbox = await startSandbox({ databaseUrl: database.url, port: 0, processingTime: 'constant:0.5' })
+  const stack = new AsyncDisposableStack()
+  // The suite has a server; run alone, the sandbox brings its own.
+  const database = inject('postgresUrl') ? stack.use(await createDatabase('sandbox_template')) : undefined
+  const place = database === undefined ? { embedded: true } : { databaseUrl: database.url }
+  const sandbox = stack.use(await startSandbox({ ...place, port: 0, processingTime: 'constant:0.5' }))
   return {
     ...common,
     baseUrl: sandbox.url,
     authUrl: sandbox.url,
     unknownCustomer: 'UNKNOWN1',
     eventsUrl: `${sandbox.url}/_sandbox/events?limit=100000`,
+    countsUrl: `${sandbox.url}/_sandbox/counts`,
     exhaust: true,
     pollMs: 100,
-    async [Symbol.asyncDispose]() {
-      await sandbox.close()
-      await database[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
   }
 }
