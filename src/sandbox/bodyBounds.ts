@@ -14,6 +14,11 @@ export function beyondBounds(body: unknown): FieldError | undefined {
   return firstBeyond(body, [])
 }
 
+/** Whether JSON has the character U+0000, which jsonb does not. An escaped backslash before `u0000` is none. */
+export function holdsNul(json: string): boolean {
+  return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
+}
+
 function firstBeyond(value: unknown, path: readonly string[]): FieldError | undefined {
   const detail = whatIsBeyond(value, path.length)
   if (detail !== undefined) return { field: path.join('.') || '(body)', detail }

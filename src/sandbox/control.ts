@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
-import { readJson, refuse } from './controlAnswers.ts'
+import { BeyondBounds, readJson, refuse } from './controlAnswers.ts'
 import { clockRoutes } from './controlClock.ts'
 import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
@@ -55,6 +55,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   app.addHook('onRequest', guardControl(controls.token, parts.failures))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
+    if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,

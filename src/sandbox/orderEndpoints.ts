@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { holdsNul } from './bodyBounds.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
 import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
@@ -76,11 +77,6 @@ function unkeepable({ text, writtenOutBytes }: Items, bodyLimitBytes: number): A
   if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
   if (writtenOutBytes <= bodyLimitBytes) return undefined
   return problem(413, `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`)
-}
-
-/** An escaped backslash before `u0000` is none. */
-function holdsNul(json: string): boolean {
-  return /(?<!\\)(?:\\\\)*\\u0000/.test(json)
 }
 
 /** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */

@@ -76,6 +76,11 @@ const steps = [
   create index transactions_position on sandbox.transactions (position);
   create index orders_position on sandbox.orders (position);
   `,
+  `
+  -- The lists of /_sandbox/ are read batch by batch, each from where the one before has ended.
+  create index transactions_accepted on sandbox.transactions (accepted_at, id);
+  create index orders_created on sandbox.orders (created_at, id);
+  `,
 ]
 
 /**

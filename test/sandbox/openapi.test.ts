@@ -70,3 +70,31 @@ test('its schemas read back as schemas that take what the sandbox takes', () => 
   expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: [1] }).success).toBe(true)
   expect(reread.safeParse({ customerId: 'a3bb189e-8bf9-4888-9912-ace4e6543002', items: {} }).success).toBe(false)
 })
+
+test('it says what the answers carry besides: room, when to ask again, how to authenticate', () => {
+  for (const [path, method] of [
+    ['/oauth/token', 'post'],
+    ['/api/v1/data', 'post'],
+    ['/api/v1/data/{transactionId}', 'get'],
+    ['/api/v1/orders', 'post'],
+    ['/api/v1/orders/{orderId}', 'get'],
+  ] as const) {
+    const { 408: _writtenByTheServer, ...responses } = document.paths[path][method].responses
+    for (const { headers } of Object.values<Json>(responses)) expect(headers).toHaveProperty('X-RateLimit-Remaining')
+    for (const status of [400, 401, 429, 500, 503]) expect(responses, `${path} ${status}`).toHaveProperty(`${status}`)
+    expect(responses[401].headers).toHaveProperty('WWW-Authenticate')
+    expect(responses[429].headers).toHaveProperty('Retry-After')
+    expect(responses[503].headers).toHaveProperty('Retry-After')
+    if (method === 'post') expect(Object.keys(responses)).toEqual(expect.arrayContaining(['413', '415']))
+  }
+})
+
+test('it has the range of amounts, answers to which fields may be added, the event, and who stands behind it', () => {
+  const { schemas } = document.components
+  const amount = schemas.DataSubmission.properties.data.properties.total_amount
+  expect([amount.minimum, amount.maximum]).toEqual([-99_999_999.99, 99_999_999.99])
+  for (const schema of Object.values<Json>(schemas)) expect(schema.additionalProperties).not.toBe(false)
+  const event = document.webhooks.OrderCreated.post.requestBody.content['application/cloudevents+json'].schema
+  expect(event).toEqual({ $ref: '#/components/schemas/OrderCreatedEvent' })
+  expect(document.info).toMatchObject({ contact: { name: expect.any(String) }, license: { identifier: 'Apache-2.0' } })
+})
