@@ -93,8 +93,8 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => to === 'daemon/app.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'the sandbox imports nothing from the rest but a PostgreSQL, so that neither can hide the other’s mistake',
-    breaks: ({ from, to }) => isIn(from, 'sandbox') && isOurs(to) && !isIn(to, 'sandbox', 'embedded'),
+    says: 'the sandbox imports nothing from the rest but a PostgreSQL and how a YAML file is read, so that neither can hide the other’s mistake',
+    breaks: ({ from, to }) => isIn(from, 'sandbox') && isOurs(to) && !isIn(to, 'sandbox', 'embedded', 'yaml'),
   },
   {
     says: 'only commands/sandbox.ts and the demo import the sandbox',

@@ -11,6 +11,7 @@ import {
   type Sandbox,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
+import { FilesInvalid } from '../yaml/fileProblem.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>
@@ -22,6 +23,8 @@ export interface SandboxCommandOptions {
   seed?: string
   /** `system`, or a time at which the clock stands. */
   clock?: string
+  /** The file of a scenario. */
+  scenario?: string
   insecureDefaults?: boolean
   embedded?: boolean
   /** The folder of `--data`. */
@@ -45,6 +48,10 @@ export function describeSandbox(command: Command): Command {
       "a time at which the clock stands until /_sandbox/clock moves it on (default: SANDBOX_CLOCK, else the system's clock)",
     )
     .option('--insecure-defaults', 'listen beyond loopback although everybody knows the default secret')
+    .option(
+      '--scenario <file>',
+      'what it does, in one file: settings, faults, scripts for records, expectations (default: SANDBOX_SCENARIO)',
+    )
     .option('--embedded', 'bring a PostgreSQL, in a temporary folder that is removed at the end; no database is needed')
     .option('--data <folder>', 'the same, and keep its data in this folder: the next start goes on with them')
     .option(
@@ -64,6 +71,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     ...(options.port === undefined ? {} : { port: Number(options.port) }),
     ...(options.host === undefined ? {} : { host: options.host }),
     ...(options.seed === undefined ? {} : { seed: Number(options.seed) }),
+    ...(options.scenario === undefined ? {} : { scenario: options.scenario }),
     ...(options.clock === undefined ? {} : { clock: options.clock }),
     ...(options.insecureDefaults ? { insecureDefaults: true } : {}),
     ...(options.embedded ? { embedded: true } : {}),
@@ -79,6 +87,10 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   try {
     running = await startSandbox(read.settings)
   } catch (error) {
+    if (error instanceof FilesInvalid) {
+      context.stderr.write(`sandbox: the scenario is wrong\n${error.message}\n`)
+      return 2
+    }
     context.stderr.write(`sandbox: could not start: ${error instanceof Error ? error.message || error.name : error}\n`)
     return 1
   }
@@ -190,6 +202,7 @@ Examples:
   outboxd sandbox --embedded                          nothing but Node is needed
   outboxd sandbox --embedded --port 0 --json          for scripts: one line of JSON, when it listens
   outboxd sandbox --data ./sandbox                    goes on where it was
+  outboxd sandbox --embedded --scenario test.yaml     does what the file says; POST /_sandbox/verify asks what it expects
 
 While it runs, /_sandbox/settings and /_sandbox/faults change most of this; docs/sandbox.md lists them.
 `

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isDigits, isObject, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
+import { isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
 import type { FileProblem } from '../yaml/fileProblem.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import { YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
@@ -106,12 +106,4 @@ function report(
 
 function objectOr(value: PayloadValue | undefined): PayloadObject {
   return value !== undefined && isObject(value) ? value : {}
-}
-
-/** The value with its numbers as doubles: good enough to check its shape. */
-function plainOf(value: PayloadValue): unknown {
-  if (isDigits(value)) return Number(value.rawJSON)
-  if (Array.isArray(value)) return value.map(plainOf)
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
 }

@@ -1,5 +1,5 @@
 import type { z } from 'zod'
-import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue } from '../yaml/exactJson.ts'
+import { isDigits, isObject, nameKind, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
 import type { YamlDocument, YamlPath } from '../yaml/yamlDocument.ts'
 
@@ -72,12 +72,4 @@ export class EntryReader {
     }
     return null
   }
-}
-
-/** The value with its numbers as doubles: good enough to check its shape. */
-function plainOf(value: PayloadValue): unknown {
-  if (isDigits(value)) return Number(value.rawJSON)
-  if (Array.isArray(value)) return value.map(plainOf)
-  if (!isObject(value)) return value
-  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
 }

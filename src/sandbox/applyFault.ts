@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { FaultSpec } from './faults.ts'
+import type { FaultAction } from './faults.ts'
 import { type Answer, problem } from './problemAnswer.ts'
 
 /** What goes out on the wire, after a fault had its say. */
@@ -16,7 +16,7 @@ export type Delivery =
     }
 
 /** Whether the request is stopped before anything is applied. */
-export function stopsBefore(spec: FaultSpec | undefined): boolean {
+export function stopsBefore(spec: FaultAction | undefined): boolean {
   if (spec === undefined || spec.kind === 'delay') return false
   return 'when' in spec && spec.when === 'before'
 }
@@ -28,7 +28,7 @@ export function stopsBefore(spec: FaultSpec | undefined): boolean {
  */
 export function applyFault(
   answer: Answer,
-  spec: FaultSpec | undefined,
+  spec: FaultAction | undefined,
   headers: Record<string, string>,
   newId: () => string,
 ): Delivery {
@@ -46,7 +46,7 @@ export function applyFault(
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultSpec, newId: () => string): Answer {
+function faultyAnswer(answer: Answer, spec: FaultAction, newId: () => string): Answer {
   switch (spec.kind) {
     case 'answer':
       return toldAnswer(spec)
@@ -72,7 +72,7 @@ function faultyAnswer(answer: Answer, spec: FaultSpec, newId: () => string): Ans
   }
 }
 
-function toldAnswer(spec: Extract<FaultSpec, { kind: 'answer' }>): Answer {
+function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
   const told = problem(
     spec.status,
     'The sandbox was told to answer so.',

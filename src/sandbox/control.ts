@@ -13,6 +13,8 @@ import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { readRate } from './readRate.ts'
 import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
+import { verifyRoutes } from './scenario/controlVerify.ts'
+import type { Expectation } from './scenario/scenarioSchema.ts'
 import { sendRows } from './sendRows.ts'
 import * as shown from './shownRows.ts'
 
@@ -29,6 +31,8 @@ export interface Controls {
   reset(everything: boolean): Promise<void>
   /** With it anybody may use them, without it only programs on this host; undefined: there is none. */
   token: string | undefined
+  /** Those of the scenario. */
+  expectations: readonly Expectation[]
 }
 
 const flag = z.stringbool().default(false)
@@ -111,6 +115,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   clockRoutes(app, parts.clock)
   courseRoutes(app, parts)
+  verifyRoutes(app, controls)
   app.post('/tokens/revoke', async () => {
     await parts.tokens.revokeAll()
     return { revoked: true }

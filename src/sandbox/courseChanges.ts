@@ -25,7 +25,7 @@ export async function changeTransaction(
   const { rows } = await pool.query(
     `
     update sandbox.transactions
-    set held = $2 = 'hold',
+    set held = $2 = 'hold', statuses = null,
       done_at = ${doneAt},
       outcome = case when $2 <> 'finish' then outcome when $4::text is null then 'completed' else 'failed' end,
       error_code = case when $2 <> 'finish' then error_code else $4 end
@@ -44,7 +44,7 @@ export async function changeOrder(pool: pg.Pool, id: string, change: CourseChang
   if (!z.guid().safeParse(id).success) return { kind: 'unknown' }
   const { rows } = await pool.query(
     `
-    update sandbox.orders set held = $2 = 'hold', done_at = ${doneAt}
+    update sandbox.orders set held = $2 = 'hold', statuses = null, done_at = ${doneAt}
     where id = $1 and (held or done_at > ${time('$3::bigint')})
     returning ${orderColumns}
     `,

@@ -1,4 +1,5 @@
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { unanswered } from './databaseAway.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
 import { ok } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
@@ -6,6 +7,7 @@ import { readBody } from './requestBody.ts'
 import { submissionSchema } from './requestSchemas.ts'
 import { isoTime } from './sandboxClock.ts'
 import { findTransaction, type StoredTransaction } from './sandboxStore.ts'
+import { goesByScript, tellStatus } from './scenario/tellStatus.ts'
 
 /** POST /api/v1/data. @see docs/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -23,7 +25,8 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
   const position = parts.draws.next()
   const id = transactionId ?? parts.draws.id('transaction', position)
   const course = decideCourse(parts, position, acceptedUs, data.field2)
-  const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, ...course }
+  const statuses = parts.scripts.statuses(exchange)
+  const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
   return { answer: accepted(id, acceptedUs), effect }
 }
 
@@ -33,7 +36,11 @@ export async function readTransaction(parts: Parts, exchange: Exchange): Promise
   if (down) return { answer: down }
   const found = await findTransaction(parts.pool, exchange.id)
   if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`) }
-  return { answer: ok(statusOf(found, parts.clock.nowUs())) }
+  const nowUs = parts.clock.nowUs()
+  if (!goesByScript(found)) return { answer: ok(statusOf(found, nowUs)) }
+  const fault = await unanswered(tellStatus(parts, 'transaction', found, nowUs))
+  const told = (await findTransaction(parts.pool, exchange.id)) ?? found
+  return { answer: ok(statusOf(told, nowUs)), fault }
 }
 
 async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {

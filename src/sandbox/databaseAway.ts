@@ -14,8 +14,13 @@ export class DatabaseAway extends Error {
 
 /** Runs one statement that writes nothing. @throws DatabaseAway, or pg's DatabaseError where the statement is at fault */
 export async function read<Row extends pg.QueryResultRow>(pool: pg.Pool, query: pg.QueryConfig): Promise<Row[]> {
+  return (await unanswered(pool.query<Row>(query))).rows
+}
+
+/** What comes of statements before which no client was told anything, so that it may ask again. @throws as read() does */
+export async function unanswered<T>(statements: Promise<T>): Promise<T> {
   try {
-    return (await pool.query<Row>(query)).rows
+    return await statements
   } catch (error) {
     throw asAway(error, false)
   }

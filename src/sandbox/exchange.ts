@@ -6,7 +6,7 @@ import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
 import { DatabaseAway, type Outage } from './databaseAway.ts'
 import type { Draws } from './draws.ts'
 import type { Failures } from './failures.ts'
-import type { FaultSpec, Faults } from './faults.ts'
+import type { FaultAction, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal, type LedgerRow } from './journal.ts'
 import type { KeyedMutex } from './keyedMutex.ts'
@@ -17,6 +17,7 @@ import type { Endpoint } from './requestSchemas.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import { rateKey } from './sandboxStore.ts'
+import type { RecordScripts } from './scenario/recordScripts.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {
@@ -31,6 +32,7 @@ export interface Parts {
   /** Of those who have not shown who they are, by address. */
   failures: Failures
   faults: Faults
+  scripts: RecordScripts
   journal: Journal
   outage: Outage
   mutex: KeyedMutex
@@ -74,6 +76,8 @@ export interface Outcome {
   effect?: Effect
   /** Set where the database is away: there is nothing to write, and nowhere. */
   isAway?: true
+  /** What a script has in store for this answer. */
+  fault?: FaultAction | undefined
 }
 
 export type Gate = (parts: Parts, exchange: Exchange) => Promise<Admission>
@@ -93,12 +97,12 @@ export async function serve(
     const admission = await gate(parts, exchange)
     const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
-    const delivery = applyFault(outcome.answer, fault?.spec, admission.headers, () => parts.draws.wrongId())
+    const action = fault?.spec ?? outcome.fault
+    const delivery = applyFault(outcome.answer, action, admission.headers, () => parts.draws.wrongId())
     const written = outcome.isAway
       ? 'written'
       : await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)
-    delivered =
-      written === 'written' ? { delivery, delayMs: delayAfterMs(fault?.spec) } : { delivery: written, delayMs: 0 }
+    delivered = written === 'written' ? { delivery, delayMs: delayAfterMs(action) } : { delivery: written, delayMs: 0 }
   } finally {
     for (const release of held) release()
   }
@@ -106,18 +110,22 @@ export async function serve(
   return delivered.delivery
 }
 
+const stopped = problem(500, 'The sandbox was told to fail before applying the request.')
+
 async function decide(
   parts: Parts,
   exchange: Exchange,
   admission: Admission,
-  fault: FaultSpec | undefined,
+  fault: FaultAction | undefined,
   handler: Handler,
 ): Promise<Outcome> {
   if (admission.refusal) return { answer: admission.refusal }
-  if (stopsBefore(fault)) return { answer: problem(500, 'The sandbox was told to fail before applying the request.') }
-  if (fault && heldBefore(fault)) await wait(parts, fault.delayMs)
+  const client = admission.client ?? ''
   try {
-    return await handler(parts, exchange, admission.client ?? '')
+    const action = fault ?? (await parts.scripts.answer(exchange, client))
+    if (stopsBefore(action)) return { answer: stopped, fault: action }
+    if (action && heldBefore(action)) await wait(parts, action.delayMs)
+    return { fault: action, ...(await handler(parts, exchange, client)) }
   } catch (error) {
     if (error instanceof DatabaseAway) {
       parts.outage.met(error)
@@ -182,11 +190,11 @@ function keptOfStranger({ idempotencyKey, maskedBody }: Exchange, status: number
   return { idempotencyKey: idempotencyKey && bound(idempotencyKey), body }
 }
 
-function delayAfterMs(fault: FaultSpec | undefined): number {
+function delayAfterMs(fault: FaultAction | undefined): number {
   return fault === undefined || heldBefore(fault) ? 0 : fault.delayMs
 }
 
-function heldBefore(fault: FaultSpec): boolean {
+function heldBefore(fault: FaultAction): boolean {
   return fault.kind === 'delay' && fault.when === 'before'
 }
 

@@ -5,12 +5,14 @@ import { endpoints } from './requestSchemas.ts'
 
 const endpointName = z.enum(endpoints)
 
-const common = {
+const times = z.int().min(1).optional().describe('for so many requests; without it, until it is removed')
+const delayMs = z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long')
+const which = {
   endpoint: z
     .union([endpointName, z.array(endpointName).min(1)])
     .optional()
     .describe('which endpoints; without it, the four of the API, so never token'),
-  times: z.int().min(1).optional().describe('for so many requests; without it, until it is removed'),
+  times,
   share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
   pathContains: z
@@ -18,7 +20,6 @@ const common = {
     .min(1)
     .optional()
     .describe('only requests whose path contains this text, as a transaction’s id'),
-  delayMs: z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long'),
 }
 const when = (fallback: 'before' | 'after') =>
   z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
@@ -30,35 +31,47 @@ const answer = {
   headers: z.record(z.string(), z.string()).default({}),
 }
 
+/** @param which says for which requests it is, whatever its kind */
+function kindsWith<T extends z.ZodRawShape>(which: T) {
+  const common = { ...which, delayMs }
+  return z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('answer'), ...answer, when: when('before'), ...common }),
+    z.strictObject({
+      kind: z.literal('redirect'),
+      status: z.int().min(301).max(308).default(307),
+      location: z.string().default('http://127.0.0.1:9/'),
+      when: when('before'),
+      ...common,
+    }),
+    z.strictObject({
+      kind: z.literal('delay'),
+      when: when('after'),
+      ...which,
+      delayMs: z.int().min(1).max(3_600_000).describe('before: applied late; after: applied at once, answered late'),
+    }),
+    z.strictObject({ kind: z.literal('drop'), when: when('before'), ...common }),
+    z.strictObject({ kind: z.literal('garbage'), ...common, body: z.string().default('{"transactionId": "cut o') }),
+    z.strictObject({
+      kind: z.literal('oversized'),
+      ...common,
+      bytes: z.int().min(1).max(268_435_456).default(10_000_000),
+    }),
+    z.strictObject({ kind: z.literal('gzip'), ...common, bytes: z.int().min(0).max(268_435_456).default(0) }),
+    z.strictObject({ kind: z.literal('drip'), ...common, intervalMs: z.int().min(1).max(60_000).default(1000) }),
+    z.strictObject({ kind: z.literal('missing_id'), ...common }),
+    z.strictObject({ kind: z.literal('wrong_id'), ...common, id: z.string().optional() }),
+    z.strictObject({ kind: z.literal('unknown_status'), ...common, value: z.string().default('archived') }),
+  ])
+}
+
 /** A fault to switch on, as POST /_sandbox/faults takes it. */
-export const faultSchema = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('answer'), ...answer, when: when('before'), ...common }),
-  z.strictObject({
-    kind: z.literal('redirect'),
-    status: z.int().min(301).max(308).default(307),
-    location: z.string().default('http://127.0.0.1:9/'),
-    when: when('before'),
-    ...common,
-  }),
-  z.strictObject({
-    kind: z.literal('delay'),
-    when: when('after'),
-    ...common,
-    delayMs: z.int().min(1).max(3_600_000).describe('before: applied late; after: applied at once, answered late'),
-  }),
-  z.strictObject({ kind: z.literal('drop'), when: when('before'), ...common }),
-  z.strictObject({ kind: z.literal('garbage'), ...common, body: z.string().default('{"transactionId": "cut o') }),
-  z.strictObject({
-    kind: z.literal('oversized'),
-    ...common,
-    bytes: z.int().min(1).max(268_435_456).default(10_000_000),
-  }),
-  z.strictObject({ kind: z.literal('gzip'), ...common, bytes: z.int().min(0).max(268_435_456).default(0) }),
-  z.strictObject({ kind: z.literal('drip'), ...common, intervalMs: z.int().min(1).max(60_000).default(1000) }),
-  z.strictObject({ kind: z.literal('missing_id'), ...common }),
-  z.strictObject({ kind: z.literal('wrong_id'), ...common, id: z.string().optional() }),
-  z.strictObject({ kind: z.literal('unknown_status'), ...common, value: z.string().default('archived') }),
-])
+export const faultSchema = kindsWith(which)
+
+/** What a fault does, without saying to which requests: a script has it in store at its place. */
+export const faultActionSchema = kindsWith({
+  times: times.describe('so many times, one after the other; without it once'),
+})
+export type FaultAction = z.infer<typeof faultActionSchema>
 
 export type FaultSpec = z.infer<typeof faultSchema>
 

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { DatabaseAway } from './databaseAway.ts'
 import type { Endpoint, OrderCreatedEvent } from './requestSchemas.ts'
+import type { Step } from './scenario/scenarioSchema.ts'
 
 /** One request as it arrived and as it is about to be answered; a row of sandbox.ledger. */
 export interface LedgerRow {
@@ -29,6 +30,8 @@ export interface TransactionEffect {
   acceptedUs: number
   /** In the stream of draws. */
   position: number
+  /** What polls find, where it goes by a script. */
+  statuses: readonly Step[] | null
   doneUs: number
   outcome: 'completed' | 'failed'
   errorCode: string | null
@@ -43,6 +46,8 @@ export interface OrderEffect {
   createdUs: number
   /** In the stream of draws. */
   position: number
+  /** What polls find, where it goes by a script. */
+  statuses: readonly Step[] | null
   doneUs: number
   event: OrderCreatedEvent
 }

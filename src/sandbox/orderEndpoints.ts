@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { holdsNul } from './bodyBounds.ts'
+import { unanswered } from './databaseAway.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
 import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
@@ -8,7 +9,8 @@ import { decideCourse } from './processing.ts'
 import { readBody } from './requestBody.ts'
 import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
 import { isoTime } from './sandboxClock.ts'
-import { findOrder } from './sandboxStore.ts'
+import { findOrder, type StoredOrder } from './sandboxStore.ts'
+import { goesByScript, tellStatus } from './scenario/tellStatus.ts'
 
 /** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
@@ -30,7 +32,18 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
   const { doneUs } = decideCourse(parts, position, createdUs, '')
   const event = orderCreated(parts.draws.id('event', position), id, order, createdUs)
   const { customerId } = order
-  const effect = { kind: 'order' as const, id, customerId, items: items.text, createdUs, position, doneUs, event }
+  const statuses = parts.scripts.statuses(exchange)
+  const effect = {
+    kind: 'order' as const,
+    id,
+    customerId,
+    items: items.text,
+    createdUs,
+    position,
+    statuses,
+    doneUs,
+    event,
+  }
   return { answer: created(id, createdUs), effect }
 }
 
@@ -41,9 +54,16 @@ export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outco
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
   const found = await findOrder(parts.pool, exchange.id)
   if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`) }
-  const status = found.held || parts.clock.nowUs() < found.doneUs ? 'pending' : 'completed'
-  const items = parseExactly(found.items)
-  return { answer: ok({ orderId: found.id, status, items, createdAt: isoTime(found.createdUs) }) }
+  const nowUs = parts.clock.nowUs()
+  if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
+  const fault = await unanswered(tellStatus(parts, 'order', found, nowUs))
+  const told = (await findOrder(parts.pool, exchange.id)) ?? found
+  return { answer: ok(orderAt(told, nowUs)), fault }
+}
+
+function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number) {
+  const status = held || nowUs < doneUs ? 'pending' : 'completed'
+  return { orderId: id, status, items: parseExactly(items), createdAt: isoTime(createdUs) }
 }
 
 async function takenId(parts: Parts, exchange: Exchange, orderId: string) {

@@ -81,6 +81,17 @@ const steps = [
   create index transactions_accepted on sandbox.transactions (accepted_at, id);
   create index orders_created on sandbox.orders (created_at, id);
   `,
+  `
+  -- What polls find, one after the other, of what goes by a script; told: how many there were. It is held until the script ends it.
+  alter table sandbox.transactions add column statuses jsonb, add column told integer not null default 0;
+  alter table sandbox.orders add column statuses jsonb, add column told integer not null default 0;
+
+  -- How often a record was answered by its script, that is: was sent.
+  create table sandbox.scripted_answers (
+    record   text primary key,   -- a hash of the script, the client and the record
+    answered integer not null
+  );
+  `,
 ]
 
 /**

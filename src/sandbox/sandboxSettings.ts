@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { isAddressOrNetwork } from './allowedAddresses.ts'
 import { distributionForms, parseDistribution } from './distribution.ts'
 import { isLoopbackName } from './loopback.ts'
+import type { ScenarioInput } from './scenario/scenarioSchema.ts'
 
 const errorStatus = z.int().min(400).max(599)
 
@@ -76,6 +77,11 @@ export const liveSettingsSchema = z.strictObject({
   e003RetryAfterSeconds: z.int().min(0).max(86_400).default(300).describe('Retry-After that goes with E003; 0: none'),
 })
 
+const clockMessage = 'must be system or a time such as 2026-01-01T00:00:00Z'
+export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset: true, error: clockMessage })], {
+  error: clockMessage,
+})
+
 /** Stands in the docs: whoever can reach the sandbox knows it. */
 export const defaultSecret = 'sandbox-secret'
 
@@ -104,11 +110,7 @@ const fixedSettingsSchema = z.strictObject({
     .optional()
     .describe('whoever sends it may use /_sandbox/ from anywhere, and nobody may without it'),
   bodyLimitBytes: z.int().min(1024).max(67_108_864).default(262_144).describe('a larger request body is answered 413'),
-  clock: z
-    .union(
-      [z.literal('system'), z.iso.datetime({ offset: true })],
-      'must be system or a time such as 2026-01-01T00:00:00Z',
-    )
+  clock: clockSchema
     .default('system')
     .describe('the clock: system, or a time at which it stands until it is moved on (/_sandbox/clock)'),
   startWaitSeconds: z
@@ -131,6 +133,12 @@ const fixedSettingsSchema = z.strictObject({
     .max(65_535)
     .default(2000)
     .describe('connections at once; what comes beyond is closed at once'),
+  scenario: z
+    .union([z.string().min(1), z.custom<ScenarioInput>((value) => typeof value === 'object' && value !== null)], {
+      error: 'must be the name of a file',
+    })
+    .optional()
+    .describe('a file (YAML) with settings, faults, scripts for records and expectations: docs/sandbox.md'),
   synchronousCommit: z
     .enum(['on', 'off'])
     .default('on')
@@ -189,6 +197,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   startWaitSeconds: { names: ['SANDBOX_START_WAIT_SECONDS'], read: asNumber },
   requestTimeoutSeconds: { names: ['SANDBOX_REQUEST_TIMEOUT_SECONDS'], read: asNumber },
   connectionsMax: { names: ['SANDBOX_CONNECTIONS_MAX'], read: asNumber },
+  scenario: { names: ['SANDBOX_SCENARIO'], read: asText },
   synchronousCommit: { names: ['SANDBOX_SYNCHRONOUS_COMMIT'], read: asText },
   rateLimitRequests: { names: ['SANDBOX_RATE_LIMIT_REQUESTS'], read: asNumber },
   rateLimitWindowSeconds: { names: ['SANDBOX_RATE_LIMIT_WINDOW_SECONDS'], read: asNumber },

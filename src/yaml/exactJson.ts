@@ -59,6 +59,14 @@ export function writeJson(value: PayloadValue): string {
   return typeof value === 'object' && isDigits(value) ? value.rawJSON : JSON.stringify(value)
 }
 
+/** The value with its numbers as doubles: good enough to check its shape. */
+export function plainOf(value: PayloadValue): unknown {
+  if (isDigits(value)) return Number(value.rawJSON)
+  if (Array.isArray(value)) return value.map(plainOf)
+  if (!isObject(value)) return value
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainOf(member)]))
+}
+
 /** The value in quotes for an error message, cut at 60 characters. */
 export function quote(text: string): string {
   return JSON.stringify(truncate(text, quotedCharactersMax))

@@ -69,9 +69,13 @@ function explainValue(issue: Issue, found: PayloadValue): string {
       ? `must be in quotes within { }, where a comma ends a value: for example "${found},2)"`
       : 'must be written decimal(digits, decimals), for example decimal(10,2)'
   if (issue.code === 'too_small')
-    return issue.origin === 'number' || issue.origin === 'int' ? 'must be at least 1' : 'is empty'
+    return issue.origin === 'number' || issue.origin === 'int' ? `must be ${least(issue)}` : 'is empty'
   if (issue.code === 'too_big') return `is too large: at most ${issue.maximum}`
   return issue.message
+}
+
+function least({ minimum, inclusive }: z.core.$ZodIssueTooSmall): string {
+  return inclusive === false ? `more than ${minimum}` : `at least ${minimum}`
 }
 
 function expectation(issue: Issue, before: string): string {

@@ -1,0 +1,81 @@
+import { createHash } from 'node:crypto'
+import type pg from 'pg'
+import { unanswered } from '../databaseAway.ts'
+import type { Exchange } from '../exchange.ts'
+import type { FaultAction } from '../faults.ts'
+import { bodyDifferences, readBody } from './requestMatch.ts'
+import type { RecordScript, Step } from './scenarioSchema.ts'
+
+type Sent = Pick<Exchange, 'endpoint' | 'body'>
+
+/** The scripts of a scenario: what becomes of the records that they match. How far each is told is in the database. */
+export class RecordScripts {
+  readonly #pool: pg.Pool
+  readonly #scripts: readonly RecordScript[]
+
+  constructor(pool: pg.Pool, scripts: readonly RecordScript[]) {
+    this.#pool = pool
+    this.#scripts = scripts
+  }
+
+  /** What this request is answered instead of being taken; undefined where it is taken as usual. */
+  async answer(request: Sent, client: string): Promise<FaultAction | undefined> {
+    const found = this.#find(request)
+    if (found === undefined || found.script.answers === undefined) return undefined
+    const key = createHash('sha256')
+      .update(JSON.stringify([found.index, client, request.endpoint, recordOf(found.body)]))
+      .digest('hex')
+    return stepAt(found.script.answers, await this.#countAnswer(key))
+  }
+
+  /** What polls are to find of what this request makes; null where they are not told. */
+  statuses(request: Sent): readonly Step[] | null {
+    return this.#find(request)?.script.statuses ?? null
+  }
+
+  #find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
+    if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
+    const body = readBody(request.body)
+    const index = this.#scripts.findIndex(
+      ({ endpoint, match }) => endpoint === request.endpoint && bodyDifferences(match, body).length === 0,
+    )
+    const script = this.#scripts[index]
+    return script && { script, index, body }
+  }
+
+  /** How many answers this record has had before this one. */
+  async #countAnswer(key: string): Promise<number> {
+    const counting = this.#pool.query<{ before: number }>({
+      name: 'sandbox-count-answer',
+      text: `
+        insert into sandbox.scripted_answers as a (record, answered) values ($1, 1)
+        on conflict (record) do update set answered = a.answered + 1
+        returning answered - 1 as before
+      `,
+      values: [key],
+    })
+    const { rows } = await unanswered(counting)
+    return rows[0]?.before ?? 0
+  }
+}
+
+/** The step of a script after `told` were told; undefined where there are no more. */
+export function stepAt<T>(steps: readonly T[], told: number): T | undefined {
+  let left = told
+  for (const step of steps) {
+    left -= timesOf(step)
+    if (left < 0) return step
+  }
+  return undefined
+}
+
+function timesOf(step: unknown): number {
+  return typeof step === 'object' && step !== null && 'times' in step ? Number(step.times ?? 1) : 1
+}
+
+/** What makes a record the same when it is sent again: not the id that the client takes for it. */
+function recordOf(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null) return body
+  const { transactionId: _transaction, orderId: _order, ...record } = body as Record<string, unknown>
+  return record
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod'
+import { parseExactly } from '../parseExactly.ts'
+import { endpoints } from '../requestSchemas.ts'
+
+/** Which requests a script or an expectation of a scenario speaks of. */
+
+const pattern = z
+  .string()
+  .refine(isRegularExpression, 'must be a regular expression')
+  .describe('a regular expression that the text, or the digits of the number, must contain')
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
+  error: 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }',
+})
+
+/** What a field holds: exactly this, something like this, or anything or nothing at all. */
+const fieldMatch = z.union(
+  [scalar, z.strictObject({ pattern }), z.strictObject({ exists: z.boolean().describe('false: is not there') })],
+  { error: 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }' },
+)
+export type FieldMatch = z.infer<typeof fieldMatch>
+
+export const bodyMatch = z
+  .record(z.string().min(1), fieldMatch)
+  .describe('fields of the body by their path, as data.field1 or items.0.sku, and what each must hold')
+
+const status = z.union([z.int().min(100).max(599), z.literal('dropped')], {
+  error: 'must be an HTTP status, or dropped for a connection that was closed without an answer',
+})
+
+const endpoint = z.enum([...endpoints, 'other'])
+
+export const requestMatch = z.strictObject({
+  endpoint: z
+    .union([endpoint, z.array(endpoint).min(1)])
+    .optional()
+    .describe('token, submit, status, order …'),
+  method: z.string().optional(),
+  path: z
+    .union([z.string(), z.strictObject({ pattern })])
+    .optional()
+    .describe('without its query'),
+  client: z.string().optional().describe('the id of the client that sent it'),
+  status: z
+    .union([status, z.array(status).min(1)])
+    .optional()
+    .describe('what it was answered'),
+  applied: z.boolean().optional().describe('whether it made a transaction or an order'),
+  idempotencyKey: fieldMatch.optional(),
+  body: bodyMatch.optional(),
+})
+export type RequestMatch = z.infer<typeof requestMatch>
+
+/** A request as the ledger has it. */
+export interface LedgerRequest {
+  sequence: number
+  endpoint: string
+  method: string
+  path: string
+  client: string | null
+  idempotencyKey: string | null
+  body: string | null
+  /** Null: dropped. */
+  status: number | null
+  applied: boolean
+}
+
+/** What of a request is not as it was asked for. */
+export interface Difference {
+  field: string
+  expected: unknown
+  found: unknown
+}
+
+/** Compares a request with what is asked for; an empty list is a match. */
+export function differences(match: RequestMatch, request: LedgerRequest): Difference[] {
+  const { body, idempotencyKey, path, ...plain } = match
+  const found: Difference[] = []
+  const note = (field: string, expected: unknown, value: unknown) => found.push({ field, expected, found: value })
+  for (const [field, expected] of Object.entries(plain)) {
+    if (expected === undefined) continue
+    const value = field === 'status' ? (request.status ?? 'dropped') : request[field as keyof typeof plain]
+    if (![expected].flat().includes(value as never)) note(field, expected, value)
+  }
+  if (path !== undefined && !holds(path, request.path)) note('path', path, request.path)
+  if (idempotencyKey !== undefined && !holds(idempotencyKey, request.idempotencyKey ?? undefined))
+    note('idempotencyKey', idempotencyKey, request.idempotencyKey)
+  return body === undefined ? found : [...found, ...bodyDifferences(body, readBody(request.body))]
+}
+
+/** @param body as readBody() gives it */
+export function bodyDifferences(match: Record<string, FieldMatch>, body: unknown): Difference[] {
+  return Object.entries(match).flatMap(([field, expected]) => {
+    const value = valueAt(body, field)
+    return holds(expected, value) ? [] : [{ field: `body.${field}`, expected, found: shown(value) }]
+  })
+}
+
+/** The body's JSON, or the fields of a form; undefined for anything else. */
+export function readBody(text: string | null): unknown {
+  if (text === null) return undefined
+  try {
+    return parseExactly(text)
+  } catch {
+    return text.includes('=') ? Object.fromEntries(new URLSearchParams(text)) : undefined
+  }
+}
+
+function holds(match: FieldMatch, value: unknown): boolean {
+  if (typeof match !== 'object' || match === null) return equal(match, value)
+  if ('exists' in match) return match.exists === (value !== undefined)
+  const text = typeof value === 'string' ? value : digitsOf(value)
+  return text !== undefined && new RegExp(match.pattern, 'u').test(text)
+}
+
+function equal(expected: unknown, value: unknown): boolean {
+  if (typeof expected !== 'number') return expected === value
+  const digits = digitsOf(value)
+  return digits !== undefined && Number(digits) === expected
+}
+
+/** A number's digits as they came; undefined for what is no number. */
+function digitsOf(value: unknown): string | undefined {
+  if (typeof value === 'number') return String(value)
+  return isRawNumber(value) ? value.rawJSON : undefined
+}
+
+function isRawNumber(value: unknown): value is { rawJSON: string } {
+  return typeof value === 'object' && value !== null && 'rawJSON' in value && Object.getPrototypeOf(value) === null
+}
+
+function shown(value: unknown): unknown {
+  return value === undefined ? '(not there)' : value
+}
+
+function valueAt(body: unknown, path: string): unknown {
+  let at = body
+  for (const step of path.split('.')) {
+    if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
+    at = (at as Record<string, unknown>)[step]
+  }
+  return at
+}
+
+function isRegularExpression(text: string): boolean {
+  try {
+    return new RegExp(text, 'u') !== undefined
+  } catch {
+    return false
+  }
+}

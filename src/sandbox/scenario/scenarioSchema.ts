@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { faultActionSchema, faultSchema } from '../faults.ts'
+import { clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
+import { bodyMatch, requestMatch } from './requestMatch.ts'
+
+const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
+const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault with its kind'
+const word = z
+  .string()
+  .refine((text) => wordPattern.test(text), wordMessage)
+  .meta({ pattern: wordPattern.source })
+
+/** What a poll finds: a status of the interface (3.1), or a fault. */
+const step = z.union([word, faultActionSchema], { error: wordMessage })
+export type Step = z.infer<typeof step>
+
+const recordScript = z
+  .strictObject({
+    endpoint: z.enum(['submit', 'order']).default('submit').describe('where the record is sent to'),
+    match: bodyMatch,
+    answers: z
+      .array(faultActionSchema)
+      .optional()
+      .describe('what becomes of each such record as it is sent again and again; after the last it is taken as usual'),
+    statuses: z
+      .array(step)
+      .min(1)
+      .refine((steps) => typeof steps.at(-1) === 'string', 'must end with pending, completed or failed')
+      .optional()
+      .describe('what each poll finds, one after the other; the last stays'),
+  })
+  .refine(({ endpoint, statuses = [] }) => endpoint === 'submit' || !statuses.some(isFailure), {
+    path: ['statuses'],
+    error:
+      'must not fail an order: the interface knows no failed order (3.2); the fault unknown_status makes one say so',
+  })
+export type RecordScript = z.infer<typeof recordScript>
+
+const whole = () => z.int().min(0)
+export const expectationSchema = z
+  .strictObject({
+    name: z.string().optional().describe('how the answer calls it'),
+    requests: requestMatch.describe('which requests are counted'),
+    count: whole().optional().describe('exactly so many; 0 for none'),
+    atLeast: whole().optional().describe('without count and atMost, 1'),
+    atMost: whole().optional(),
+  })
+  .refine(({ count, atLeast, atMost }) => count === undefined || (atLeast ?? atMost) === undefined, {
+    path: ['count'],
+    error: 'must stand alone: it is atLeast and atMost in one',
+  })
+export type Expectation = z.infer<typeof expectationSchema>
+
+/** A scenario: what a sandbox does, in one file. */
+export const scenarioSchema = z.strictObject({
+  clock: clockSchema.optional(),
+  customers: z
+    .strictObject({
+      unknown: z.array(z.string().min(1)).describe('customer ids that begin so are answered E001'),
+    })
+    .optional(),
+  settings: settingsPatchSchema.optional().describe('as at /_sandbox/settings; they win over variables and options'),
+  faults: z
+    .array(faultSchema)
+    .optional()
+    .describe('switched on from the start; the first that concerns a request and is not used up (times) is applied'),
+  records: z.array(recordScript).optional().describe('scripts for records; the first that matches'),
+  expectations: z.array(expectationSchema).optional().describe('what POST /_sandbox/verify asks'),
+})
+export type Scenario = z.infer<typeof scenarioSchema>
+export type ScenarioInput = z.input<typeof scenarioSchema>
+
+/** What a step says of the status. */
+export interface StatusWord {
+  status: 'pending' | 'completed' | 'failed'
+  errorCode: string | null
+}
+
+/** @param failureCode of `failed` without a code */
+export function readWord(text: string, failureCode: string): StatusWord {
+  const [, status = 'pending', code = failureCode] = wordPattern.exec(text) ?? []
+  return { status: status as StatusWord['status'], errorCode: status === 'failed' ? code : null }
+}
+
+function isFailure(step: unknown): boolean {
+  return typeof step === 'string' && step.startsWith('failed')
+}
+
+/** The JSON Schema that editors complete and check scenario files by (draft 7, which yaml-language-server reads best). */
+export function scenarioJsonSchema(): string {
+  const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input' })
+  return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`
+}

@@ -1,0 +1,43 @@
+import { changeOrder, changeTransaction } from '../courseChanges.ts'
+import type { Parts } from '../exchange.ts'
+import type { FaultAction } from '../faults.ts'
+import { stepAt } from './recordScripts.ts'
+import { readWord, type Step } from './scenarioSchema.ts'
+
+interface Scripted {
+  id: string
+  statuses: readonly Step[]
+}
+
+const tables = { transaction: 'sandbox.transactions', order: 'sandbox.orders' }
+
+/** Whether what a poll finds is told by a script: until that has ended it. */
+export function goesByScript<T extends { held: boolean; statuses: readonly Step[] | null }>(
+  found: T,
+): found is T & { statuses: readonly Step[] } {
+  return found.held && found.statuses !== null
+}
+
+/**
+ * Goes on by one step in the script of a transaction or an order, and ends it where the script says so.
+ *
+ * @returns what is to be done to the answer of the poll, where the step is a fault
+ */
+export async function tellStatus(
+  { pool, live }: Parts,
+  of: keyof typeof tables,
+  { id, statuses }: Scripted,
+  nowUs: number,
+): Promise<FaultAction | undefined> {
+  const { rows } = await pool.query<{ before: number }>({
+    name: `sandbox-tell-${of}`,
+    text: `update ${tables[of]} set told = told + 1 where id = $1 returning told - 1 as before`,
+    values: [id],
+  })
+  const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
+  if (typeof step !== 'string') return step
+  const { status, errorCode } = readWord(step, live().failureCode)
+  const change = { kind: 'finish' as const, errorCode }
+  if (status !== 'pending') await (of === 'order' ? changeOrder : changeTransaction)(pool, id, change, nowUs)
+  return undefined
+}

@@ -1,0 +1,152 @@
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Json, order, type Setup, setup, submission } from '../setup.ts'
+
+/** The example of docs/sandbox.md, step by step: each test goes on from the one before. */
+describe('docs/scenarios/refused-then-taken.yaml', () => {
+  let on: Setup
+  const record = submission({ field1: 'value2' }, 'C-17')
+  const submit = (body: unknown) => on.call('POST', '/api/v1/data', body)
+  const status = async (id: string) => (await on.call('GET', `/api/v1/data/${id}`)).json
+
+  beforeAll(async () => {
+    on = await setup({ scenario: 'docs/scenarios/refused-then-taken.yaml' })
+  })
+  afterAll(() => on[Symbol.asyncDispose]())
+
+  /** Sends the record until it is taken. @returns its id */
+  async function sendUntilTaken(): Promise<string> {
+    const answers: Json[] = []
+    for (let n = 0; n < 3; n += 1) answers.push((await submit(record)).json)
+    expect(answers.map(({ code }) => code)).toEqual(['E003', 'E003', undefined])
+    return answers[2].transactionId
+  }
+
+  test('its fault comes first, its clock stands and its settings are in force', async () => {
+    expect(await on.token()).toBe('undefined')
+    expect(await on.control('GET', '/clock')).toMatchObject({ now: '2026-01-01T00:00:00.000000Z', stands: true })
+    expect(await on.control('GET', '/settings')).toMatchObject({ seed: 7, unknownCustomers: ['GONE'], changed: [] })
+  })
+
+  test('a record is refused twice, taken, and found pending, pending and failed for good, over a restart', async () => {
+    const id = await sendUntilTaken()
+    expect((await status(id)).status).toBe('pending')
+    await on.restart()
+    expect((await status(id)).status).toBe('pending')
+    for (let n = 0; n < 2; n += 1) expect(await status(id)).toMatchObject({ status: 'failed', errorCode: 'E001' })
+  })
+
+  test('sent again under an id of its own it is the same record, and taken at once', async () => {
+    expect((await submit({ ...record, transactionId: 'its-own' })).json.status).toBe('accepted')
+  })
+
+  test('a fault within the statuses is for one poll', async () => {
+    const id = (await submit(submission({ field2: 'slow one' }))).json.transactionId
+    expect((await status(id)).status).toBe('pending')
+    await expect(status(id)).rejects.toThrow('fetch failed')
+    expect([(await status(id)).status, (await status(id)).status]).toEqual(['pending', 'completed'])
+  })
+
+  test('verify says what held and what did not', async () => {
+    const { status, json } = await on.call('POST', '/_sandbox/verify')
+    expect([status, json.passed]).toEqual([422, false])
+    expect(json.expectations.map(({ passed, expected, found }: Json) => [passed, expected, found])).toEqual([
+      [false, 'exactly 3', 4],
+      [false, 'exactly 1', 2],
+      [true, 'none', 0],
+      [true, 'none', 0],
+    ])
+    expect(json.expectations[1]).toMatchObject({
+      name: 'it is taken once',
+      sequences: [expect.any(Number), expect.any(Number)],
+    })
+  })
+
+  test('everything forgotten, it begins anew, and holds', async () => {
+    await on.control('DELETE', '/ledger?everything=true')
+    expect(await on.token()).toBe('undefined')
+    await sendUntilTaken()
+    expect(await on.control('POST', '/verify')).toMatchObject({ passed: true })
+  })
+})
+
+describe('what a test asks for itself', () => {
+  let on: Setup
+  beforeAll(async () => {
+    on = await setup({ processingTime: 'constant:600' })
+    await on.call('POST', '/api/v1/data', submission({ total_amount: 12.5 }, 'C-1'))
+    await on.call('POST', '/api/v1/orders', order([{ sku: 'A' }]))
+    await on.call('GET', '/api/v1/nowhere')
+  })
+  afterAll(() => on[Symbol.asyncDispose]())
+
+  const verify = async (...expectations: unknown[]) => on.call('POST', '/_sandbox/verify', { expectations })
+
+  test.each([
+    [{ endpoint: 'submit' }, 1],
+    [{ endpoint: ['submit', 'order'], applied: true }, 2],
+    [{ method: 'POST', path: '/api/v1/orders', client: 'sandbox', status: 201 }, 1],
+    [{ path: { pattern: '^/api/' }, status: [404, 'dropped'] }, 1],
+    [{ body: { 'data.total_amount': 12.5, customerId: { pattern: '^C-' } } }, 1],
+    [{ body: { 'items.0.sku': 'A', transactionId: { exists: false } } }, 1],
+    [{ endpoint: 'token', body: { grant_type: 'client_credentials' } }, 1],
+    [{ endpoint: 'submit', body: { 'data.total_amount': '12.5' } }, 0],
+    [{ endpoint: 'submit', idempotencyKey: { exists: true } }, 0],
+  ])('%j is found %i times', async (requests, count) => {
+    expect(await verify({ requests, count })).toMatchObject({ status: 200, json: { passed: true } })
+    expect((await verify({ requests, count: count + 1 })).status).toBe(422)
+  })
+
+  test('a request that came near is named, with what is different in it', async () => {
+    const requests = { endpoint: 'submit', status: 200, body: { customerId: 'C-2', 'data.field3': 'x' } }
+    const { json } = await verify({ requests })
+    expect(json.expectations[0]).toMatchObject({ name: 'expectation 1', expected: 'at least 1', found: 0 })
+    expect(json.expectations[0].nearest[0]).toMatchObject({
+      method: 'POST',
+      path: '/api/v1/data',
+      status: 200,
+      differences: [
+        { field: 'body.customerId', expected: 'C-2', found: 'C-1' },
+        { field: 'body.data.field3', expected: 'x', found: '(not there)' },
+      ],
+    })
+  })
+
+  test('without expectations there is nothing to verify, and a wrong one is told by its place', async () => {
+    expect((await on.call('POST', '/_sandbox/verify')).json.detail).toContain('There is nothing to verify')
+    const wrong = await verify({ requests: { endpoint: 'submits' } }, { requests: {}, count: 1, atMost: 2 })
+    expect(wrong.status).toBe(400)
+    expect(wrong.json.detail).toContain('expectations[0].requests.endpoint')
+    expect(wrong.json.detail).toContain('expectations[1].count')
+  })
+})
+
+test('a scenario may be an object, and orders may have scripts; faults are not switched on again by a restart', async () => {
+  const slow = { endpoint: 'order' as const, match: {}, statuses: ['pending', 'completed'] }
+  await using on = await setup({ scenario: { faults: [{ kind: 'drop', times: 5 }], records: [slow] } })
+  expect(await on.control('GET', '/faults')).toMatchObject({ rows: [{ left: 5 }] })
+  await on.control('DELETE', '/faults')
+  await on.restart()
+  const { orderId } = (await on.call('POST', '/api/v1/orders', order())).json
+  const status = async () => (await on.call('GET', `/api/v1/orders/${orderId}`)).json.status
+  expect([await status(), await status(), await status()]).toEqual(['pending', 'completed', 'completed'])
+})
+
+test('what goes by a script waits for it whatever the clock says, and can be taken in hand', async () => {
+  await using on = await setup({ scenario: { records: [{ match: {}, statuses: ['pending'] }] } })
+  const { transactionId } = (await on.call('POST', '/api/v1/data', submission())).json
+  const status = async () => (await on.call('GET', `/api/v1/data/${transactionId}`)).json.status
+  await on.control('POST', '/clock', { advanceSeconds: 600 })
+  expect([await status(), await status()]).toEqual(['pending', 'pending'])
+  await on.control('PATCH', `/transactions/${transactionId}`, { finish: 'completed' })
+  expect(await status()).toBe('completed')
+})
+
+test('a file that is wrong ends the start with what is wrong, by line and column', async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'scenario-')), 'wrong.yaml')
+  writeFileSync(file, 'clok: system\n')
+  await expect(setup({ scenario: file })).rejects.toThrow(`${file}:1:1 unknown key "clok"; did you mean "clock"?`)
+  await expect(setup({ scenario: `${file}.none` })).rejects.toThrow('the file cannot be read')
+})
