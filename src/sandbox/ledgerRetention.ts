@@ -1,5 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
+import { asAway, DatabaseAway } from './databaseAway.ts'
+import type { SandboxClock } from './sandboxClock.ts'
+import type { LiveSettings } from './sandboxSettings.ts'
 import { time } from './sandboxStore.ts'
 
 /** What the ledger keeps. */
@@ -12,23 +15,49 @@ export interface Retention {
   countedSinceUs: number
 }
 
+const hourUs = 3_600_000_000
 const pauseMs = 5_000
 const batchRows = 10_000
 
 /**
+ * What to keep now.
+ *
+ * Age is what has really passed: who moves the clock on by a month to see tokens end finds the requests of before all the same.
+ */
+export function retentionAt(
+  { ledgerRows, ledgerHours, rateLimitWindowSeconds }: LiveSettings,
+  clock: Pick<SandboxClock, 'nowUs' | 'read'>,
+): Retention {
+  const nowUs = clock.nowUs()
+  const notMovedUs = nowUs - clock.read().offsetSeconds * 1_000_000
+  return {
+    rows: ledgerRows,
+    sinceUs: Math.round(notMovedUs - ledgerHours * hourUs),
+    countedSinceUs: Math.round(nowUs - rateLimitWindowSeconds * 1_000_000),
+  }
+}
+
+/**
  * Trims the ledger now and then until the sandbox closes.
  *
- * A failure is passed over: the next round comes soon, and what cannot be deleted is no reason to answer nobody.
+ * A failure stops nothing: the next round comes soon, and what cannot be deleted is no reason to answer nobody.
  *
  * @param retention what is to be kept, as it is now
  */
 export async function trimForEver(pool: pg.Pool, retention: () => Retention, closing: AbortSignal): Promise<void> {
   let done = 0
   while (!closing.aborted) {
-    const round = await trimLedger(pool, retention(), done).catch(() => undefined)
+    const round = await trimLedger(pool, retention(), done).catch((error: unknown) => void complain(error, closing))
     done = round?.done ?? done
     if (round?.isThrough !== false) await delay(pauseMs, undefined, { signal: closing, ref: false }).catch(() => {})
   }
+}
+
+/** That the database is away, requests tell. */
+function complain(error: unknown, closing: AbortSignal): void {
+  if (closing.aborted || asAway(error, false) instanceof DatabaseAway) return
+  const reason = error instanceof Error ? error.message : error
+  process.stderr.write(`sandbox: the ledger could not be trimmed: ${reason}\n`)
 }
 
 /**

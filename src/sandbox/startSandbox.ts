@@ -11,7 +11,7 @@ import { finishRequests } from './finishRequests.ts'
 import { Tokens } from './issuedTokens.ts'
 import { Journal } from './journal.ts'
 import { KeyedMutex } from './keyedMutex.ts'
-import { type Retention, trimForEver } from './ledgerRetention.ts'
+import { retentionAt, trimForEver } from './ledgerRetention.ts'
 import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
 import { RateWindow } from './rateWindow.ts'
@@ -110,7 +110,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
     const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
-    void trimForEver(control.pool, () => retentionOf(parts), closing.signal)
+    void trimForEver(control.pool, () => retentionAt(parts.live(), parts.clock), closing.signal)
     let closed: Promise<void> | undefined
     const close = () => {
       closing.abort()
@@ -210,13 +210,6 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
     expectations: scenario?.expectations ?? [],
   }
   return { parts, controls }
-}
-
-function retentionOf({ clock, live }: Parts): Retention {
-  const { ledgerRows, ledgerHours, rateLimitWindowSeconds } = live()
-  const nowUs = clock.nowUs()
-  const before = (seconds: number) => Math.round(nowUs - seconds * 1_000_000)
-  return { rows: ledgerRows, sinceUs: before(ledgerHours * 3600), countedSinceUs: before(rateLimitWindowSeconds) }
 }
 
 function pickLive(settings: SandboxSettings): LiveSettings {

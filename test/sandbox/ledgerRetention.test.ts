@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { trimLedger } from '../../src/sandbox/ledgerRetention.ts'
+import { retentionAt, trimLedger } from '../../src/sandbox/ledgerRetention.ts'
+import type { LiveSettings } from '../../src/sandbox/sandboxSettings.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { type Setup, setup } from './setup.ts'
 
@@ -78,6 +79,24 @@ test('many go in batches, and a ledger that was emptied begins anew', async () =
   await arrived(20, hourUs)
   const kept = { rows: 5, sinceUs: 0, countedSinceUs: nowUs }
   expect(await trimLedger(database.pool, kept, done)).toEqual({ done: 15, isThrough: true })
+})
+
+test('age is what has really passed, whatever the clock was moved on by', () => {
+  const settings = { ledgerRows: 7, ledgerHours: 2, rateLimitWindowSeconds: 60 } as LiveSettings
+  const clock = (offsetSeconds: number) => ({
+    nowUs: () => nowUs + offsetSeconds * 1_000_000,
+    read: () => ({ now: '', stands: false, offsetSeconds }),
+  })
+  expect(retentionAt(settings, clock(0))).toEqual({
+    rows: 7,
+    sinceUs: nowUs - 2 * hourUs,
+    countedSinceUs: nowUs - 60_000_000,
+  })
+  expect(retentionAt(settings, clock(86_400))).toEqual({
+    rows: 7,
+    sinceUs: nowUs - 2 * hourUs,
+    countedSinceUs: nowUs + 86_340_000_000,
+  })
 })
 
 test('a sandbox trims its ledger by its settings', async () => {
