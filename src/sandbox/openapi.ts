@@ -1,9 +1,14 @@
+import { json, problems, responses, type SettableStatuses, schemaRef, tokenAnswer, tooSlow } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, type SchemaName } from './openapiSchemas.ts'
 import { numberDigitsMax } from './parseExactly.ts'
 import { idempotencyKeyMax } from './requestSchemas.ts'
 
-/** The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides. */
-export function openApiDocument(): Record<string, unknown> {
+/**
+ * The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides.
+ *
+ * @param statuses as they are set: what the document says is what is answered
+ */
+export function openApiDocument(statuses: SettableStatuses): Record<string, unknown> {
   return {
     openapi: '3.1.0',
     info,
@@ -14,11 +19,11 @@ export function openApiDocument(): Record<string, unknown> {
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
     ],
     paths: {
-      '/oauth/token': { post: grantToken() },
-      '/api/v1/data': { post: submitData() },
-      '/api/v1/data/{transactionId}': { get: readTransaction() },
-      '/api/v1/orders': { post: createOrder() },
-      '/api/v1/orders/{orderId}': { get: readOrder() },
+      '/oauth/token': { post: grantToken(statuses) },
+      '/api/v1/data': { post: submitData(statuses) },
+      '/api/v1/data/{transactionId}': { get: readTransaction(statuses) },
+      '/api/v1/orders': { post: createOrder(statuses) },
+      '/api/v1/orders/{orderId}': { get: readOrder(statuses) },
     },
     webhooks: { OrderCreated: { post: orderCreated() } },
     components: {
@@ -39,16 +44,20 @@ const info = {
   title: 'Data Submission and Order Service (sandbox)',
   version: '1.0.0',
   summary: 'The test environment of the service',
-  description: `The service of docs/interface.md. Where it says "not shown", see docs/contract.md: several statuses can be set
-there, and this document has those that they are unless they are set. Every number in a request has at most
+  description: `The service of docs/interface.md. Where it says "not shown", see docs/contract.md: several statuses can be
+set, and this document has them as they are. Every number in a request has at most
 ${numberDigitsMax} digits, written out without an exponent. A known path with another method is answered 405 with Allow.`,
-  contact: { name: 'outboxd', url: 'https://www.npmjs.com/package/outboxd' },
+  contact: { name: 'outboxd' },
   license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
 }
 
+/** Of every call of the API, and of those with a body. */
+const refusedAnyway = ['invalid', 'unauthorized', 'address', 'tooMany', 'mistake', 'down'] as const
+const refusedBodies = ['duplicate', 'tooLarge', 'mediaType'] as const
+
 const oauth = [{ oauth: [] }]
 
-function grantToken() {
+function grantToken(statuses: SettableStatuses) {
   return {
     operationId: 'grantToken',
     tags: ['tokens'],
@@ -60,17 +69,17 @@ function grantToken() {
       required: true,
       content: { 'application/x-www-form-urlencoded': { schema: schemaRef('TokenRequest') } },
     },
-    responses: {
-      200: tokenAnswer('Token', 'a token'),
-      400: tokenAnswer('TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
-      401: tokenAnswer('TokenError', 'invalid_client (RFC 6749, 5.2)', { 'WWW-Authenticate': headerRef('Challenge') }),
-      408: tooSlow,
-      ...problems(413, 415, 429, 500, 503),
-    },
+    responses: responses(
+      tokenAnswer(200, 'Token', 'a token'),
+      tokenAnswer(400, 'TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
+      tokenAnswer(401, 'TokenError', 'invalid_client (RFC 6749, 5.2)'),
+      tooSlow,
+      ...problems(statuses, 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
+    ),
   }
 }
 
-function submitData() {
+function submitData(statuses: SettableStatuses) {
   return {
     operationId: 'submitData',
     tags: ['data'],
@@ -79,15 +88,15 @@ function submitData() {
     security: oauth,
     parameters: [idempotencyKey()],
     requestBody: jsonBody('DataSubmission'),
-    responses: {
-      200: json('DataAccepted', 'accepted'),
-      408: tooSlow,
-      ...problems(400, 401, 409, 413, 415, 429, 500, 503),
-    },
+    responses: responses(
+      json(200, 'DataAccepted', 'accepted'),
+      tooSlow,
+      ...problems(statuses, ...refusedAnyway, ...refusedBodies),
+    ),
   }
 }
 
-function readTransaction() {
+function readTransaction(statuses: SettableStatuses) {
   return {
     operationId: 'readTransaction',
     tags: ['data'],
@@ -95,11 +104,14 @@ function readTransaction() {
     description: 'pending, and then completed or failed for good (docs/interface.md, 4.3).',
     security: oauth,
     parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
-    responses: { 200: json('TransactionStatus', 'its status'), ...problems(400, 401, 404, 429, 500, 503) },
+    responses: responses(
+      json(200, 'TransactionStatus', 'its status'),
+      ...problems(statuses, ...refusedAnyway, 'unknownId'),
+    ),
   }
 }
 
-function createOrder() {
+function createOrder(statuses: SettableStatuses) {
   return {
     operationId: 'createOrder',
     tags: ['orders'],
@@ -108,15 +120,15 @@ function createOrder() {
     security: oauth,
     parameters: [idempotencyKey()],
     requestBody: jsonBody('OrderRequest'),
-    responses: {
-      201: json('OrderAccepted', 'created'),
-      408: tooSlow,
-      ...problems(400, 401, 409, 413, 415, 429, 500, 503),
-    },
+    responses: responses(
+      json(201, 'OrderAccepted', 'created'),
+      tooSlow,
+      ...problems(statuses, ...refusedAnyway, ...refusedBodies),
+    ),
   }
 }
 
-function readOrder() {
+function readOrder(statuses: SettableStatuses) {
   return {
     operationId: 'readOrder',
     tags: ['orders'],
@@ -124,7 +136,7 @@ function readOrder() {
     description: 'With its items as they came (docs/interface.md, 4.5).',
     security: oauth,
     parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
-    responses: { 200: json('Order', 'the order'), ...problems(400, 401, 404, 429, 500, 503) },
+    responses: responses(json(200, 'Order', 'the order'), ...problems(statuses, ...refusedAnyway, 'unknownId')),
   }
 }
 
@@ -144,50 +156,6 @@ function orderCreated() {
   }
 }
 
-/** Written by the server itself, before anything else knows of the request. */
-const tooSlow = { description: 'the request took too long to arrive; its connection is closed' }
-
-const problemTexts: Record<number, string> = {
-  400: 'what was sent is not valid; `errors` names the fields, `code` is E001 for a customer that is not known',
-  401: 'the token is missing or not valid, or the address is not allow-listed',
-  404: 'there is none with this id',
-  409: 'E002: the idempotency key or the id was used before',
-  413: 'the body is too large',
-  415: 'the body is not of the media type that is taken here',
-  429: 'more requests than the limit allows',
-  500: 'the service made a mistake',
-  503: 'E003: the service is down',
-}
-
-const problemHeaders: Record<number, Record<string, unknown>> = {
-  401: { 'WWW-Authenticate': headerRef('Challenge') },
-  429: { 'Retry-After': headerRef('RetryAfter') },
-  503: { 'Retry-After': headerRef('RetryLater') },
-}
-
-function problems(...statuses: number[]) {
-  const content = { 'application/problem+json': { schema: schemaRef('Problem') } }
-  return Object.fromEntries(
-    statuses.map((status) => {
-      const headers = { ...remaining(), ...problemHeaders[status] }
-      return [status, { description: problemTexts[status], headers, content }]
-    }),
-  )
-}
-
-function json(name: SchemaName, description: string) {
-  return { description, headers: remaining(), content: { 'application/json': { schema: schemaRef(name) } } }
-}
-
-function tokenAnswer(name: SchemaName, description: string, more: Record<string, unknown> = {}) {
-  const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored'), ...more }
-  return { description, headers, content: { 'application/json': { schema: schemaRef(name) } } }
-}
-
-function remaining() {
-  return { 'X-RateLimit-Remaining': headerRef('RateLimitRemaining') }
-}
-
 function jsonBody(name: SchemaName) {
   return { required: true, content: { 'application/json': { schema: schemaRef(name) } } }
 }
@@ -204,12 +172,4 @@ function idempotencyKey() {
 
 function pathParameter(name: string, description: string, schema: Record<string, unknown>) {
   return { name, in: 'path', required: true, description, schema }
-}
-
-function schemaRef(name: SchemaName) {
-  return { $ref: `#/components/schemas/${name}` }
-}
-
-function headerRef(name: keyof typeof componentHeaders) {
-  return { $ref: `#/components/headers/${name}` }
 }

@@ -81,7 +81,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.get('/api/v1/data/:id', route('status', apiGate, readTransaction))
   app.post('/api/v1/orders', route('order', apiGate, createOrder))
   app.get('/api/v1/orders/:id', route('order_status', apiGate, readOrder))
-  app.get('/openapi.json', () => openApiDocument())
+  app.get('/openapi.json', () => openApiDocument(parts.live()))
 
   app.setNotFoundHandler((request, reply) => otherwise(request, reply, notServed(request.method, pathOf(request))))
   app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {

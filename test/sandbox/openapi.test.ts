@@ -2,9 +2,10 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { openApiDocument } from '../../src/sandbox/openapi.ts'
 import * as wire from '../../src/sandbox/requestSchemas.ts'
+import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, setup } from './setup.ts'
 
-const document: Json = openApiDocument()
+const document: Json = openApiDocument(liveSettingsSchema.parse({}))
 
 /** Every `$ref` in the document. */
 function references(node: Json): string[] {
@@ -97,4 +98,17 @@ test('it has the range of amounts, answers to which fields may be added, the eve
   const event = document.webhooks.OrderCreated.post.requestBody.content['application/cloudevents+json'].schema
   expect(event).toEqual({ $ref: '#/components/schemas/OrderCreatedEvent' })
   expect(document.info).toMatchObject({ contact: { name: expect.any(String) }, license: { identifier: 'Apache-2.0' } })
+})
+
+test('it has the statuses that are set, and where two are the same it has both answers', () => {
+  const statuses = { addressStatus: 403, unknownIdStatus: 400, e002Status: 400, e003Status: 401 }
+  const changed: Json = openApiDocument(statuses)
+  const { 400: refused, 403: address, 409: conflict } = changed.paths['/api/v1/data'].post.responses
+  expect(refused.description).toContain('E002')
+  expect(address.description).toBe('the address is not allow-listed')
+  expect(conflict).toBeUndefined()
+  const { 401: token } = changed.paths['/oauth/token'].post.responses
+  expect(Object.keys(token.content)).toEqual(['application/json', 'application/problem+json'])
+  expect(token.headers['WWW-Authenticate']).toMatchObject({ required: false })
+  expect(token.headers['X-RateLimit-Remaining']).toHaveProperty('$ref')
 })

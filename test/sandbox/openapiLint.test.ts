@@ -3,8 +3,10 @@ import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
 import { openApiDocument } from '../../src/sandbox/openapi.ts'
+import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
-const document = (): Record<string, unknown> => JSON.parse(JSON.stringify(openApiDocument()))
+const document = (): Record<string, unknown> =>
+  JSON.parse(JSON.stringify(openApiDocument(liveSettingsSchema.parse({}))))
 const withoutTags = () => ({ ...document(), tags: [], info: { title: 'no license', version: '1' } })
 
 async function redocly(described: unknown): Promise<string[]> {
