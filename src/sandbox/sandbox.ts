@@ -15,3 +15,4 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const sandbox = await import('./startSandbox.ts')
   return sandbox.startSandbox(options)
 }
+export type { Scenario, ScenarioInput } from './scenario/scenarioSchema.ts'

@@ -1,3 +1,6 @@
+import { mkdtemp, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import { Command } from 'commander'
@@ -28,6 +31,23 @@ test('prints where it listens and what to set, serves, and ends with 0 when told
   expect(message).toContain(`SERVICE_AUTH_URL=${url}`)
   expect(message).toContain('All below /_sandbox/ wants the token')
   expect(message).not.toMatch(/not for print|nor-this/)
+})
+
+test('a scenario, a seed and a clock that are wrong end it with 2, and say what is wrong and where', async () => {
+  const env = { DATABASE_URL: 'postgres://user:secret@127.0.0.1:1/none' }
+  const file = join(await mkdtemp(join(tmpdir(), 'scenario-')), 'wrong.yaml')
+  await writeFile(file, 'settings:\n  down: maybe\nrecord: []\n')
+  const said = async (options: Parameters<typeof sandbox>[1]) => {
+    const running = context(env)
+    expect(await sandbox(running, { port: 0, ...options })).toBe(2)
+    running.stderr.end()
+    return text(running.stderr)
+  }
+  expect(await said({ scenario: file })).toContain(`${file}:2:9 "down" must be true or false, and is text`)
+  expect(await said({ scenario: file })).toContain(`${file}:3:1 unknown key "record"; did you mean "records"?`)
+  expect(await said({ seed: 'seven', clock: 'noon' })).toMatch(
+    /SANDBOX_CLOCK: must be system or a time such as 2026-01-01T00:00:00Z.*SANDBOX_SEED: /s,
+  )
 })
 
 test('beyond loopback, the secret that everybody knows is refused, unless it is wanted so', async () => {
