@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import {
   type Borrowed,
+  clientsOf,
   environment,
   isEmbedded,
   isEveryInterface,
@@ -105,7 +106,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
 
 /** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
 function announcement({ url, port, databaseUrl }: Sandbox, settings: Settings) {
-  return { url, port, clientId: settings.clientId, ...(isEmbedded(settings) ? { databaseUrl } : {}) }
+  return { url, port, clientId: clientsOf(settings)[0]?.id, ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
 /** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
@@ -129,7 +130,7 @@ function databaseOf(url = ''): string {
 }
 
 function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings: Settings): string {
-  const { host, clientId, allowedAddresses } = settings
+  const { host, allowedAddresses } = settings
   const everywhere = [
     `The sandbox listens on all interfaces (${host}), port ${port}; from this machine it is`,
     `  ${url}`,
@@ -143,8 +144,12 @@ function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings:
     'To send to it, set',
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,
-    `  SERVICE_CLIENT_ID=${clientId}`,
-    "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
+    `  SERVICE_CLIENT_ID=${clientsOf(settings)
+      .map(({ id }) => id)
+      .join(', or ')}`,
+    settings.clients
+      ? '  SERVICE_CLIENT_SECRET=its secret in SANDBOX_CLIENTS'
+      : "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
   if (settings.controlToken !== undefined) {
     lines.push('All below /_sandbox/ wants the token: curl -H "Authorization: Bearer $SANDBOX_CONTROL_TOKEN"')

@@ -6,30 +6,30 @@ import { type AppliedBefore, findApplied } from './sandboxStore.ts'
 /** The service's own no's: docs/interface.md, 7.2. */
 
 /** E003 while the sandbox is told to be down. */
-export function downAnswer(parts: Parts): Answer | undefined {
-  return parts.live().down ? unavailable(parts) : undefined
+export function downAnswer(parts: Parts, client: string): Answer | undefined {
+  return parts.live(client).down ? unavailable(parts, client) : undefined
 }
 
 /** E003, because it is told to be down or its database is away; with the time that its client action names as Retry-After. */
-export function unavailable(parts: Parts): Answer {
-  const { e003Status, e003RetryAfterSeconds } = parts.live()
+export function unavailable(parts: Parts, client: string | null): Answer {
+  const { e003Status, e003RetryAfterSeconds } = parts.live(client)
   const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
   return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
 }
 
 /** E001 for a customer that the sandbox does not know. */
-export function unknownCustomer(parts: Parts, customerId: string): Answer | undefined {
-  const known = !parts.live().unknownCustomers.some((prefix) => customerId.startsWith(prefix))
+export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
+  const known = !parts.live(client).unknownCustomers.some((prefix) => customerId.startsWith(prefix))
   return known ? undefined : problem(400, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
-/** An id that the sandbox did not give. */
-export function unknownId(parts: Parts, what: string): Answer {
-  return problem(parts.live().unknownIdStatus, `There is no ${what}.`)
+/** An id that the sandbox did not give this client. */
+export function unknownId(parts: Parts, what: string, client: string): Answer {
+  return problem(parts.live(client).unknownIdStatus, `There is no ${what}.`)
 }
 
-export function duplicate(parts: Parts, what: string): Answer {
-  return problem(parts.live().e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
+export function duplicate(parts: Parts, what: string, client: string): Answer {
+  return problem(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
 }
 
 /**
@@ -47,7 +47,7 @@ export async function usedBefore(
   replay: (before: AppliedBefore) => Answer,
 ): Promise<Answer | undefined> {
   const { idempotencyKey, endpoint, maskedBody: body } = exchange
-  const mode = parts.live().idempotency
+  const mode = parts.live(client).idempotency
   if (idempotencyKey === null) return undefined
   if (idempotencyKey.length > idempotencyKeyMax) {
     return problem(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
@@ -56,5 +56,5 @@ export async function usedBefore(
   await exchange.lock(`key ${client} ${idempotencyKey}`)
   const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
   if (before === undefined) return undefined
-  return mode === 'replay' && before.sameRequest ? replay(before) : duplicate(parts, 'the idempotency key')
+  return mode === 'replay' && before.sameRequest ? replay(before) : duplicate(parts, 'the idempotency key', client)
 }

@@ -2,17 +2,19 @@ import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
 import { BeyondBounds, readJson, refuse } from './controlAnswers.ts'
+import { knownClient, readQuery } from './controlClient.ts'
 import { clockRoutes } from './controlClock.ts'
 import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
+import type { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import { followEvents } from './followEvents.ts'
 import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { readRate } from './readRate.ts'
-import { type LiveSettings, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
+import { clientPatchSchema, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
 import { verifyRoutes } from './scenario/controlVerify.ts'
 import type { Expectation } from './scenario/scenarioSchema.ts'
 import { sendRows } from './sendRows.ts'
@@ -24,11 +26,9 @@ export interface Controls {
   /** Connections of its own, with more patience than a request has: a read of all does not hold requests up. */
   pool: pg.Pool
   events: OrderEvents
-  change(patch: SettingsPatch): Promise<LiveSettings>
-  /** Goes back to the settings that the sandbox was started with. */
-  forgetChanges(): Promise<LiveSettings>
-  changed(): SettingsPatch
-  reset(everything: boolean): Promise<void>
+  settings: CurrentSettings
+  /** Forgets the requests, of one client or of all; with `everything` also what came of them. */
+  reset(client: string | null, everything: boolean): Promise<void>
   /** With it anybody may use them, without it only programs on this host; undefined: there is none. */
   token: string | undefined
   /** Those of the scenario. */
@@ -37,16 +37,16 @@ export interface Controls {
 
 const flag = z.stringbool().default(false)
 const limit = z.coerce.number().int().min(1).max(1_000_000)
-const ledgerQuery = z.strictObject({
+const ledgerQuery = {
   since: z.coerce.number().int().min(0).default(0),
   limit: limit.default(1000),
   endpoint: z.string().nullable().default(null),
   idempotencyKey: z.string().nullable().default(null),
-})
-const limitQuery = z.strictObject({ limit: limit.default(1000) })
-const eventsQuery = z.strictObject({ limit: limit.default(1000), follow: flag })
-const rateQuery = z.strictObject({ windowSeconds: z.coerce.number().positive().max(86_400).optional() })
-const resetQuery = z.strictObject({ everything: flag })
+}
+const limitQuery = { limit: limit.default(1000) }
+const eventsQuery = { ...limitQuery, follow: flag }
+const rateQuery = { windowSeconds: z.coerce.number().positive().max(86_400).optional() }
+const resetQuery = { everything: flag }
 const idParameter = z.object({ id: z.coerce.number().int() })
 
 /**
@@ -56,6 +56,8 @@ const idParameter = z.object({ id: z.coerce.number().int() })
  */
 export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
   const { parts, pool } = controls
+  const { clients } = parts
+  const clientOf = (query: unknown) => readQuery(clients, query, {}).client
   app.addHook('onRequest', guardControl(controls.token, parts.failures))
   app.setErrorHandler(async (error, request, reply) => {
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
@@ -73,51 +75,63 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
   })
   app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
-    return sendRows(reply, shown.ledgerRows(pool, ledgerQuery.parse(query)))
+    return sendRows(reply, shown.ledgerRows(pool, readQuery(clients, query, ledgerQuery)))
   })
   app.delete('/ledger', async ({ query }) => {
-    await controls.reset(resetQuery.parse(query).everything)
+    const { client, everything } = readQuery(clients, query, resetQuery)
+    await controls.reset(client, everything)
     return { forgotten: true }
   })
-  app.get('/counts', async () => ({ rows: await reads.readCounts(pool) }))
+  app.get('/counts', async ({ query }) => ({ rows: await reads.readCounts(pool, clientOf(query)) }))
   app.get('/transactions', ({ query }, reply) =>
-    sendRows(reply, shown.transactionRows(pool, limitQuery.parse(query).limit)),
+    sendRows(reply, shown.transactionRows(pool, readQuery(clients, query, limitQuery))),
   )
-  app.get('/orders', ({ query }, reply) => sendRows(reply, shown.orderRows(pool, limitQuery.parse(query).limit)))
+  app.get('/orders', ({ query }, reply) =>
+    sendRows(reply, shown.orderRows(pool, readQuery(clients, query, limitQuery))),
+  )
   app.get('/rate', async ({ query }) => {
-    const { windowSeconds } = rateQuery.parse(query)
-    return readRate(pool, windowSeconds ?? parts.live().rateLimitWindowSeconds)
+    const { client, windowSeconds } = readQuery(clients, query, rateQuery)
+    return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
   })
   app.get('/events', ({ query }, reply) => {
-    const { limit, follow } = eventsQuery.parse(query)
-    return follow ? followEvents(controls, reply) : sendRows(reply, shown.eventRows(pool, limit))
+    const { follow, ...page } = readQuery(clients, query, eventsQuery)
+    return follow ? followEvents(controls, page.client, reply) : sendRows(reply, shown.eventRows(pool, page))
   })
 
-  app.get('/faults', async () => ({ rows: parts.faults.list() }))
-  app.post('/faults', async ({ body }, reply) =>
-    reply.code(201).send(await parts.faults.add(faultSchema.parse(readJson(body)))),
-  )
-  app.delete('/faults', async () => ({ removed: await parts.faults.remove() }))
+  app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
+  app.post('/faults', async ({ body }, reply) => {
+    const spec = faultSchema.parse(readJson(body))
+    knownClient(clients).optional().parse(spec.client)
+    return reply.code(201).send(await parts.faults.add(spec))
+  })
+  app.delete('/faults', async ({ query }) => ({ removed: await parts.faults.removeAll(clientOf(query)) }))
   app.delete('/faults/:id', async ({ params }, reply) => {
     const removed = await parts.faults.remove(idParameter.parse(params).id)
     return removed === 0 ? refuse(reply, 404, 'There is no such fault.') : { removed }
   })
 
-  const settings = () => ({ ...parts.live(), changed: Object.keys(controls.changed()) })
-  app.get('/settings', async () => settings())
-  app.patch('/settings', async ({ body }) => {
-    await controls.change(settingsPatchSchema.parse(readJson(body)) as SettingsPatch)
-    return settings()
+  const { settings } = controls
+  const shownSettings = (client: string | null) => ({
+    ...settings.of(client),
+    changed: Object.keys(settings.changed(client)),
   })
-  app.delete('/settings', async () => {
-    await controls.forgetChanges()
-    return settings()
+  app.get('/settings', async ({ query }) => shownSettings(clientOf(query)))
+  app.patch('/settings', async ({ query, body }) => {
+    const client = clientOf(query)
+    const patch = client === null ? settingsPatchSchema : clientPatchSchema
+    await settings.change(client, patch.parse(readJson(body)) as SettingsPatch)
+    return shownSettings(client)
+  })
+  app.delete('/settings', async ({ query }) => {
+    const client = clientOf(query)
+    await settings.forgetChanges(client)
+    return shownSettings(client)
   })
   clockRoutes(app, parts.clock)
   courseRoutes(app, parts)
   verifyRoutes(app, controls)
-  app.post('/tokens/revoke', async () => {
-    await parts.tokens.revokeAll()
+  app.post('/tokens/revoke', async ({ query }) => {
+    await parts.tokens.revoke(clientOf(query))
     return { revoked: true }
   })
 }

@@ -1,6 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import { readJson, refuse } from './controlAnswers.ts'
+import { readQuery } from './controlClient.ts'
 import { type Changed, type CourseChange, changeOrder, changeTransaction } from './courseChanges.ts'
 import type { Parts } from './exchange.ts'
 
@@ -30,17 +31,17 @@ const orderPatch = z
 const idParameter = z.object({ id: z.string() })
 
 /** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: a test has in hand how and when processing ends. */
-export function courseRoutes(app: FastifyInstance, { pool, clock, live }: Parts): void {
-  app.patch('/transactions/:id', async ({ params, body }, reply) => {
-    const { id } = idParameter.parse(params)
-    const { finish, errorCode = live().failureCode, hold } = transactionPatch.parse(readJson(body))
+export function courseRoutes(app: FastifyInstance, { pool, clock, live, clients }: Parts): void {
+  app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
+    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
+    const { finish, errorCode = live(which.client).failureCode, hold } = transactionPatch.parse(readJson(body))
     const change = courseChange(finish === 'failed' ? errorCode : null, hold)
-    return tell(reply, `transaction ${id}`, await changeTransaction(pool, id, change, clock.nowUs()))
+    return tell(reply, `transaction ${which.id}`, await changeTransaction(pool, which, change, clock.nowUs()))
   })
-  app.patch('/orders/:id', async ({ params, body }, reply) => {
-    const { id } = idParameter.parse(params)
+  app.patch('/orders/:id', async ({ params, query, body }, reply) => {
+    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
     const { hold } = orderPatch.parse(readJson(body))
-    return tell(reply, `order ${id}`, await changeOrder(pool, id, courseChange(null, hold), clock.nowUs()))
+    return tell(reply, `order ${which.id}`, await changeOrder(pool, which, courseChange(null, hold), clock.nowUs()))
   })
 }
 

@@ -11,41 +11,43 @@ import { goesByScript, tellStatus } from './scenario/tellStatus.ts'
 
 /** POST /api/v1/data. @see docs/interface.md, 4.2 */
 export async function submitData(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
-  const down = downAnswer(parts)
+  const down = downAnswer(parts, client)
   if (down) return { answer: down }
-  const read = readBody(parts, exchange, submissionSchema, 'total_amount')
+  const read = readBody(parts, exchange, client, submissionSchema, 'total_amount')
   if (read.kind === 'invalid') return { answer: read.answer }
   const { customerId, data, transactionId } = read.value
   const refusal =
-    unknownCustomer(parts, customerId) ??
+    unknownCustomer(parts, customerId, client) ??
     (await usedBefore(parts, exchange, client, (before) => accepted(before.transactionId ?? '', before.appliedUs))) ??
-    (transactionId === undefined ? undefined : await takenId(parts, exchange, transactionId))
+    (transactionId === undefined ? undefined : await takenId(parts, exchange, client, transactionId))
   if (refusal) return { answer: refusal }
   const acceptedUs = parts.clock.nowUs()
   const position = parts.draws.next()
   const id = transactionId ?? parts.draws.id('transaction', position)
-  const course = decideCourse(parts, position, acceptedUs, data.field2)
+  const course = decideCourse(parts, client, position, acceptedUs, data.field2)
   const statuses = parts.scripts.statuses(exchange)
   const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
   return { answer: accepted(id, acceptedUs), effect }
 }
 
 /** GET /api/v1/data/{transactionId}. @see docs/interface.md, 4.3 */
-export async function readTransaction(parts: Parts, exchange: Exchange): Promise<Outcome> {
-  const down = downAnswer(parts)
+export async function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts, client)
   if (down) return { answer: down }
-  const found = await findTransaction(parts.pool, exchange.id)
-  if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`) }
+  const found = await findTransaction(parts.pool, client, exchange.id)
+  if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`, client) }
   const nowUs = parts.clock.nowUs()
   if (!goesByScript(found)) return { answer: ok(statusOf(found, nowUs)) }
-  const fault = await unanswered(tellStatus(parts, 'transaction', found, nowUs))
-  const told = (await findTransaction(parts.pool, exchange.id)) ?? found
+  const fault = await unanswered(tellStatus(parts, 'transaction', { ...found, client }, nowUs))
+  const told = (await findTransaction(parts.pool, client, exchange.id)) ?? found
   return { answer: ok(statusOf(told, nowUs)), fault }
 }
 
-async function takenId(parts: Parts, exchange: Exchange, transactionId: string) {
-  await exchange.lock(`transaction ${transactionId}`)
-  return (await findTransaction(parts.pool, transactionId)) && duplicate(parts, `the transaction id ${transactionId}`)
+/** An id is the client's own: another may choose the same. */
+async function takenId(parts: Parts, exchange: Exchange, client: string, transactionId: string) {
+  await exchange.lock(`transaction ${client} ${transactionId}`)
+  const taken = await findTransaction(parts.pool, client, transactionId)
+  return taken && duplicate(parts, `the transaction id ${transactionId}`, client)
 }
 
 function accepted(transactionId: string, us: number) {

@@ -3,6 +3,8 @@ import type pg from 'pg'
 import { isAllowed } from './allowedAddresses.ts'
 import { unavailable } from './apiRefusals.ts'
 import { applyFault, type Delivery, stopsBefore } from './applyFault.ts'
+import type { ClientRates } from './clientRates.ts'
+import type { Clients } from './clients.ts'
 import { DatabaseAway, type Outage } from './databaseAway.ts'
 import type { Draws } from './draws.ts'
 import type { Failures } from './failures.ts'
@@ -10,25 +12,23 @@ import type { FaultAction, Faults } from './faults.ts'
 import type { Tokens } from './issuedTokens.ts'
 import { type Effect, isOneEntrysFault, type Journal, type LedgerRow } from './journal.ts'
 import type { KeyedMutex } from './keyedMutex.ts'
-import { bound, leftOut } from './maskSecrets.ts'
+import { bound, isForm, leftOut } from './maskSecrets.ts'
 import { type Answer, problem } from './problemAnswer.ts'
-import type { RateWindow } from './rateWindow.ts'
 import type { Endpoint } from './requestSchemas.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
-import { rateKey } from './sandboxStore.ts'
 import type { RecordScripts } from './scenario/recordScripts.ts'
 
 /** The parts of a running sandbox that its endpoints work with. */
 export interface Parts {
   pool: pg.Pool
   clock: SandboxClock
-  /** Reads the settings as they are now. */
-  live: () => LiveSettings
-  credentials: { clientId: string; clientSecret: string }
+  /** Reads the settings as they are now for a client; null for whoever is none of ours. */
+  live: (client: string | null) => LiveSettings
+  clients: Clients
   bodyLimitBytes: number
   tokens: Tokens
-  rate: RateWindow
+  rates: ClientRates
   /** Of those who have not shown who they are, by address. */
   failures: Failures
   faults: Faults
@@ -95,7 +95,7 @@ export async function serve(
   const exchange = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
   try {
     const admission = await gate(parts, exchange)
-    const fault = admission.refusal ? undefined : parts.faults.choose(exchange)
+    const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const action = fault?.spec ?? outcome.fault
     const delivery = applyFault(outcome.answer, action, admission.headers, () => parts.draws.wrongId())
@@ -129,7 +129,7 @@ async function decide(
   } catch (error) {
     if (error instanceof DatabaseAway) {
       parts.outage.met(error)
-      return { answer: unavailable(parts), isAway: true }
+      return { answer: unavailable(parts, admission.client), isAway: true }
     }
     const message = error instanceof Error ? error.stack : String(error)
     process.stderr.write(`sandbox: ${exchange.method} ${exchange.path}: ${message}\n`)
@@ -155,7 +155,7 @@ async function record(
     parts.outage.over()
     return 'written'
   } catch (error) {
-    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, delivery, effect, headers)
+    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, delivery, effect, { client, headers })
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     if (isOneEntrysFault(error)) await noteFailure(parts, row)
     return applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
@@ -171,12 +171,12 @@ function answerWhileAway(
   error: DatabaseAway,
   delivery: Delivery,
   effect: Effect | undefined,
-  headers: Record<string, string>,
+  { client, headers }: Pick<Admission, 'client' | 'headers'>,
 ): Delivery {
   parts.outage.met(error)
   if (effect && error.mayBeStored) return { kind: 'drop' }
   if (delivery.kind === 'drop' || (!effect && delivery.status >= 400 && delivery.status < 500)) return delivery
-  return applyFault(unavailable(parts), undefined, headers, () => '')
+  return applyFault(unavailable(parts, client), undefined, headers, () => '')
 }
 
 /** The ledger shall show that it arrived; where that fails, too, nothing was stored all the same. */
@@ -204,12 +204,12 @@ async function wait(parts: Parts, delayMs: number): Promise<void> {
 
 /** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
 export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admission> {
-  const live = parts.live()
   const caller = await parts.tokens.identify(exchange.authorization)
   const client = caller.kind === 'client' ? caller.id : null
+  const live = parts.live(client)
   const tooMany = caller.kind === 'refused' && parts.failures.count(exchange.address, exchange.arrivedUs)
   if (tooMany) return { client, counted: false, headers: { 'x-ratelimit-remaining': '0' }, refusal: tooMany }
-  const slot = parts.rate.take(rateKey(client, exchange.address), exchange.arrivedUs)
+  const slot = parts.rates.take(client, exchange.address, exchange.arrivedUs)
   const headers = remainingHeader(slot.remaining)
   const pass = { client, counted: slot.admitted, headers }
   if (!slot.admitted) {
@@ -223,10 +223,13 @@ export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admissi
   return { ...pass, refusal: undefined }
 }
 
-/** Lets a request for a token pass: it counts nothing, but says what the window of its address would take. */
-export async function tokenGate({ rate }: Parts, { address, arrivedUs }: Exchange): Promise<Admission> {
-  const headers = remainingHeader(rate.remaining(rateKey(null, address), arrivedUs))
-  return { client: null, counted: false, headers, refusal: undefined }
+/** Lets a request for a token pass: it counts nothing, but says what the window of its client or address would take. */
+export async function tokenGate({ clients, rates, failures }: Parts, exchange: Exchange): Promise<Admission> {
+  const { address, arrivedUs, contentType, body } = exchange
+  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell who has guessed right
+  const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
+  const headers = remainingHeader(rates.remaining(client, address, arrivedUs))
+  return { client, counted: false, headers, refusal: undefined }
 }
 
 /** On every answer of the API and the token endpoint: docs/interface.md, 8. */

@@ -15,6 +15,7 @@ const which = {
   times,
   share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
   bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
+  client: z.string().min(1).optional().describe('only requests of this client, by its id'),
   pathContains: z
     .string()
     .min(1)
@@ -114,11 +115,21 @@ export class Faults {
     return fault
   }
 
-  /** Switches one off, or all. @returns how many that were */
-  async remove(id?: number): Promise<number> {
-    const { rowCount } = await this.#pool.query('delete from sandbox.faults where $1::bigint is null or id = $1', [id])
-    this.#faults = id === undefined ? [] : this.#faults.filter((fault) => fault.id !== id)
-    return rowCount ?? 0
+  /** Switches one off. @returns how many that were */
+  remove(id: number): Promise<number> {
+    return this.#removeThose((fault) => fault.id === id)
+  }
+
+  /** Switches all off, or those of one client. @returns how many that were */
+  removeAll(client: string | null): Promise<number> {
+    return this.#removeThose(({ spec }) => client === null || spec.client === client)
+  }
+
+  async #removeThose(concerned: (fault: Fault) => boolean): Promise<number> {
+    const ids = this.#faults.filter(concerned).map(({ id }) => id)
+    await this.#pool.query('delete from sandbox.faults where id = any($1)', [ids])
+    this.#faults = this.#faults.filter(({ id }) => !ids.includes(id))
+    return ids.length
   }
 
   /** Counts from what is left, because the ledger in which hits are counted is about to be emptied. */
@@ -134,8 +145,18 @@ export class Faults {
     }
   }
 
-  list(): readonly Fault[] {
-    return this.#faults
+  /** The same, where only some of the ledger's rows have gone: so many of each fault, by its id. */
+  settleSome(gone: ReadonlyMap<number, number>): void {
+    for (const fault of this.#faults) {
+      const hits = gone.get(fault.id) ?? 0
+      fault.hits -= hits
+      if (fault.spec.times !== undefined) fault.spec = { ...fault.spec, times: fault.spec.times - hits }
+    }
+  }
+
+  /** Those that are switched on, or those of one client. */
+  list(client: string | null): readonly Fault[] {
+    return this.#faults.filter(({ spec }) => client === null || spec.client === client)
   }
 
   /** The first fault that takes this request, which uses up one of its times. */
@@ -158,13 +179,14 @@ function armed(id: number, spec: FaultSpec, hits: number): Fault {
   return { id, spec, hits, left: spec.times === undefined ? undefined : Math.max(0, spec.times - hits) }
 }
 
-type FaultRequest = Record<'endpoint' | 'body' | 'path', string>
+type FaultRequest = Record<'endpoint' | 'body' | 'path', string> & { client: string | null }
 
-function concerns({ spec, left }: Fault, { endpoint, body, path }: FaultRequest): boolean {
+function concerns({ spec, left }: Fault, { endpoint, body, path, client }: FaultRequest): boolean {
   if (left === 0 || endpoint === 'other') return false
   if (spec.endpoint === undefined && endpoint === 'token') return false
   if (spec.endpoint !== undefined && ![spec.endpoint].flat().includes(endpoint as (typeof endpoints)[number]))
     return false
+  if (spec.client !== undefined && spec.client !== client) return false
   if (spec.pathContains !== undefined && !path.includes(spec.pathContains)) return false
   return spec.bodyContains === undefined || body.includes(spec.bodyContains)
 }

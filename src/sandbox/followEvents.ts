@@ -9,8 +9,16 @@ const behindMaxBytes = 16_000_000
 /** So many of the last events are remembered as written: what is read and announced at the same time is written once. */
 const rememberedMax = 10_000
 
-/** Writes one JSON line for every event on the queue and then for each new one, until the reader goes or the sandbox closes. */
-export async function followEvents({ parts, pool, events }: Controls, reply: FastifyReply): Promise<void> {
+/**
+ * Writes one JSON line for every event on the queue and then for each new one, until the reader goes or the sandbox closes.
+ *
+ * @param whose those of one client, or null for all
+ */
+export async function followEvents(
+  { parts, pool, events }: Controls,
+  whose: string | null,
+  reply: FastifyReply,
+): Promise<void> {
   const gone = new AbortController()
   reply.hijack()
   reply.raw.on('close', () => gone.abort())
@@ -27,10 +35,12 @@ export async function followEvents({ parts, pool, events }: Controls, reply: Fas
   // Watch first, read after: what is committed in between is seen twice and written once.
   events.watch((created) => {
     if (reply.raw.writableLength > behindMaxBytes) reply.raw.destroy()
-    for (const event of created) write(event.id, eventLine(event.id, 'created', JSON.stringify(event)))
+    for (const { client, event } of created) {
+      if (whose === null || whose === client) write(event.id, eventLine(event.id, 'created', JSON.stringify(event)))
+    }
   }, over)
   try {
-    for await (const batch of eventLines(pool, 1_000_000)) {
+    for await (const batch of eventLines(pool, { limit: 1_000_000, client: whose })) {
       if (over.aborted) return
       for (const { id, line } of batch) write(id, line)
       if (reply.raw.writableNeedDrain) await once(reply.raw, 'drain', { signal: over })

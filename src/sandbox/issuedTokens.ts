@@ -3,6 +3,7 @@ import type pg from 'pg'
 import type { Draws } from './draws.ts'
 import type { SandboxClock } from './sandboxClock.ts'
 import { readOrCreateState, writeState } from './sandboxState.ts'
+import { type ClientKeys, generationsNow, type TokenGenerations } from './tokenGenerations.ts'
 
 /** Who sent a request, going by its Authorization header. */
 export type Caller = { kind: 'client'; id: string } | { kind: 'refused'; detail: string }
@@ -33,35 +34,41 @@ export class Tokens {
   readonly #draws: Draws
   readonly #privateKey: CryptoKey
   readonly #publicKey: CryptoKey
-  #generation: number
+  #generations: TokenGenerations
   readonly #genuine = new Map<string, Claims>()
 
   private constructor(
     { pool, clock, draws }: TokenParts,
     privateKey: CryptoKey,
     publicKey: CryptoKey,
-    generation: number,
+    generations: TokenGenerations,
   ) {
     this.#pool = pool
     this.#clock = clock
     this.#draws = draws
     this.#privateKey = privateKey
     this.#publicKey = publicKey
-    this.#generation = generation
+    this.#generations = generations
   }
 
-  /** @param givenKey signs instead of the key in the database */
-  static async open(parts: TokenParts, givenKey: JWK | undefined): Promise<Tokens> {
+  /**
+   * @param clients whose tokens are good; those of a client whose credentials have changed, or that has gone, end
+   * @param givenKey signs instead of the key in the database
+   */
+  static async open(parts: TokenParts, clients: readonly ClientKeys[], givenKey: JWK | undefined): Promise<Tokens> {
     const jwk = givenKey ?? (await keptKey(parts.pool))
     const { d: _private, ...publicJwk } = jwk
     const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
-    const generation = await readOrCreateState(parts.pool, 'token_generation', 1)
-    return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generation)
+    const first = await readOrCreateState(parts.pool, 'token_generation', 1)
+    const kept = await readOrCreateState<TokenGenerations>(parts.pool, 'token_generations', {})
+    const generations = generationsNow(kept, clients, first, jwk.d ?? '')
+    await writeState(parts.pool, 'token_generations', generations)
+    return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generations)
   }
 
   issue(clientId: string, lifetimeSeconds: number): Promise<string> {
     const nowSeconds = this.#clock.nowUs() / 1_000_000
-    return new SignJWT({ generation: this.#generation })
+    return new SignJWT({ generation: this.#generations[clientId]?.generation })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
       .setSubject(clientId)
       .setIssuer(issuer)
@@ -79,14 +86,21 @@ export class Tokens {
     const claims = this.#genuine.get(token) ?? (await this.#verify(token))
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
     if (claims.expiresUs <= this.#clock.nowUs()) return refused('The access token has expired.')
-    if (claims.generation !== this.#generation) return refused('The access token has been revoked.')
+    const { generation, fingerprint = null } = this.#generations[claims.clientId] ?? {}
+    if (fingerprint === null) return refused('The access token is of a client that is no longer known.')
+    if (claims.generation !== generation)
+      return refused('The access token has been revoked, or the secret has changed.')
     return { kind: 'client', id: claims.clientId }
   }
 
-  /** Makes every token issued so far invalid. */
-  async revokeAll(): Promise<void> {
-    this.#generation += 1
-    await writeState(this.#pool, 'token_generation', this.#generation)
+  /** Makes every token issued so far invalid, of one client or of all. */
+  async revoke(client: string | null): Promise<void> {
+    const next = Object.entries(this.#generations).map(([id, { generation, fingerprint }]) => {
+      const isConcerned = client === null || id === client
+      return [id, { generation: isConcerned ? generation + 1 : generation, fingerprint }]
+    })
+    this.#generations = Object.fromEntries(next)
+    await writeState(this.#pool, 'token_generations', this.#generations)
   }
 
   async #verify(token: string): Promise<Claims | undefined> {

@@ -14,22 +14,22 @@ import { goesByScript, tellStatus } from './scenario/tellStatus.ts'
 
 /** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
-  const down = downAnswer(parts)
+  const down = downAnswer(parts, client)
   if (down) return { answer: down }
-  const read = readBody(parts, exchange, orderRequestSchema)
+  const read = readBody(parts, exchange, client, orderRequestSchema)
   if (read.kind === 'invalid') return { answer: read.answer }
   const order = read.value
   const items = writeItems(order.items)
   const refusal =
     unkeepable(items, parts.bodyLimitBytes) ??
-    unknownCustomer(parts, order.customerId) ??
+    unknownCustomer(parts, order.customerId, client) ??
     (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
-    (order.orderId === undefined ? undefined : await takenId(parts, exchange, order.orderId))
+    (order.orderId === undefined ? undefined : await takenId(parts, exchange, client, order.orderId))
   if (refusal) return { answer: refusal }
   const createdUs = parts.clock.nowUs()
   const position = parts.draws.next()
   const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', position)
-  const { doneUs } = decideCourse(parts, position, createdUs, '')
+  const { doneUs } = decideCourse(parts, client, position, createdUs, '')
   const event = orderCreated(parts.draws.id('event', position), id, order, createdUs)
   const { customerId } = order
   const statuses = parts.scripts.statuses(exchange)
@@ -48,16 +48,16 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
 }
 
 /** GET /api/v1/orders/{orderId}. @see docs/interface.md, 4.5 */
-export async function readOrder(parts: Parts, exchange: Exchange): Promise<Outcome> {
-  const down = downAnswer(parts)
+export async function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts, client)
   if (down) return { answer: down }
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
-  const found = await findOrder(parts.pool, exchange.id)
-  if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`) }
+  const found = await findOrder(parts.pool, client, exchange.id)
+  if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
   const nowUs = parts.clock.nowUs()
   if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
-  const fault = await unanswered(tellStatus(parts, 'order', found, nowUs))
-  const told = (await findOrder(parts.pool, exchange.id)) ?? found
+  const fault = await unanswered(tellStatus(parts, 'order', { ...found, client }, nowUs))
+  const told = (await findOrder(parts.pool, client, exchange.id)) ?? found
   return { answer: ok(orderAt(told, nowUs)), fault }
 }
 
@@ -66,9 +66,11 @@ function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: num
   return { orderId: id, status, items: parseExactly(items), createdAt: isoTime(createdUs) }
 }
 
-async function takenId(parts: Parts, exchange: Exchange, orderId: string) {
-  await exchange.lock(`order ${orderId.toLowerCase()}`)
-  return (await findOrder(parts.pool, orderId)) && duplicate(parts, `the order id ${orderId}`)
+/** An id is the client's own: another may choose the same. */
+async function takenId(parts: Parts, exchange: Exchange, client: string, orderId: string) {
+  await exchange.lock(`order ${client} ${orderId.toLowerCase()}`)
+  const taken = await findOrder(parts.pool, client, orderId)
+  return taken && duplicate(parts, `the order id ${orderId}`, client)
 }
 
 function created(orderId: string, us: number) {

@@ -9,6 +9,12 @@ export const queueName = 'OrderCreated'
 
 const tenYearsSeconds = 315_360_000
 
+/** An event and the client whose order it announces. */
+export interface OwnedEvent {
+  client: string | null
+  event: OrderCreatedEvent
+}
+
 /**
  * The durable message queue that OrderCreated goes to.
  *
@@ -16,7 +22,7 @@ const tenYearsSeconds = 315_360_000
  */
 export class OrderEvents {
   readonly #boss: PgBoss
-  readonly #committed = new EventEmitter<{ events: [OrderCreatedEvent[]] }>().setMaxListeners(0)
+  readonly #committed = new EventEmitter<{ events: [OwnedEvent[]] }>().setMaxListeners(0)
 
   /** @param pool runs pg-boss's own statements; the sandbox only sends, so nothing of pg-boss works in the background */
   constructor(pool: pg.Pool) {
@@ -45,12 +51,12 @@ export class OrderEvents {
   }
 
   /** Tells those who watch that the transaction with these events is committed. */
-  announce(events: OrderCreatedEvent[]): void {
+  announce(events: OwnedEvent[]): void {
     this.#committed.emit('events', events)
   }
 
   /** Calls `see` for every event committed from now on, until `signal` aborts. */
-  watch(see: (events: OrderCreatedEvent[]) => void, signal: AbortSignal): void {
+  watch(see: (events: OwnedEvent[]) => void, signal: AbortSignal): void {
     this.#committed.on('events', see)
     signal.addEventListener('abort', () => this.#committed.off('events', see), { once: true })
   }

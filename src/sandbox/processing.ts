@@ -12,11 +12,18 @@ export interface Course {
 const told = /^fail:([A-Za-z0-9_]{1,20})/
 
 /**
+ * @param client whose settings it goes by
  * @param position of what is accepted, in the stream of draws
  * @param field2 text that may order a failure: `fail:E003` makes it end failed with E003
  */
-export function decideCourse(parts: Parts, position: number, arrivedUs: number, field2: string): Course {
-  const { processingTime, failureShare, failureCode } = parts.live()
+export function decideCourse(
+  parts: Parts,
+  client: string,
+  position: number,
+  arrivedUs: number,
+  field2: string,
+): Course {
+  const { processingTime, failureShare, failureCode } = parts.live(client)
   const share = (stream: Parameters<Draws['share']>[0]) => parts.draws.share(stream, position)
   const distribution = parseDistribution(processingTime)
   if (distribution === undefined) throw new Error(`processingTime ${processingTime} was checked and cannot be read`)

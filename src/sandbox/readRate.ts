@@ -5,14 +5,16 @@ const chunkRows = 100_000
 
 /**
  * The most API calls in any window: as they arrived, all clients together, and as they were admitted, for one client.
+ * Of a client, its own alone; null for all.
  *
  * Of each request a number is read and nothing is sorted by Postgres: 300,000 rows take less than a third of a second, and 16 bytes each.
  */
 export async function readRate(
   pool: pg.Pool,
   windowSeconds: number,
+  client: string | null,
 ): Promise<{ windowSeconds: number; requests: number; maxArrived: number; maxAdmitted: number }> {
-  const groups = await readArrivals(pool)
+  const groups = await readArrivals(pool, client)
   const windowUs = Math.round(windowSeconds * 1_000_000)
   const all = groups.flatMap(({ timesUs }) => timesUs)
   const admitted = Map.groupBy(
@@ -56,7 +58,7 @@ interface Arrivals {
 }
 
 /** When the API calls arrived, in microseconds since the first row; in no order, some of one client at a time. */
-async function readArrivals(pool: pg.Pool): Promise<Arrivals[]> {
+async function readArrivals(pool: pg.Pool, client: string | null): Promise<Arrivals[]> {
   const { rows: ends } = await pool.query<{ first: string | null; last: string; began: string }>(
     'select min(sequence) as first, max(sequence) as last, min(arrived_at)::text as began from sandbox.ledger',
   )
@@ -69,10 +71,10 @@ async function readArrivals(pool: pg.Pool): Promise<Arrivals[]> {
       select coalesce(client, address) as client, counted,
         string_agg((date_part('epoch', arrived_at - $3::timestamptz) * 1000000)::bigint::text, ',') as times_us
       from sandbox.ledger
-      where sequence >= $1 and sequence < $2 and path like '/api/%'
+      where sequence >= $1 and sequence < $2 and path like '/api/%' and ($4::text is null or client = $4)
       group by 1, 2
       `,
-      [from, from + chunkRows, began],
+      [from, from + chunkRows, began, client],
     )
     for (const row of rows) arrivals.push({ ...row, timesUs: Float64Array.from(row.times_us.split(','), Number) })
   }

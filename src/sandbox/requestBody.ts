@@ -11,7 +11,13 @@ export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answe
  *
  * @param amountKey numbers under this key reach the schema as the text of their digits
  */
-export function readBody<T>(parts: Parts, exchange: Exchange, schema: z.ZodType<T>, amountKey?: string): BodyRead<T> {
+export function readBody<T>(
+  parts: Parts,
+  exchange: Exchange,
+  client: string,
+  schema: z.ZodType<T>,
+  amountKey?: string,
+): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(problem(415, 'The Content-Type must be application/json.'))
   }
@@ -26,7 +32,7 @@ export function readBody<T>(parts: Parts, exchange: Exchange, schema: z.ZodType<
     field: path.join('.') || '(body)',
     detail: message,
   }))
-  return wrong(notValid(errors, parts.live().invalidCustomerCode))
+  return wrong(notValid(errors, parts.live(client).invalidCustomerCode))
 }
 
 /** Whether a body's bytes are UTF-8 and its Content-Type calls them nothing else. */

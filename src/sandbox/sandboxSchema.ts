@@ -92,6 +92,20 @@ const steps = [
     answered integer not null
   );
   `,
+  `
+  -- Whose it is; '' is of before, and becomes the first client's at the next start. An id is its client's own.
+  alter table sandbox.transactions add column client text not null default '';
+  alter table sandbox.transactions drop constraint transactions_pkey, add primary key (id, client);
+  alter table sandbox.orders add column client text not null default '', add column event_id uuid;
+  alter table sandbox.orders drop constraint orders_pkey, add primary key (id, client);
+  do $$ begin
+    if to_regclass('sandbox_queue.job') is not null then
+      update sandbox.orders o set event_id = j.id
+      from sandbox_queue.job j where j.name = 'OrderCreated' and j.data -> 'data' ->> 'orderId' = o.id::text;
+    end if;
+  end $$;
+  create index orders_event on sandbox.orders (event_id);
+  `,
 ]
 
 /**

@@ -1,3 +1,4 @@
+import { parse } from 'yaml'
 import { z } from 'zod'
 import { isAddressOrNetwork } from './allowedAddresses.ts'
 import { distributionForms, parseDistribution } from './distribution.ts'
@@ -77,6 +78,31 @@ export const liveSettingsSchema = z.strictObject({
   e003RetryAfterSeconds: z.int().min(0).max(86_400).default(300).describe('Retry-After that goes with E003; 0: none'),
 })
 
+export type LiveSettings = z.infer<typeof liveSettingsSchema>
+
+/** A change at run time: the keys to change, without defaults for the others. */
+export const settingsPatchSchema = z.strictObject(
+  Object.fromEntries(
+    Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
+  ) as unknown as { [K in keyof typeof liveSettingsSchema.shape]: z.ZodOptional<z.ZodType<LiveSettings[K]>> },
+)
+export type SettingsPatch = Partial<LiveSettings>
+
+/** What may be set for one client otherwise than for all: all but what concerns no client, or the sandbox as a whole. */
+export const clientPatchSchema = settingsPatchSchema.omit({
+  seed: true,
+  unauthenticatedRequests: true,
+  ledgerRows: true,
+  ledgerHours: true,
+})
+
+const clientSchema = clientPatchSchema.extend({
+  id: z.string().min(1).max(255),
+  secret: z.string().min(1),
+})
+/** A client of several: its credentials, and settings of its own. */
+export type ClientSettings = z.infer<typeof clientSchema>
+
 const clockMessage = 'must be system or a time such as 2026-01-01T00:00:00Z'
 export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset: true, error: clockMessage })], {
   error: clockMessage,
@@ -100,6 +126,12 @@ const fixedSettingsSchema = z.strictObject({
   port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
+  clients: z
+    .array(clientSchema, 'must be a list, as JSON or YAML: [{"id": "ci-1", "secret": "…"}, …]')
+    .min(1)
+    .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, 'has an id twice')
+    .optional()
+    .describe('several clients instead: a list of id, secret and live settings of their own, as JSON or YAML'),
   insecureDefaults: z
     .boolean()
     .default(false)
@@ -149,8 +181,10 @@ const fixedSettingsSchema = z.strictObject({
 export const optionsSchema = z
   .strictObject({ ...fixedSettingsSchema.shape, ...liveSettingsSchema.shape })
   .refine(
-    ({ host, clientSecret, insecureDefaults }) =>
-      insecureDefaults || clientSecret !== defaultSecret || isLoopbackName(host),
+    ({ host, insecureDefaults, ...credentials }) =>
+      insecureDefaults ||
+      isLoopbackName(host) ||
+      clientsOf(credentials).every(({ secret }) => secret !== defaultSecret),
     {
       path: ['host'],
       error: ({ input }) =>
@@ -163,23 +197,28 @@ export const optionsSchema = z
     when: () => true, // beside all else that is wrong
   })
 
-export type LiveSettings = z.infer<typeof liveSettingsSchema>
+/** The clients, the one of clientId and clientSecret where there is no list; the first owns what a database of before holds. */
+export function clientsOf({ clients, clientId, clientSecret }: Credentials): readonly ClientSettings[] {
+  return clients ?? [{ id: clientId, secret: clientSecret }]
+}
+type Credentials = Pick<z.infer<typeof fixedSettingsSchema>, 'clients' | 'clientId' | 'clientSecret'>
+
 export type SandboxOptions = z.input<typeof optionsSchema>
 export type SandboxSettings = z.infer<typeof optionsSchema>
-
-/** A change at run time: the keys to change, without defaults for the others. */
-export const settingsPatchSchema = z.strictObject(
-  Object.fromEntries(
-    Object.entries(liveSettingsSchema.shape).map(([key, field]) => [key, field.unwrap().optional()]),
-  ) as unknown as { [K in keyof typeof liveSettingsSchema.shape]: z.ZodOptional<z.ZodType<LiveSettings[K]>> },
-)
-export type SettingsPatch = Partial<LiveSettings>
 
 type Read = (text: string) => unknown
 const asText: Read = (text) => text
 const asNumber: Read = (text) => (text.trim() === '' ? text : Number(text))
 const asFlag: Read = (text) => ({ true: true, '1': true, false: false, '0': false })[text.toLowerCase()] ?? text
 const asList: Read = (text) => text.split(',').flatMap((item) => item.trim() || [])
+/** JSON is YAML. What is neither is left as text, which the schema refuses. */
+const asYaml: Read = (text) => {
+  try {
+    return parse(text)
+  } catch {
+    return text
+  }
+}
 
 /** The environment variables of each setting, first one set wins, and how its text is read. */
 export const environment: Record<keyof SandboxSettings, { names: string[]; read: Read; secret?: true }> = {
@@ -190,6 +229,7 @@ export const environment: Record<keyof SandboxSettings, { names: string[]; read:
   port: { names: ['SANDBOX_PORT'], read: asNumber },
   clientId: { names: ['SANDBOX_CLIENT_ID', 'SERVICE_CLIENT_ID'], read: asText, secret: true },
   clientSecret: { names: ['SANDBOX_CLIENT_SECRET', 'SERVICE_CLIENT_SECRET'], read: asText, secret: true },
+  clients: { names: ['SANDBOX_CLIENTS'], read: asYaml, secret: true },
   insecureDefaults: { names: ['SANDBOX_INSECURE_DEFAULTS'], read: asFlag },
   controlToken: { names: ['SANDBOX_CONTROL_TOKEN'], read: asText, secret: true },
   bodyLimitBytes: { names: ['SANDBOX_BODY_LIMIT_BYTES'], read: asNumber },
@@ -255,12 +295,13 @@ export function readEnvironment(
       if (text) [raw[key], takenFrom[key]] = [read(text), env[name] === undefined ? `${name}_FILE` : name]
     }
   }
+  if (raw.clients !== undefined) leaveOneClient(raw, takenFrom, problems)
   const given = { ...raw, ...overrides }
   const parsed = optionsSchema.safeParse(given)
   if (parsed.success && problems.length === 0) {
     return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
   }
-  for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path[0], issue.message, given))
+  for (const issue of parsed.error?.issues ?? []) problems.push(sentence(issue.path, issue.message, given))
   return { kind: 'invalid', problems }
 }
 
@@ -290,9 +331,19 @@ function fromFile(
   }
 }
 
-function sentence(key: PropertyKey | undefined, message: string, given: Record<string, unknown>): string {
+/** The list of clients goes before the daemon's client; beside one of the sandbox's own it is a mistake. */
+function leaveOneClient(raw: Record<string, unknown>, takenFrom: Record<string, string>, problems: string[]): void {
+  for (const key of ['clientId', 'clientSecret']) {
+    const from = takenFrom[key]
+    if (from?.startsWith('SANDBOX_')) problems.push(`${from}: not beside SANDBOX_CLIENTS, which lists all clients`)
+    delete raw[key]
+    delete takenFrom[key]
+  }
+}
+
+function sentence([key, ...within]: PropertyKey[], message: string, given: Record<string, unknown>): string {
   const names = environment[key as keyof SandboxSettings]?.names ?? [String(key)]
   return String(key) in given
-    ? `${names[0]}: ${message}`
+    ? [names[0], within.join('.'), message].filter((part) => part !== '').join(': ')
     : `${names.join(' or ')} is not set; with --embedded no database is needed`
 }

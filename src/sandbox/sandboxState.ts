@@ -1,7 +1,15 @@
 import type pg from 'pg'
 
 /** What outlives a restart besides the ledger and its effects; one row each. */
-export type StateName = 'signing_key' | 'token_generation' | 'settings' | 'clock' | 'serving' | 'scenario'
+export type StateName =
+  | 'signing_key'
+  | 'token_generation'
+  | 'token_generations'
+  | 'settings'
+  | 'client_settings'
+  | 'clock'
+  | 'serving'
+  | 'scenario'
 
 /** Reads a value, or stores `first` and reads that; of two that start at once, both read the same. */
 export async function readOrCreateState<T>(pool: pg.Pool, name: StateName, first: T): Promise<T> {

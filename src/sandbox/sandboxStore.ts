@@ -26,7 +26,9 @@ export async function writeEntries(
   entries: readonly Entry[],
   term: number,
 ): Promise<void> {
-  const orders = entries.flatMap(({ effect }) => (effect?.kind === 'order' ? [effect] : []))
+  const orders = entries.flatMap(({ effect, row }) =>
+    effect?.kind === 'order' ? [{ ...effect, client: row.client }] : [],
+  )
   const client = await connect(pool)
   let isCommitting = orders.length === 0
   try {
@@ -46,13 +48,13 @@ export async function writeEntries(
     await undo(client, error)
     throw asAway(error, isCommitting)
   }
-  if (orders.length > 0) events.announce(orders.map(({ event }) => event))
+  if (orders.length > 0) events.announce(orders.map(({ client, event }) => ({ client, event })))
 }
 
 async function writeUnderTerm(
   client: pg.PoolClient,
   entries: readonly Entry[],
-  orders: readonly OrderEffect[],
+  orders: readonly Owned<OrderEffect>[],
   term: number,
 ): Promise<void> {
   const { rowCount } = await client.query(writeStatement(entries, orders, term))
@@ -71,9 +73,17 @@ async function undo(client: pg.PoolClient, error: unknown): Promise<void> {
   client.release(!isUndone)
 }
 
-function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[], term: number): pg.QueryConfig {
+type Owned<E> = E & { client: string | null }
+
+function writeStatement(
+  entries: readonly Entry[],
+  orders: readonly Owned<OrderEffect>[],
+  term: number,
+): pg.QueryConfig {
   const rows = entries.map(({ row }) => row)
-  const transactions = entries.flatMap(({ effect }) => (effect?.kind === 'transaction' ? [effect] : []))
+  const transactions = entries.flatMap(({ effect, row }) =>
+    effect?.kind === 'transaction' ? [{ ...effect, client: row.client }] : [],
+  )
   return {
     name: 'sandbox-write-entries',
     text: `
@@ -81,18 +91,25 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
         -- Locked, so that whoever begins a term waits for this write, and it sees a term that has just begun.
         select 1 from sandbox.state where name = 'serving' and value = to_jsonb($27::integer) for share
       ), new_transactions as (
-        insert into sandbox.transactions (id, customer_id, accepted_at, done_at, outcome, error_code, position, statuses, held)
-        select id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position,
+        insert into sandbox.transactions (
+          client, id, customer_id, accepted_at, done_at, outcome, error_code, position, statuses, held
+        )
+        select client, id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position,
           statuses, statuses is not null
         from unnest(
-          $1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[], $28::jsonb[]
-        ) as t (id, customer_id, accepted_us, done_us, outcome, error_code, position, statuses), serving
+          $1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[], $28::jsonb[],
+          $30::text[]
+        ) as t (id, customer_id, accepted_us, done_us, outcome, error_code, position, statuses, client), serving
       ), new_orders as (
-        insert into sandbox.orders (id, customer_id, items, created_at, done_at, position, statuses, held)
-        select id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position, statuses, statuses is not null
+        insert into sandbox.orders (
+          client, id, customer_id, items, created_at, done_at, position, statuses, held, event_id
+        )
+        select client, id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position,
+          statuses, statuses is not null, event_id
         from unnest(
-          $7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[], $29::jsonb[]
-        ) as o (id, customer_id, items, created_us, done_us, position, statuses), serving
+          $7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[], $29::jsonb[],
+          $31::text[], $32::uuid[]
+        ) as o (id, customer_id, items, created_us, done_us, position, statuses, client, event_id), serving
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -130,6 +147,9 @@ function writeStatement(entries: readonly Entry[], orders: readonly OrderEffect[
       term,
       transactions.map((each) => statusesText(each)),
       orders.map((each) => statusesText(each)),
+      transactions.map((each) => each.client),
+      orders.map((each) => each.client),
+      orders.map((each) => each.event.id),
     ],
   }
 }
@@ -138,7 +158,7 @@ function statusesText({ statuses }: Pick<Effect, 'statuses'>): string | null {
   return statuses && JSON.stringify(statuses)
 }
 
-function transactionColumns(transactions: readonly TransactionEffect[]): unknown[][] {
+function transactionColumns(transactions: readonly Owned<TransactionEffect>[]): unknown[][] {
   return [
     transactions.map((each) => each.id),
     transactions.map((each) => each.customerId),
@@ -149,7 +169,7 @@ function transactionColumns(transactions: readonly TransactionEffect[]): unknown
   ]
 }
 
-function orderColumns(orders: readonly OrderEffect[]): unknown[][] {
+function orderColumns(orders: readonly Owned<OrderEffect>[]): unknown[][] {
   return [
     orders.map((each) => each.id),
     orders.map((each) => each.customerId),
@@ -176,14 +196,18 @@ export interface StoredTransaction {
   errorCode: string | null
 }
 
-export async function findTransaction(pool: pg.Pool, id: string): Promise<StoredTransaction | undefined> {
+export async function findTransaction(
+  pool: pg.Pool,
+  client: string,
+  id: string,
+): Promise<StoredTransaction | undefined> {
   const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-transaction',
     text: `
       select id, customer_id, ${us('done_at')} as done_us, held, statuses, outcome, error_code
-      from sandbox.transactions where id = $1
+      from sandbox.transactions where id = $1 and client = $2
     `,
-    values: [storable(id)],
+    values: [storable(id), client],
   })
   const [row] = rows
   if (row === undefined) return undefined
@@ -203,14 +227,14 @@ export interface StoredOrder {
   statuses: readonly Step[] | null
 }
 
-export async function findOrder(pool: pg.Pool, id: string): Promise<StoredOrder | undefined> {
+export async function findOrder(pool: pg.Pool, client: string, id: string): Promise<StoredOrder | undefined> {
   const rows = await read<pg.QueryResultRow>(pool, {
     name: 'sandbox-find-order',
     text: `
       select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held, statuses
-      from sandbox.orders where id = $1
+      from sandbox.orders where id = $1 and client = $2
     `,
-    values: [id],
+    values: [id, client],
   })
   const [row] = rows
   if (row === undefined) return undefined
@@ -234,10 +258,10 @@ export async function findApplied(
     name: 'sandbox-find-applied',
     text: `
       select l.transaction_id, l.order_id, l.endpoint = $3 and l.body = $4 as same_request,
-        ${us('coalesce(t.accepted_at, o.created_at)')} as applied_us
+        ${us('coalesce(t.accepted_at, o.created_at, l.arrived_at)')} as applied_us
       from sandbox.ledger l
-        left join sandbox.transactions t on t.id = l.transaction_id
-        left join sandbox.orders o on o.id = l.order_id
+        left join sandbox.transactions t on t.id = l.transaction_id and t.client = l.client
+        left join sandbox.orders o on o.id = l.order_id and o.client = l.client
       where l.idempotency_key = $1 and l.client = $2 and (l.transaction_id is not null or l.order_id is not null)
       order by l.sequence
       limit 1
@@ -264,22 +288,31 @@ export async function nextPosition(pool: pg.Pool): Promise<number> {
   return Number(rows[0]?.next)
 }
 
-/** When each client's counted requests after `sinceUs` and up to `untilUs` arrived, in order of time. */
-export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<Map<string, number[]>> {
-  const { rows } = await pool.query<{ client: string | null; address: string; arrived_us: string[] }>(
+/** Of whom requests were admitted, and when, in order of time. */
+export interface CountedArrivals {
+  /** Null where no client was known: then by the address. */
+  client: string | null
+  address: string
+  arrivalsUs: number[]
+}
+
+/** What was admitted after `sinceUs` and up to `untilUs`. */
+export async function countedArrivals(pool: pg.Pool, sinceUs: number, untilUs: number): Promise<CountedArrivals[]> {
+  const { rows } = await pool.query<{ client: string | null; address: string; arrivals_us: string[] }>(
     `
-      select client, case when client is null then address end as address,
-        array_agg(${us('arrived_at')} order by arrived_at)::text[] as arrived_us
+      select client, case when client is null then address else '' end as address,
+        array_agg(${us('arrived_at')} order by arrived_at)::text[] as arrivals_us
       from sandbox.ledger
       where counted and arrived_at > ${time('$1::bigint')} and arrived_at <= ${time('$2::bigint')}
       group by 1, 2
     `,
     [sinceUs, untilUs],
   )
-  return new Map(rows.map((row) => [rateKey(row.client, row.address), row.arrived_us.map(Number)]))
+  return rows.map(({ client, address, arrivals_us }) => ({ client, address, arrivalsUs: arrivals_us.map(Number) }))
 }
 
-/** Whom a request counts against: the client, or the address where no client is known. */
-export function rateKey(client: string | null, address: string): string {
-  return client === null ? `address ${address}` : `client ${client}`
+/** Gives the client what a database holds from before clients owned what they made. */
+export async function adopt(pool: pg.Pool, client: string): Promise<void> {
+  await pool.query("update sandbox.transactions set client = $1 where client = ''", [client])
+  await pool.query("update sandbox.orders set client = $1 where client = ''", [client])
 }

@@ -10,10 +10,15 @@ import { numberDigitsMax } from './parseExactly.ts'
 const batchRows = 500
 const batchBytes = 4_000_000
 
-export interface LedgerFilter {
+/** How many, and whose; null for all. */
+export interface Page {
+  limit: number
+  client: string | null
+}
+
+export interface LedgerFilter extends Page {
   /** Rows after this sequence. */
   since: number
-  limit: number
   endpoint: string | null
   idempotencyKey: string | null
 }
@@ -21,11 +26,11 @@ export interface LedgerFilter {
 const utc = (column: string) => `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 
 export const transactionColumns = `
-  id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
+  client, id as "transactionId", customer_id as "customerId", ${utc('accepted_at')} as "acceptedAt",
   ${utc('done_at')} as "doneAt", held, outcome, error_code as "errorCode"`
 
 export const orderColumns = `
-  id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
+  client, id as "orderId", customer_id as "customerId", items::text as items, ${utc('created_at')} as "createdAt",
   ${utc('done_at')} as "doneAt", held`
 
 /** Requests, oldest first. */
@@ -42,6 +47,7 @@ export async function* ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGen
         from (
           select * from sandbox.ledger
           where sequence > $1 and ($3::text is null or endpoint = $3) and ($4::text is null or idempotency_key = $4)
+            and ($6::text is null or client = $6)
           order by sequence
           limit $2
         ) found
@@ -50,7 +56,7 @@ export async function* ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGen
       where place = 1 or bytes <= $5
       order by batch.sequence
       `,
-      [after, Math.min(left, batchRows), filter.endpoint, filter.idempotencyKey, batchBytes],
+      [after, Math.min(left, batchRows), filter.endpoint, filter.idempotencyKey, batchBytes, filter.client],
     )
     if (rows.length === 0) return
     yield rows.map((row) => JSON.stringify(row))
@@ -60,28 +66,29 @@ export async function* ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGen
 }
 
 /** What was accepted, oldest first. */
-export async function* transactionRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
-  let after = { at: '-infinity', id: '' }
+export async function* transactionRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
+  let after = { at: '-infinity', id: '', client: '' }
   for (let left = limit; left > 0; ) {
     const { rows } = await pool.query(
       `
       select ${transactionColumns} from sandbox.transactions
-      where (accepted_at, id) > ($1::timestamptz, $2)
-      order by accepted_at, id
-      limit $3
+      where (accepted_at, id, client) > ($1::timestamptz, $2, $3) and ($5::text is null or client = $5)
+      order by accepted_at, id, client
+      limit $4
       `,
-      [after.at, after.id, Math.min(left, batchRows)],
+      [after.at, after.id, after.client, Math.min(left, batchRows), client],
     )
     if (rows.length === 0) return
     yield rows.map((row) => JSON.stringify(row))
-    after = { at: rows.at(-1).acceptedAt, id: rows.at(-1).transactionId }
+    const last = rows.at(-1)
+    after = { at: last.acceptedAt, id: last.transactionId, client: last.client }
     left -= rows.length
   }
 }
 
 /** Orders, oldest first; `items` is JSON text. */
-export async function* orderRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
-  let after = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000' }
+export async function* orderRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
+  let after = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000', client: '' }
   for (let left = limit; left > 0; ) {
     const { rows } = await pool.query(
       `
@@ -90,20 +97,21 @@ export async function* orderRows(pool: pg.Pool, limit: number): AsyncGenerator<s
         select *, row_number() over w as place, sum(octet_length(items::text)) over w as bytes
         from (
           select * from sandbox.orders
-          where (created_at, id) > ($1::timestamptz, $2::uuid)
-          order by created_at, id
-          limit $3
+          where (created_at, id, client) > ($1::timestamptz, $2::uuid, $3) and ($6::text is null or client = $6)
+          order by created_at, id, client
+          limit $4
         ) found
-        window w as (order by created_at, id)
+        window w as (order by created_at, id, client)
       ) batch
-      where place = 1 or bytes <= $4
-      order by batch.created_at, batch.id
+      where place = 1 or bytes <= $5
+      order by batch.created_at, batch.id, batch.client
       `,
-      [after.at, after.id, Math.min(left, batchRows), batchBytes],
+      [after.at, after.id, after.client, Math.min(left, batchRows), batchBytes, client],
     )
     if (rows.length === 0) return
     yield rows.map((row) => JSON.stringify(row))
-    after = { at: rows.at(-1).createdAt, id: rows.at(-1).orderId }
+    const last = rows.at(-1)
+    after = { at: last.createdAt, id: last.orderId, client: last.client }
     left -= rows.length
   }
 }
@@ -120,8 +128,8 @@ export interface EventLine {
  * jsonb writes its numbers out without exponents: 45 kB of `1e131071`, which the sandbox took before it bounded them, are
  * 655 MB of text. An event with such a number is shown without its contents, and says so under `unreadable`.
  */
-export async function* eventLines(pool: pg.Pool, limit: number): AsyncGenerator<EventLine[]> {
-  const ids = await eventIds(pool, limit)
+export async function* eventLines(pool: pg.Pool, page: Page): AsyncGenerator<EventLine[]> {
+  const ids = await eventIds(pool, page)
   for (let start = 0; start < ids.length; ) {
     const asked = ids.slice(start, start + batchRows)
     const { rows } = await pool.query<{ id: string; state: string; event: string | null; place: string }>(
@@ -152,19 +160,23 @@ export async function* eventLines(pool: pg.Pool, limit: number): AsyncGenerator<
 }
 
 /** The same without their ids. */
-export async function* eventRows(pool: pg.Pool, limit: number): AsyncGenerator<string[]> {
-  for await (const batch of eventLines(pool, limit)) yield batch.map(({ line }) => line)
+export async function* eventRows(pool: pg.Pool, page: Page): AsyncGenerator<string[]> {
+  for await (const batch of eventLines(pool, page)) yield batch.map(({ line }) => line)
 }
 
-async function eventIds(pool: pg.Pool, limit: number): Promise<string[]> {
+async function eventIds(pool: pg.Pool, { limit, client }: Page): Promise<string[]> {
   const { rows } = await pool.query<{ ids: string[] }>(
     `
     select coalesce(array_agg(id::text order by time, id), '{}') as ids
     from (
-      select id, data ->> 'time' as time from ${queueSchema}.job where name = $1 order by 2, 1 limit $2
+      select id, data ->> 'time' as time from ${queueSchema}.job
+      where name = $1
+        and ($3::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $3))
+      order by 2, 1
+      limit $2
     ) first
     `,
-    [queueName, limit],
+    [queueName, limit, client],
   )
   return rows[0]?.ids ?? []
 }

@@ -1,7 +1,10 @@
 import type pg from 'pg'
+import { ClientRates } from './clientRates.ts'
+import { Clients } from './clients.ts'
 import { Connections, forControl, forRequests } from './connections.ts'
 import { controlRoutes } from './control.ts'
-import { forget } from './controlQueries.ts'
+import { forget, forgetClient } from './controlQueries.ts'
+import { CurrentSettings } from './currentSettings.ts'
 import { Outage } from './databaseAway.ts'
 import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
@@ -14,20 +17,18 @@ import { KeyedMutex } from './keyedMutex.ts'
 import { retentionAt, trimForEver } from './ledgerRetention.ts'
 import { reachableUrl } from './loopback.ts'
 import { OrderEvents } from './orderEvents.ts'
-import { RateWindow } from './rateWindow.ts'
 import { SandboxClock } from './sandboxClock.ts'
 import { openDatabase } from './sandboxDatabase.ts'
 import { prepareSchema } from './sandboxSchema.ts'
 import {
+  clientsOf,
   type LiveSettings,
   liveSettingsSchema,
   optionsSchema,
   type SandboxOptions,
   type SandboxSettings,
-  type SettingsPatch,
 } from './sandboxSettings.ts'
-import { readOrCreateState, writeState } from './sandboxState.ts'
-import { countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
+import { adopt, countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
 import { beginScenario, continueScenario } from './scenario/beginScenario.ts'
 import { openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
@@ -39,6 +40,7 @@ export { isEveryInterface } from './loopback.ts'
 export { isEmbedded } from './sandboxDatabase.ts'
 export {
   type Borrowed,
+  clientsOf,
   type EnvironmentRead,
   environment,
   optionsSchema,
@@ -110,7 +112,9 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
     const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
-    void trimForEver(control.pool, () => retentionAt(parts.live(), parts.clock), closing.signal)
+    const { settings: current } = controls
+    const retained = () => ({ ...current.of(null), rateLimitWindowSeconds: current.longestWindowSeconds })
+    void trimForEver(control.pool, () => retentionAt(retained(), parts.clock), closing.signal)
     let closed: Promise<void> | undefined
     const close = () => {
       closing.abort()
@@ -122,7 +126,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       port: Number(port),
       databaseUrl: database.url,
       get changedSettings() {
-        return Object.keys(controls.changed())
+        return controls.settings.changedNames
       },
       displaced: lock.displaced.then(async (words) => {
         await close()
@@ -148,29 +152,30 @@ interface Given {
 }
 
 async function assemble({ pool, controlPool, lock, events, settings, scenario, closing }: Given) {
-  const asStarted = pickLive(settings)
   const mutex = new KeyedMutex()
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
-  let patch = await readOrCreateState<SettingsPatch>(pool, 'settings', {})
-  let live: LiveSettings = { ...asStarted, ...patch }
-  const windowUs = () => Math.round(live.rateLimitWindowSeconds * 1_000_000)
-  const rate = new RateWindow(live.rateLimitRequests, windowUs())
+  const given = clientsOf(settings)
+  const clients = new Clients(given)
+  await adopt(pool, clients.first)
+  const current = await CurrentSettings.open(pool, pickLive(settings), given)
+  const rates = new ClientRates(current)
   const nowUs = clock.nowUs()
-  for (const [key, arrivalsUs] of await countedArrivals(pool, nowUs - windowUs(), nowUs)) rate.restore(key, arrivalsUs)
-  const draws = new Draws(() => live.seed, await nextPosition(pool))
+  const longestUs = current.longestWindowSeconds * 1_000_000
+  for (const arrivals of await countedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
+  const draws = new Draws(() => current.of(null).seed, await nextPosition(pool))
   const faults = new Faults(pool, draws)
   await faults.load()
   await continueScenario(pool, faults, scenario)
-  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, settings.clientSecret)
+  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, given[0]?.secret ?? '')
   const parts: Parts = {
     pool,
     clock,
-    live: () => live,
-    credentials: settings,
+    live: (client) => current.of(client),
+    clients,
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await Tokens.open({ pool, clock, draws }, givenKey),
-    rate,
-    failures: new Failures(() => live.unauthenticatedRequests),
+    tokens: await Tokens.open({ pool, clock, draws }, given, givenKey),
+    rates,
+    failures: new Failures(() => current.of(null).unauthenticatedRequests),
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
     journal: new Journal((entries) => writeEntries(pool, events, entries, lock.term)),
@@ -179,32 +184,25 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
     draws,
     closing,
   }
-  const apply = async (next: SettingsPatch) => {
-    await writeState(pool, 'settings', next)
-    patch = next
-    live = { ...asStarted, ...patch }
-    rate.requests = live.rateLimitRequests
-    rate.windowUs = windowUs()
-    return live
+  const resetAll = async (everything: boolean) => {
+    await faults.settle()
+    await forget(controlPool, everything)
+    parts.failures.clear()
+    if (!everything) return
+    draws.startAnew()
+    await clock.setBack()
+    if (scenario) await beginScenario(pool, faults, scenario)
   }
   const controls = {
     parts,
     pool: controlPool,
     events,
-    changed: () => patch,
-    change: (more: SettingsPatch) => apply({ ...patch, ...more }),
-    forgetChanges: () => apply({}),
-    async reset(everything: boolean) {
+    settings: current,
+    async reset(client: string | null, everything: boolean) {
       await parts.journal.idle()
-      await faults.settle()
-      await forget(controlPool, everything)
-      if (everything) {
-        draws.startAnew()
-        await clock.setBack()
-        if (scenario) await beginScenario(pool, faults, scenario)
-      }
-      rate.clear()
-      parts.failures.clear()
+      if (client === null) await resetAll(everything)
+      else faults.settleSome(await forgetClient(controlPool, client, everything))
+      rates.clear(client)
     },
     token: settings.controlToken,
     expectations: scenario?.expectations ?? [],

@@ -160,6 +160,7 @@ describe('control reads hold some megabytes, whatever there is', () => {
       limit: 3000,
       endpoint: null,
       idempotencyKey: null,
+      client: null,
     }).next()
     expect(batch).toHaveLength(15)
   })

@@ -30,10 +30,10 @@ describe('of the ledger', () => {
 
   test('all clients together as they arrived, each alone as it was admitted, and tokens not at all', async () => {
     await using database = await createDatabase('sandbox_template')
-    expect(await readRate(database.pool, 60)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
+    expect(await readRate(database.pool, 60, null)).toMatchObject({ requests: 0, maxArrived: 0, maxAdmitted: 0 })
     await database.pool.query(fill, [3000])
     // In 600 ms there are 300 rows: without the tokens 270, of which 40 are admitted of each of the three.
-    expect(await readRate(database.pool, 0.6)).toEqual({
+    expect(await readRate(database.pool, 0.6, null)).toEqual({
       windowSeconds: 0.6,
       requests: 2700,
       maxArrived: 270,
@@ -46,7 +46,7 @@ describe('of the ledger', () => {
     await using database = await createDatabase('sandbox_template')
     await database.pool.query(fill, [300_000])
     const started = performance.now()
-    expect((await readRate(database.pool, 60)).requests).toBe(270_000)
+    expect((await readRate(database.pool, 60, null)).requests).toBe(270_000)
     const tookMs = Math.round(performance.now() - started)
     process.stdout.write(`GET /_sandbox/rate over 300,000 rows: ${tookMs} ms\n`)
     expect(tookMs).toBeLessThan(1000)

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { readEnvironment } from '../../src/sandbox/sandboxSettings.ts'
 
 const noFile = (path: string): string => {
@@ -70,4 +70,50 @@ test('everything that is wrong is reported at once, by the name of its variable'
   expect(problems).toContain('SANDBOX_CLIENT_SECRET_FILE: /nowhere cannot be read')
   expect(problems).toContain('SANDBOX_PORT: ')
   expect(problems).toContain('SANDBOX_DATABASE_URL or STATE_DATABASE_URL or DATABASE_URL is not set')
+})
+
+describe('several clients', () => {
+  const list = '- {id: a, secret: one, rateLimitRequests: 5}\n- {id: b, secret: two}'
+  const problems = (env: Record<string, string>, overrides = {}) => {
+    const read = readEnvironment({ ...database, ...env }, noFile, overrides)
+    return read.kind === 'invalid' ? read.problems : []
+  }
+
+  test('may be listed as YAML, as JSON or in a file, and go before the one of the daemon', () => {
+    const clients = [
+      { id: 'a', secret: 'one', rateLimitRequests: 5 },
+      { id: 'b', secret: 'two' },
+    ]
+    for (const text of [list, JSON.stringify(clients)]) {
+      const read = readEnvironment({ ...database, SANDBOX_CLIENTS: text, SERVICE_CLIENT_ID: 'daemon' }, noFile)
+      expect(read).toMatchObject({ kind: 'value', settings: { clients }, borrowed: [{ setting: 'databaseUrl' }] })
+    }
+    const fromFile = readEnvironment({ ...database, SANDBOX_CLIENTS_FILE: 'clients.yaml' }, () => list)
+    expect(fromFile).toMatchObject({ kind: 'value', settings: { clients } })
+  })
+
+  test.each([
+    ['no list', 'a: [', 'SANDBOX_CLIENTS: must be a list'],
+    ['an empty list', '[]', 'SANDBOX_CLIENTS: '],
+    ['an id twice', '[{id: a, secret: hidden}, {id: a, secret: hidden}]', 'SANDBOX_CLIENTS: has an id twice'],
+    ['a client without a secret', '[{id: a}]', 'SANDBOX_CLIENTS: 0.secret: '],
+    ['a setting of all', '[{id: a, secret: hidden, seed: 1}]', 'SANDBOX_CLIENTS: 0: '],
+    ['a setting that is wrong', '[{id: a, secret: hidden, failureShare: 2}]', 'SANDBOX_CLIENTS: 0.failureShare: '],
+  ])('%s is refused with its place, and without a secret', (_what, text, problem) => {
+    const found = problems({ SANDBOX_CLIENTS: text })
+    expect(found).toEqual([expect.stringContaining(problem)])
+    expect(found.join()).not.toContain('hidden')
+  })
+
+  test('do not stand beside the one of SANDBOX_CLIENT_ID', () => {
+    expect(problems({ SANDBOX_CLIENTS: list, SANDBOX_CLIENT_ID: 'a' })).toEqual([
+      'SANDBOX_CLIENT_ID: not beside SANDBOX_CLIENTS, which lists all clients',
+    ])
+  })
+
+  test('beyond loopback, none may have the secret that everybody knows', () => {
+    const known = `${list}\n- {id: c, secret: sandbox-secret}`
+    expect(problems({ SANDBOX_CLIENTS: known }, { host: '0.0.0.0' })).toHaveLength(1)
+    expect(problems({ SANDBOX_CLIENTS: list }, { host: '0.0.0.0' })).toEqual([])
+  })
 })

@@ -47,7 +47,7 @@ test('a mistake of the sandbox is 500 without its words', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true)
   // An end that is never makes reading this transaction, and nothing else, fail in the database.
   await s.database.pool.query(
-    "insert into sandbox.transactions values ('broken', 'C1', now(), 'infinity', 'completed', null)",
+    "insert into sandbox.transactions (client, id, customer_id, accepted_at, done_at, outcome) values ('sandbox', 'broken', 'C1', now(), 'infinity', 'completed')",
   )
   try {
     const answer = await s.call('GET', '/api/v1/data/broken')

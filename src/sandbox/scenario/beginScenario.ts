@@ -18,7 +18,7 @@ export async function continueScenario(pool: pg.Pool, faults: Faults, scenario: 
 /** Switches on the faults of the scenario in the place of all others; scripts are told from their beginning. */
 export async function beginScenario(pool: pg.Pool, faults: Faults, scenario: Scenario | undefined): Promise<void> {
   await pool.query('delete from sandbox.scripted_answers')
-  await faults.remove()
+  await faults.removeAll(null)
   for (const fault of scenario?.faults ?? []) await faults.add(fault)
   await writeState(pool, 'scenario', markOf(scenario))
 }

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
 import { readJson, refuse } from '../controlAnswers.ts'
+import { readQuery } from '../controlClient.ts'
 import type { Parts } from '../exchange.ts'
 import { ledgerRows } from '../shownRows.ts'
 import { Tally, type Verdict } from './expectations.ts'
@@ -18,26 +19,27 @@ interface Asked {
 }
 
 /**
- * POST /_sandbox/verify: whether the requests so far were as expected.
+ * POST /_sandbox/verify: whether the requests so far, of all or of one client, were as expected.
  *
  * 200 where they were and 422 where not, so that `curl --fail-with-body` fails a script; the body is the same.
  */
 export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
-  app.post('/verify', async ({ body }, reply) => {
+  app.post('/verify', async ({ query, body }, reply) => {
+    const { client } = readQuery(parts.clients, query, {})
     const asked = body ? bodySchema.parse(readJson(body)).expectations : expectations
     if (asked.length === 0) {
       return refuse(reply, 400, 'There is nothing to verify: the request has no expectations, nor has a scenario.')
     }
     await parts.journal.idle()
-    const verdicts = await verify(pool, asked)
+    const verdicts = await verify(pool, asked, client)
     const passed = verdicts.every((verdict) => verdict.passed)
     return reply.code(passed ? 200 : 422).send({ passed, expectations: verdicts })
   })
 }
 
-async function verify(pool: pg.Pool, expectations: readonly Expectation[]): Promise<Verdict[]> {
+async function verify(pool: pg.Pool, expectations: readonly Expectation[], client: string | null): Promise<Verdict[]> {
   const tallies = expectations.map((expectation, index) => new Tally(expectation, index + 1))
-  for await (const rows of ledgerRows(pool, everything)) {
+  for await (const rows of ledgerRows(pool, { ...everything, client })) {
     for (const text of rows) {
       const row: LedgerRow = JSON.parse(text)
       const request = { ...row, applied: (row.transactionId ?? row.orderId) !== null }

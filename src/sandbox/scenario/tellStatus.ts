@@ -6,6 +6,7 @@ import { readWord, type Step } from './scenarioSchema.ts'
 
 interface Scripted {
   id: string
+  client: string
   statuses: readonly Step[]
 }
 
@@ -26,18 +27,19 @@ export function goesByScript<T extends { held: boolean; statuses: readonly Step[
 export async function tellStatus(
   { pool, live }: Parts,
   of: keyof typeof tables,
-  { id, statuses }: Scripted,
+  { id, client, statuses }: Scripted,
   nowUs: number,
 ): Promise<FaultAction | undefined> {
   const { rows } = await pool.query<{ before: number }>({
     name: `sandbox-tell-${of}`,
-    text: `update ${tables[of]} set told = told + 1 where id = $1 returning told - 1 as before`,
-    values: [id],
+    text: `update ${tables[of]} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
+    values: [id, client],
   })
   const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
-  const { status, errorCode } = readWord(step, live().failureCode)
+  const { status, errorCode } = readWord(step, live(client).failureCode)
   const change = { kind: 'finish' as const, errorCode }
-  if (status !== 'pending') await (of === 'order' ? changeOrder : changeTransaction)(pool, id, change, nowUs)
+  if (status !== 'pending')
+    await (of === 'order' ? changeOrder : changeTransaction)(pool, { id, client }, change, nowUs)
   return undefined
 }

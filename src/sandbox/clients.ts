@@ -1,0 +1,40 @@
+import { sameSecret } from './sameSecret.ts'
+import type { ClientSettings } from './sandboxSettings.ts'
+
+/** The service's clients, as the sandbox was started with them. */
+export class Clients {
+  readonly #clients: readonly ClientSettings[]
+
+  /** @param clients at least one */
+  constructor(clients: readonly ClientSettings[]) {
+    this.#clients = clients
+  }
+
+  get ids(): string[] {
+    return this.#clients.map(({ id }) => id)
+  }
+
+  /** What a database holds of before clients owned what they made belongs to the first. */
+  get first(): string {
+    return this.#clients[0]?.id ?? ''
+  }
+
+  has(id: string): boolean {
+    return this.#clients.some((client) => client.id === id)
+  }
+
+  /** The client whose id and secret a form has, or null; it takes the same time whatever is wrong with them. */
+  authenticated(form: URLSearchParams): string | null {
+    let found: string | null = null
+    for (const { id, secret } of this.#clients) {
+      const isId = sameSecret(form.get('client_id') ?? '', id)
+      if (sameSecret(form.get('client_secret') ?? '', secret) && isId) found = id
+    }
+    return found
+  }
+
+  /** Whether a text has one of the secrets in it. */
+  hasSecretIn(text: string): boolean {
+    return this.#clients.some(({ secret }) => text.includes(secret))
+  }
+}
