@@ -25,7 +25,7 @@ export const liveSettingsSchema = z.strictObject({
     .int()
     .min(1)
     .max(1_000_000)
-    .default(60)
+    .default(150)
     .describe('requests without valid credentials that an address may make in a minute; more are answered 429'),
   ledgerRows: z
     .int()
