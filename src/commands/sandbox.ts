@@ -84,9 +84,9 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   }
   context.stderr.write(borrowedText(read.borrowed, read.settings))
   const starter = process.ppid // before anybody hears that it listens, and may end it
-  let running: Sandbox
+  let running: Sandbox | undefined
   try {
-    running = await startSandbox(read.settings)
+    running = await startUnlessTold(read.settings, context.signal)
   } catch (error) {
     if (error instanceof FilesInvalid) {
       context.stderr.write(`sandbox: the scenario is wrong\n${error.message}\n`)
@@ -95,6 +95,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     context.stderr.write(`sandbox: could not start: ${error instanceof Error ? error.message || error.name : error}\n`)
     return 1
   }
+  if (running === undefined) return 0
   context.stderr.write(welcome(running, read.settings))
   if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
   const displaced = await Promise.race([running.displaced, aborted(context.signal), orphaned(context, starter)])
@@ -165,6 +166,19 @@ function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings:
     )
   }
   return `${lines.join('\n')}\n`
+}
+
+/** Nobody waits until another sandbox lets go of the database who has told this one to stop. @returns undefined: told to stop */
+async function startUnlessTold(settings: Settings, signal: AbortSignal): Promise<Sandbox | undefined> {
+  const starting = startSandbox(settings)
+  const running = await Promise.race([starting, aborted(signal).then(() => undefined)])
+  if (running === undefined) {
+    void starting.then(
+      (late) => late.close(),
+      () => {},
+    )
+  }
+  return running
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { tellAway } from './databaseAway.ts'
 
 /** How long is waited for what; the server's limits are lower than ours, so that its word about a statement is known. */
 interface Limits {
@@ -36,6 +37,7 @@ export class Connections {
       this.#clients.add(client)
     })
     this.pool.on('remove', (client) => void this.#clients.delete(client))
+    tellAway(this.pool)
   }
 
   async end(): Promise<void> {

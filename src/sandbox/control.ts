@@ -8,6 +8,7 @@ import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import type { CurrentSettings } from './currentSettings.ts'
+import { DatabaseAway } from './databaseAway.ts'
 import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import { followEvents } from './followEvents.ts'
@@ -63,6 +64,10 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
     if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)
     if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
+    if (error instanceof DatabaseAway) {
+      parts.outage.met(error)
+      return refuse(reply, 503, `The database does not serve: ${error.message}`)
+    }
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )

@@ -1,5 +1,4 @@
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
-import { unanswered } from './databaseAway.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
 import { ok } from './problemAnswer.ts'
 import { decideCourse } from './processing.ts'
@@ -38,7 +37,7 @@ export async function readTransaction(parts: Parts, exchange: Exchange, client: 
   if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`, client) }
   const nowUs = parts.clock.nowUs()
   if (!goesByScript(found)) return { answer: ok(statusOf(found, nowUs)) }
-  const fault = await unanswered(tellStatus(parts, 'transaction', { ...found, client }, nowUs))
+  const fault = await tellStatus(parts, 'transaction', { ...found, client }, nowUs)
   const told = (await findTransaction(parts.pool, client, exchange.id)) ?? found
   return { answer: ok(statusOf(told, nowUs)), fault }
 }

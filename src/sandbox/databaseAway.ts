@@ -12,18 +12,17 @@ export class DatabaseAway extends Error {
   }
 }
 
-/** Runs one statement that writes nothing. @throws DatabaseAway, or pg's DatabaseError where the statement is at fault */
-export async function read<Row extends pg.QueryResultRow>(pool: pg.Pool, query: pg.QueryConfig): Promise<Row[]> {
-  return (await unanswered(pool.query<Row>(query))).rows
-}
-
-/** What comes of statements before which no client was told anything, so that it may ask again. @throws as read() does */
-export async function unanswered<T>(statements: Promise<T>): Promise<T> {
-  try {
-    return await statements
-  } catch (error) {
-    throw asAway(error, false)
-  }
+/**
+ * Lets all statements that a pool runs by itself fail with DatabaseAway, unless they are at fault: then with pg's DatabaseError.
+ * That is for statements after which whoever asked is told that he may ask again, and none is harmed by what was done.
+ */
+export function tellAway(pool: pg.Pool): void {
+  const query = pool.query.bind(pool) as (...given: unknown[]) => Promise<unknown>
+  const told = (...given: unknown[]) =>
+    query(...given).catch((error: unknown) => {
+      throw asAway(error, false)
+    })
+  pool.query = told as typeof pool.query
 }
 
 /** Takes a connection. @throws DatabaseAway, surely before anything was written */

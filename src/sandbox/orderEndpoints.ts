@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { holdsNul } from './bodyBounds.ts'
-import { unanswered } from './databaseAway.ts'
 import type { Exchange, Outcome, Parts } from './exchange.ts'
 import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
@@ -56,7 +55,7 @@ export async function readOrder(parts: Parts, exchange: Exchange, client: string
   if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
   const nowUs = parts.clock.nowUs()
   if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
-  const fault = await unanswered(tellStatus(parts, 'order', { ...found, client }, nowUs))
+  const fault = await tellStatus(parts, 'order', { ...found, client }, nowUs)
   const told = (await findOrder(parts.pool, client, exchange.id)) ?? found
   return { answer: ok(orderAt(told, nowUs)), fault }
 }

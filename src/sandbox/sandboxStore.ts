@@ -1,5 +1,5 @@
 import pg from 'pg'
-import { asAway, connect, DatabaseAway, read } from './databaseAway.ts'
+import { asAway, connect, DatabaseAway } from './databaseAway.ts'
 import type { Effect, Entry, OrderEffect, TransactionEffect } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import type { Step } from './scenario/scenarioSchema.ts'
@@ -201,7 +201,7 @@ export async function findTransaction(
   client: string,
   id: string,
 ): Promise<StoredTransaction | undefined> {
-  const rows = await read<pg.QueryResultRow>(pool, {
+  const { rows } = await pool.query({
     name: 'sandbox-find-transaction',
     text: `
       select id, customer_id, ${us('done_at')} as done_us, held, statuses, outcome, error_code
@@ -228,7 +228,7 @@ export interface StoredOrder {
 }
 
 export async function findOrder(pool: pg.Pool, client: string, id: string): Promise<StoredOrder | undefined> {
-  const rows = await read<pg.QueryResultRow>(pool, {
+  const { rows } = await pool.query({
     name: 'sandbox-find-order',
     text: `
       select id, items::text as items, ${us('created_at')} as created_us, ${us('done_at')} as done_us, held, statuses
@@ -254,7 +254,7 @@ export async function findApplied(
   pool: pg.Pool,
   request: { idempotencyKey: string; client: string; endpoint: string; body: string },
 ): Promise<AppliedBefore | undefined> {
-  const rows = await read<pg.QueryResultRow>(pool, {
+  const { rows } = await pool.query({
     name: 'sandbox-find-applied',
     text: `
       select l.transaction_id, l.order_id, l.endpoint = $3 and l.body = $4 as same_request,

@@ -99,6 +99,7 @@ test('a Postgres that is gone: 503 E003 at once, 401 as ever, and served again w
 
     process.kill(server.pid, 'SIGQUIT')
     await until(get, ({ status }) => status === 503)
+    expect(await call('/_sandbox/counts')).toMatchObject({ status: 503 })
     const answers = [await token(), await post(), await get(), await call('/api/v1/data/none')]
     expect(answers.map((each) => [each.status, each.json.code])).toEqual([
       ...Array(3).fill([503, 'E003']),

@@ -29,7 +29,7 @@ async function holders(): Promise<number[]> {
 test('a second sandbox on a database says which one serves it and what to do, and ends with 1', async () => {
   const stderr = new PassThrough()
   const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '0' }
-  const context = { env, stdout: new PassThrough(), stderr, signal: AbortSignal.abort() }
+  const context = { env, stdout: new PassThrough(), stderr, signal: new AbortController().signal }
   expect(await sandbox(context, { port: 0 })).toBe(1)
   stderr.end()
   const message = await text(stderr)
@@ -40,6 +40,18 @@ test('a second sandbox on a database says which one serves it and what to do, an
   expect(message).toContain(`Postgres backend ${await holders()}.`)
   expect(message).toContain('SANDBOX_DATABASE_URL')
   expect((await submit('one serves on')).status).toBe(200)
+})
+
+test('one that waits for its turn stops when it is told to', async () => {
+  const stop = new AbortController()
+  const env = { SANDBOX_DATABASE_URL: s.database.url, SANDBOX_START_WAIT_SECONDS: '3600' }
+  const ended = sandbox({ env, stdout: new PassThrough(), stderr: new PassThrough(), signal: stop.signal }, { port: 0 })
+  const waiting = () =>
+    s.database.pool.query("select pid from pg_locks where classid = 7164 and not granted and locktype = 'advisory'")
+  const { rows } = await until(waiting, ({ rowCount }) => rowCount === 1)
+  stop.abort()
+  expect(await ended).toBe(0)
+  await s.database.pool.query('select pg_terminate_backend($1)', [rows[0].pid]) // as the end of the process does
 })
 
 test('of three that start at once on a new database, one serves, and each of the others when that has ended', async () => {

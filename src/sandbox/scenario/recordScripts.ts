@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import { unanswered } from '../databaseAway.ts'
 import type { Exchange } from '../exchange.ts'
 import type { FaultAction } from '../faults.ts'
 import { bodyDifferences, readBody } from './requestMatch.ts'
@@ -45,7 +44,7 @@ export class RecordScripts {
 
   /** How many answers this record has had before this one. */
   async #countAnswer(key: string): Promise<number> {
-    const counting = this.#pool.query<{ before: number }>({
+    const { rows } = await this.#pool.query<{ before: number }>({
       name: 'sandbox-count-answer',
       text: `
         insert into sandbox.scripted_answers as a (record, answered) values ($1, 1)
@@ -54,7 +53,6 @@ export class RecordScripts {
       `,
       values: [key],
     })
-    const { rows } = await unanswered(counting)
     return rows[0]?.before ?? 0
   }
 }
