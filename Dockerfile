@@ -26,6 +26,7 @@ COPY --from=build /app/dist dist
 COPY package.json LICENSE deploy/healthcheck.mjs ./
 COPY bin bin
 COPY migrations migrations
+COPY assets assets
 # Yours go here: mount them, or build an image on this one.
 COPY mappings mappings
 # `docker exec CONTAINER outboxd status` works with the daemon's own configuration and user.

@@ -14,6 +14,7 @@ import { faultSchema } from './faults.ts'
 import { followEvents } from './followEvents.ts'
 import { readHealth } from './health.ts'
 import type { OrderEvents } from './orderEvents.ts'
+import { pageRoutes } from './page.ts'
 import { readRate } from './readRate.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema } from './sandboxSettings.ts'
 import { verifyRoutes } from './scenario/controlVerify.ts'
@@ -78,6 +79,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     const health = await readHealth(parts.pool)
     return reply.code(health.status === 'ok' ? 200 : 503).send(health)
   })
+  pageRoutes(app, controls)
   app.get('/ledger', async ({ query }, reply) => {
     await parts.journal.idle()
     return sendRows(reply, shown.ledgerRows(pool, readQuery(clients, query, ledgerQuery)))
