@@ -10,7 +10,7 @@ import { checkout, sourceMain } from '../support/program.ts'
 
 const run = promisify(execFile)
 const page = await readFile(join(checkout, 'docs', 'sandbox.md'), 'utf8')
-const exampleIn = (language: string) => new RegExp(`^\`\`\`${language}\n([sS]*?)^\`\`\``, 'm').exec(page)?.[1] ?? ''
+const exampleIn = (language: string) => page.split(`\`\`\`${language}\n`)[1]?.split('```\n', 1)[0] ?? ''
 
 test.concurrent('the shell script takes a token, submits, asks, orders and reads the event', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'shell-'))
