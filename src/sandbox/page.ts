@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
 import type { Controls } from './control.ts'
+import { readQuery } from './controlClient.ts'
 import { renderPage } from './pageHtml.ts'
 import { readNewestRequests, readNewestTransactions } from './pageQueries.ts'
 
@@ -18,18 +19,24 @@ const pageHeaders = {
 }
 
 /** /_sandbox/ itself: what the sandbox sees and is told, for people. */
-export function pageRoutes(app: FastifyInstance, { parts, pool, changed }: Controls): void {
+export function pageRoutes(app: FastifyInstance, { parts, pool, settings }: Controls): void {
   app.get('/', async (request, reply) => {
+    const { client } = readQuery(parts.clients, request.query, {})
     await parts.journal.idle()
-    const [requests, transactions] = await Promise.all([readNewestRequests(pool), readNewestTransactions(pool)])
+    const [requests, transactions] = await Promise.all([
+      readNewestRequests(pool, client),
+      readNewestTransactions(pool, client),
+    ])
     const page = renderPage({
       host: request.host,
+      client,
+      clients: parts.clients.ids,
       clock: parts.clock.read(),
       requests,
       transactions,
-      faults: parts.faults.list(),
-      settings: parts.live(),
-      changed: Object.keys(changed()),
+      faults: parts.faults.list(client),
+      settings: settings.of(client),
+      changed: Object.keys(settings.changed(client)),
     })
     return reply.headers(pageHeaders).type('text/html; charset=utf-8').send(page)
   })

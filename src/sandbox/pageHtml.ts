@@ -3,12 +3,15 @@ import { type Fault, faultSchema } from './faults.ts'
 import type { SeenRequest, SeenTransaction } from './pageQueries.ts'
 import { endpoints } from './requestSchemas.ts'
 import type { ClockReading } from './sandboxClock.ts'
-import { type LiveSettings, liveSettingsSchema } from './sandboxSettings.ts'
+import { clientPatchSchema, type LiveSettings, liveSettingsSchema } from './sandboxSettings.ts'
 
 /** All that the page at /_sandbox/ shows, at one moment. */
 export interface PageView {
   /** Where it was asked for, such as 127.0.0.1:8080. */
   host: string
+  /** Whose things are shown; null: everybody's. */
+  client: string | null
+  clients: readonly string[]
   clock: ClockReading
   requests: readonly SeenRequest[]
   transactions: readonly SeenTransaction[]
@@ -42,17 +45,34 @@ export function renderPage(view: PageView): string {
     <a href="/_sandbox/counts">counts</a> <a href="/_sandbox/rate">rate</a>
   </nav>
 </header>
+${clientsNav(view)}
 <noscript><p>Without JavaScript this page is to be read and reloaded. To change something: <code>curl --json</code> to /_sandbox/, as docs/sandbox.md says.</p></noscript>
 <main>
   ${clockSection(view.clock)}
-  ${faultsSection(view.faults)}
-  ${requestsSection(view.requests)}
-  ${transactionsSection(view.transactions, view.clock)}
-  ${settingsSection(view.settings, view.changed)}
+  ${faultsSection(view)}
+  ${requestsSection(view)}
+  ${transactionsSection(view)}
+  ${settingsSection(view)}
 </main>
 </body>
 </html>
 `.toString()
+}
+
+/** Where there are several, each can be looked at alone. */
+function clientsNav({ client, clients }: PageView): HtmlValue {
+  if (clients.length < 2) return ''
+  const links = [null, ...clients].map((each) => {
+    const words = each ?? 'all clients'
+    return each === client ? html`<strong>${words}</strong> ` : html`<a href="${at('/_sandbox/', each)}">${words}</a> `
+  })
+  return html`<nav aria-label="clients">${links}</nav>`
+}
+
+/** A path of the control API, for one client or for all. */
+function at(path: string, client: string | null): string {
+  if (client === null) return path
+  return `${path}${path.includes('?') ? '&' : '?'}client=${encodeURIComponent(client)}`
 }
 
 function clockSection({ now, offsetSeconds, stands }: ClockReading): HtmlSafeString {
@@ -79,7 +99,7 @@ function shownTime(iso: string): string {
   return iso.replace('T', ' ').slice(0, '2026-11-22 00:00:00.000'.length)
 }
 
-function faultsSection(faults: readonly Fault[]): HtmlSafeString {
+function faultsSection({ faults, client }: PageView): HtmlSafeString {
   const kinds = faultSchema.options.map(({ shape }) => shape.kind.value)
   return html`<section aria-labelledby="faults">
   <h2 id="faults">Faults</h2>
@@ -97,6 +117,7 @@ function faultsSection(faults: readonly Fault[]): HtmlSafeString {
         )
   }</div>
   <form data-method="POST" action="/_sandbox/faults">
+    ${client === null ? '' : html`<input type="hidden" name="client" value="${client}">`}
     ${choice('kind', kinds)}
     ${choice('endpoint', ['', ...endpoints])}
     <label>times <input name="times" type="number" min="1" data-type="number" value="1"></label>
@@ -109,13 +130,13 @@ function faultsSection(faults: readonly Fault[]): HtmlSafeString {
 </section>`
 }
 
-function requestsSection(requests: readonly SeenRequest[]): HtmlSafeString {
+function requestsSection({ requests, client }: PageView): HtmlSafeString {
   return html`<section class="wide" aria-labelledby="requests">
   <h2 id="requests">Requests</h2>
   <div class="actions">
-    ${button('DELETE', '/_sandbox/ledger', 'forget requests')}
-    ${button('DELETE', '/_sandbox/ledger?everything=true', 'forget everything')}
-    ${button('POST', '/_sandbox/tokens/revoke', 'revoke tokens')}
+    ${button('DELETE', at('/_sandbox/ledger', client), 'forget requests')}
+    ${button('DELETE', at('/_sandbox/ledger?everything=true', client), 'forget everything')}
+    ${button('POST', at('/_sandbox/tokens/revoke', client), 'revoke tokens')}
   </div>
   <div id="requests-seen" data-live>${
     requests.length === 0
@@ -143,8 +164,8 @@ function answerClass(status: number | null): string {
   return status < 300 ? 'good' : status < 500 ? 'refused' : 'bad'
 }
 
-function transactionsSection(rows: readonly SeenTransaction[], { now }: ClockReading): HtmlSafeString {
-  const nowText = shownTime(now)
+function transactionsSection({ transactions: rows, clock }: PageView): HtmlSafeString {
+  const nowText = shownTime(clock.now)
   return html`<section class="wide" aria-labelledby="transactions">
   <h2 id="transactions">Transactions and orders</h2>
   <div id="transactions-seen" data-live>${
@@ -168,8 +189,8 @@ function transactionsSection(rows: readonly SeenTransaction[], { now }: ClockRea
 </section>`
 }
 
-function courseButtons({ kind, id, held }: SeenTransaction): HtmlSafeString {
-  const path = `/_sandbox/${kind}/${encodeURIComponent(id)}`
+function courseButtons({ kind, id, client, held }: SeenTransaction): HtmlSafeString {
+  const path = at(`/_sandbox/${kind}/${encodeURIComponent(id)}`, client)
   const field = (name: string, value: HtmlValue, type = 'text') =>
     html`<input type="hidden" name="${name}" value="${value}" data-type="${type}">`
   return html`<div class="actions">
@@ -179,18 +200,19 @@ function courseButtons({ kind, id, held }: SeenTransaction): HtmlSafeString {
   </div>`
 }
 
-function settingsSection(settings: LiveSettings, changed: readonly string[]): HtmlSafeString {
+function settingsSection({ settings, changed, client }: PageView): HtmlSafeString {
+  const shown = Object.entries(settings).filter(([name]) => client === null || name in clientPatchSchema.shape)
   return html`<section class="wide" aria-labelledby="settings">
   <h2 id="settings">Settings</h2>
-  <div class="actions">${button('DELETE', '/_sandbox/settings', 'as started')}</div>
+  <div class="actions">${button('DELETE', at('/_sandbox/settings', client), 'as started')}</div>
   <div id="settings-now" data-live>${table(
     ['setting', 'value', 'what it is'],
-    Object.entries(settings).map(([name, value]) => {
+    shown.map(([name, value]) => {
       const [type, text] = typeof value === 'string' ? ['text', value] : ['json', JSON.stringify(value)]
       return [
         html`<code>${name}</code>${changed.includes(name) ? html` <small>changed</small>` : ''}`,
         html`<code class="without-script">${text}</code>
-        <form class="line" data-method="PATCH" action="/_sandbox/settings">
+        <form class="line" data-method="PATCH" action="${at('/_sandbox/settings', client)}">
           <input name="${name}" aria-label="${name}" value="${text}" data-type="${type}"><button>set</button>
         </form>`,
         liveSettingsSchema.shape[name as keyof LiveSettings].description ?? '',

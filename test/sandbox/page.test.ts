@@ -98,7 +98,7 @@ test('each of its forms is a request that the control API takes', async () => {
   const rank = ({ method, fields }: Form) => (method === 'DELETE' ? 2 : fields[0]?.name === 'finish' ? 1 : 0)
   const done = new Set<string>()
   for (const form of others.toSorted((one, other) => rank(one) - rank(other))) {
-    const what = `${form.method} ${form.action.replace(/[\w-]{36}|\d+$/, 'ID')} ${form.fields[0]?.name ?? ''}`
+    const what = `${form.method} ${form.action.replace(/[\w-]{36}|\d+$/, 'ID').replace('?client=sandbox', '')} ${form.fields[0]?.name ?? ''}`
     if (form.fields[0]?.name === 'finish' && done.has(what)) continue
     await s.control(form.method, form.action.replace('/_sandbox', ''), bodyOf(form))
     done.add(what)
@@ -115,6 +115,25 @@ test('each of its forms is a request that the control API takes', async () => {
       'POST /_sandbox/tokens/revoke ',
     ]),
   )
+})
+
+test('of several clients each can be looked at alone, and what is done there concerns it alone', async () => {
+  const clients = [
+    { id: 'one', secret: 'first-secret' },
+    { id: 'the other', secret: 'second-secret', rateLimitRequests: 7 },
+  ]
+  await using several = await setup({ clients })
+  const look = async (query: string) => (await fetch(`${several.sandbox.url}/_sandbox/${query}`)).text()
+  expect(await look('')).toContain('<a href="/_sandbox/?client=the%20other">the other</a>')
+  const alone = await look('?client=the%20other')
+  expect(alone).toContain('<strong>the other</strong>')
+  expect(alone).toContain('<code class="without-script">7</code>')
+  const ofAll = formsOf(alone).filter(
+    ({ action, fields }) => !action.includes('client=') && !fields.some(({ name }) => name === 'client'),
+  )
+  expect(new Set(ofAll.map(({ action }) => action))).toEqual(new Set(['/_sandbox/clock']))
+  for (const form of formsOf(alone).filter(({ action }) => action.startsWith('/_sandbox/settings')))
+    await several.control(form.method, form.action.replace('/_sandbox', ''), bodyOf(form))
 })
 
 test.each(['sandbox.css', 'sandbox.js'])('%s comes with the types that a browser wants', async (name) => {
