@@ -13,6 +13,7 @@ import type { Parts } from './exchange.ts'
 import { faultSchema } from './faults.ts'
 import { followEvents } from './followEvents.ts'
 import { readHealth } from './health.ts'
+import { isOneEntrysFault } from './journal.ts'
 import type { OrderEvents } from './orderEvents.ts'
 import { pageRoutes } from './page.ts'
 import { readRate } from './readRate.ts'
@@ -69,6 +70,7 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
       parts.outage.met(error)
       return refuse(reply, 503, `The database does not serve: ${error.message}`)
     }
+    if (isOneEntrysFault(error)) return refuse(reply, 400, 'The request holds what Postgres cannot keep or look for.')
     process.stderr.write(
       `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
     )

@@ -105,6 +105,15 @@ test.each([
   expect((await s.control('GET', '/faults')).rows).toEqual([])
 })
 
+test.each([
+  ['GET', '/ledger?idempotencyKey=%00'],
+  ['GET', '/ledger?endpoint=a%00'],
+  ['PATCH', '/transactions/%00'],
+])('%s %s asks for what there cannot be, and is no mistake of the sandbox', async (method, path) => {
+  const body = method === 'PATCH' ? { finish: 'completed' } : undefined
+  await expect(s.control(method, path, body)).rejects.toThrow('"status":400')
+})
+
 describe('control reads hold some megabytes, whatever there is', () => {
   /** An event as a version took it that did not bound numbers: 45 kB here, 655 MB as text. */
   async function putPoisonousEvent(): Promise<string> {
