@@ -62,7 +62,8 @@ function complain(error: unknown, closing: AbortSignal): void {
 
 /**
  * Deletes one batch of rows that are too old or too many. An applied request with an idempotency key stays: by it the sandbox
- * knows the key again. So does what counts against the rate limit, until it has left the window.
+ * knows the key again. So does what counts against the rate limit, until it has left the window, and what a fault for so many
+ * requests has met, by which it knows how many are left.
  *
  * @param done up to which sequence former rounds have deleted all that may go
  * @returns up to which it is so now, and whether this batch was the last
@@ -82,6 +83,7 @@ export async function trimLedger(
       where sequence > $1 and sequence <= $2
         and not (idempotency_key is not null and (transaction_id is not null or order_id is not null))
         and not (counted and arrived_at > ${time('$3::bigint')})
+        and not exists (select from sandbox.faults f where f.id = ledger.fault_id and f.spec ? 'times')
       order by sequence
       limit $4
     )
