@@ -129,8 +129,13 @@ function isRawNumber(value: unknown): value is { rawJSON: string } {
   return typeof value === 'object' && value !== null && 'rawJSON' in value && Object.getPrototypeOf(value) === null
 }
 
+const shownCharactersMax = 200
+
+/** A value as a difference shows it: what is long, by its beginning. */
 function shown(value: unknown): unknown {
-  return value === undefined ? '(not there)' : value
+  if (value === undefined) return '(not there)'
+  const text = typeof value === 'string' ? value : JSON.stringify(value)
+  return text.length <= shownCharactersMax ? value : `${text.slice(0, shownCharactersMax).toWellFormed()}…`
 }
 
 function valueAt(body: unknown, path: string): unknown {

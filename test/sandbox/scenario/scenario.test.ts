@@ -114,6 +114,13 @@ describe('what a test asks for itself', () => {
     })
   })
 
+  test('of what is long, a difference shows the beginning', async () => {
+    await on.call('POST', '/api/v1/data', submission({ field2: 'long '.repeat(10_000) }, 'C-9'))
+    const { json } = await verify({ requests: { body: { customerId: 'C-9', 'data.field2': 'short', data: null } } })
+    const [{ differences }] = json.expectations[0].nearest
+    expect(differences.map(({ found }: Json) => found.length)).toEqual([201, 201])
+  })
+
   test('without expectations there is nothing to verify, and a wrong one is told by its place', async () => {
     expect((await on.call('POST', '/_sandbox/verify')).json.detail).toContain('There is nothing to verify')
     const wrong = await verify({ requests: { endpoint: 'submits' } }, { requests: {}, count: 1, atMost: 2 })
