@@ -3,7 +3,6 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import {
   type Borrowed,
-  clientsOf,
   environment,
   isEmbedded,
   isEveryInterface,
@@ -106,8 +105,8 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
 }
 
 /** For scripts. An address with a password in it is left out; that of an embedded PostgreSQL has none. */
-function announcement({ url, port, databaseUrl }: Sandbox, settings: Settings) {
-  return { url, port, clientId: clientsOf(settings)[0]?.id, ...(isEmbedded(settings) ? { databaseUrl } : {}) }
+function announcement({ url, port, databaseUrl, clientIds }: Sandbox, settings: Settings) {
+  return { url, port, clientId: clientIds[0], ...(isEmbedded(settings) ? { databaseUrl } : {}) }
 }
 
 /** Says, before anything is done with them, which of the daemon's variables are used: this may be a shell of production. */
@@ -130,7 +129,7 @@ function databaseOf(url = ''): string {
   return `the database ${pathname.slice(1) || 'of its user'} at ${hostname || 'this machine'}${port && `:${port}`}`
 }
 
-function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings: Settings): string {
+function welcome({ url, port, changedSettings, databaseUrl, clientIds }: Sandbox, settings: Settings): string {
   const { host, allowedAddresses } = settings
   const everywhere = [
     `The sandbox listens on all interfaces (${host}), port ${port}; from this machine it is`,
@@ -146,11 +145,9 @@ function welcome({ url, port, changedSettings, databaseUrl }: Sandbox, settings:
     'To send to it, set',
     `  SERVICE_BASE_URL=${url}`,
     `  SERVICE_AUTH_URL=${url}`,
-    `  SERVICE_CLIENT_ID=${clientsOf(settings)
-      .map(({ id }) => id)
-      .join(', or ')}`,
-    settings.clients
-      ? '  SERVICE_CLIENT_SECRET=its secret in SANDBOX_CLIENTS'
+    `  SERVICE_CLIENT_ID=${clientIds.join(', or ')}`,
+    clientIds.length > 1 || clientIds[0] !== settings.clientId
+      ? '  SERVICE_CLIENT_SECRET=its secret in SANDBOX_CLIENTS, or in the scenario'
       : "  SERVICE_CLIENT_SECRET=the sandbox's (SANDBOX_CLIENT_SECRET or SERVICE_CLIENT_SECRET, else sandbox-secret)",
   ]
   if (settings.controlToken !== undefined) {

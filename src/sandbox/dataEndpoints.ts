@@ -21,10 +21,10 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
     (transactionId === undefined ? undefined : await takenId(parts, exchange, client, transactionId))
   if (refusal) return { answer: refusal }
   const acceptedUs = parts.clock.nowUs()
-  const position = parts.draws.next()
-  const id = transactionId ?? parts.draws.id('transaction', position)
+  const position = parts.draws.next(client)
+  const id = transactionId ?? parts.draws.id('transaction', client, position)
   const course = decideCourse(parts, client, position, acceptedUs, data.field2)
-  const statuses = parts.scripts.statuses(exchange)
+  const statuses = parts.scripts.statuses(exchange, client)
   const effect = { kind: 'transaction' as const, id, customerId, acceptedUs, position, statuses, ...course }
   return { answer: accepted(id, acceptedUs), effect }
 }

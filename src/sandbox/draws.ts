@@ -5,57 +5,63 @@ import { draw, drawUuid } from './seededDraw.ts'
 /** What is drawn by position is drawn of this where no seed is given. */
 const anySeed = 1
 
+/** How many of each were drawn for a client: of what it stored since the beginning, of the rest since the start of the process. */
+type Counts = Record<'stored' | 'token' | 'wrong id' | 'fault', number>
+
 /**
  * What the sandbox leaves to chance.
  *
- * With a seed, ids come of it as well as processing times: what was stored `n`-th has the same in every run, and a sandbox that
- * starts again goes on where it was.
+ * With a seed, ids come of it as well as processing times: what a client stored `n`-th has the same in every run, whatever other
+ * clients do meanwhile, and a sandbox that starts again goes on where it was.
  */
 export class Draws {
   readonly #seed: () => number | null
-  #position: number
-  #tokens = 0
-  #faults = 0
-  #wrongIds = 0
+  readonly #clients = new Map<string, Counts>()
 
-  /** @param position the first that is free: see nextPosition() */
-  constructor(seed: () => number | null, position: number) {
+  /** @param positions for each client the first that is free: see nextPositions() */
+  constructor(seed: () => number | null, positions: ReadonlyMap<string, number>) {
     this.#seed = seed
-    this.#position = position
+    for (const [client, stored] of positions) this.#of(client).stored = stored
   }
 
-  /** The position of something that is about to be stored. */
-  next(): number {
-    return this.#position++
+  /** The position of something that a client is about to store. */
+  next(client: string): number {
+    return this.#of(client).stored++
   }
 
-  startAnew(): void {
-    this.#position = 0
-    this.#tokens = 0
-    this.#faults = 0
-    this.#wrongIds = 0
+  /** Where nothing is left of what was drawn for a client; null: for any. */
+  startAnew(client: string | null): void {
+    if (client === null) this.#clients.clear()
+    else this.#clients.delete(client)
   }
 
   /** At least 0 and below 1. */
-  share(stream: 'time' | 'time again' | 'failure', position: number): number {
-    return draw(this.#seed() ?? anySeed, stream, position)
+  share(stream: 'time' | 'time again' | 'failure', client: string, position: number): number {
+    return draw(this.#seed() ?? anySeed, `${stream} ${client}`, position)
   }
 
-  /** Whether a fault for a share of the requests takes the next one. */
-  fault(): number {
-    return draw(this.#seed() ?? anySeed, 'fault', ++this.#faults)
+  /** For a fault that takes a share of the requests; as share(). */
+  fault(client: string): number {
+    return draw(this.#seed() ?? anySeed, `fault ${client}`, this.#of(client).fault++)
   }
 
-  id(of: 'transaction' | 'order' | 'event', position: number): string {
-    return this.#uuid(of, position)
+  id(of: 'transaction' | 'order' | 'event', client: string, position: number): string {
+    return this.#uuid(`${of} ${client}`, position)
   }
 
-  tokenId(): string {
-    return this.#uuid('token', this.#tokens++)
+  tokenId(client: string): string {
+    return this.#uuid(`token ${client}`, this.#of(client).token++)
   }
 
-  wrongId(): string {
-    return this.#uuid('wrong id', this.#wrongIds++)
+  /** An id that belongs to nothing. */
+  wrongId(client: string): string {
+    return this.#uuid(`wrong id ${client}`, this.#of(client)['wrong id']++)
+  }
+
+  #of(client: string): Counts {
+    const counts = this.#clients.get(client) ?? { stored: 0, token: 0, 'wrong id': 0, fault: 0 }
+    this.#clients.set(client, counts)
+    return counts
   }
 
   #uuid(stream: string, n: number): string {
@@ -67,9 +73,9 @@ export class Draws {
 /** RFC 8410: what stands before the 32 bytes of a private Ed25519 key. */
 const pkcs8Header = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-/** The key that signs tokens, of the seed. Of the secret too, or whoever knows the seed could make tokens. */
-export function seededKey(seed: number, clientSecret: string): JWK {
-  const bytes = createHmac('sha256', clientSecret).update(`outboxd sandbox signing key ${seed}`).digest()
+/** The key that signs tokens, of the seed. Of the clients' secrets too, or whoever knows the seed could make tokens. */
+export function seededKey(seed: number, secrets: readonly string[]): JWK {
+  const bytes = createHmac('sha256', JSON.stringify(secrets)).update(`outboxd sandbox signing key ${seed}`).digest()
   const key = createPrivateKey({ key: Buffer.concat([pkcs8Header, bytes]), format: 'der', type: 'pkcs8' })
   return key.export({ format: 'jwk' })
 }

@@ -98,7 +98,8 @@ export async function serve(
     const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const action = fault?.spec ?? outcome.fault
-    const delivery = applyFault(outcome.answer, action, admission.headers, () => parts.draws.wrongId())
+    const newId = () => parts.draws.wrongId(admission.client ?? '')
+    const delivery = applyFault(outcome.answer, action, admission.headers, newId)
     const written = outcome.isAway
       ? 'written'
       : await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)

@@ -162,7 +162,7 @@ export class Faults {
   /** The first fault that takes this request, which uses up one of its times. */
   choose(request: FaultRequest): Fault | undefined {
     for (const fault of this.#faults) {
-      if (!concerns(fault, request) || !this.#drawn(fault)) continue
+      if (!concerns(fault, request) || !this.#drawn(fault, request.client ?? '')) continue
       fault.hits += 1
       if (fault.left !== undefined) fault.left -= 1
       return fault
@@ -170,8 +170,8 @@ export class Faults {
     return undefined
   }
 
-  #drawn({ spec }: Fault): boolean {
-    return spec.share === 1 || this.#draws.fault() < spec.share
+  #drawn({ spec }: Fault, client: string): boolean {
+    return spec.share === 1 || this.#draws.fault(client) < spec.share
   }
 }
 

@@ -75,7 +75,7 @@ export class Tokens {
       .setAudience(audience)
       .setIssuedAt(Math.floor(nowSeconds))
       .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, and none too few
-      .setJti(this.#draws.tokenId())
+      .setJti(this.#draws.tokenId(clientId))
       .sign(this.#privateKey)
   }
 

@@ -26,12 +26,12 @@ export async function createOrder(parts: Parts, exchange: Exchange, client: stri
     (order.orderId === undefined ? undefined : await takenId(parts, exchange, client, order.orderId))
   if (refusal) return { answer: refusal }
   const createdUs = parts.clock.nowUs()
-  const position = parts.draws.next()
-  const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', position)
+  const position = parts.draws.next(client)
+  const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', client, position)
   const { doneUs } = decideCourse(parts, client, position, createdUs, '')
-  const event = orderCreated(parts.draws.id('event', position), id, order, createdUs)
+  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs)
   const { customerId } = order
-  const statuses = parts.scripts.statuses(exchange)
+  const statuses = parts.scripts.statuses(exchange, client)
   const effect = {
     kind: 'order' as const,
     id,

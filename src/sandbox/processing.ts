@@ -24,7 +24,7 @@ export function decideCourse(
   field2: string,
 ): Course {
   const { processingTime, failureShare, failureCode } = parts.live(client)
-  const share = (stream: Parameters<Draws['share']>[0]) => parts.draws.share(stream, position)
+  const share = (stream: Parameters<Draws['share']>[0]) => parts.draws.share(stream, client, position)
   const distribution = parseDistribution(processingTime)
   if (distribution === undefined) throw new Error(`processingTime ${processingTime} was checked and cannot be read`)
   const seconds = processingSeconds(distribution, [share('time'), share('time again')])

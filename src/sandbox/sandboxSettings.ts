@@ -103,6 +103,11 @@ const clientSchema = clientPatchSchema.extend({
 /** A client of several: its credentials, and settings of its own. */
 export type ClientSettings = z.infer<typeof clientSchema>
 
+export const clientsSchema = z
+  .array(clientSchema, 'must be a list, as JSON or YAML: [{"id": "ci-1", "secret": "…"}, …]')
+  .min(1)
+  .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, 'has an id twice')
+
 const clockMessage = 'must be system or a time such as 2026-01-01T00:00:00Z'
 export const clockSchema = z.union([z.literal('system'), z.iso.datetime({ offset: true, error: clockMessage })], {
   error: clockMessage,
@@ -126,10 +131,7 @@ const fixedSettingsSchema = z.strictObject({
   port: z.int().min(0).max(65_535).default(8080).describe('0 takes any that is free'),
   clientId: z.string().min(1).default('sandbox').describe('the test credentials: client_id'),
   clientSecret: z.string().min(1).default(defaultSecret).describe('the test credentials: client_secret'),
-  clients: z
-    .array(clientSchema, 'must be a list, as JSON or YAML: [{"id": "ci-1", "secret": "…"}, …]')
-    .min(1)
-    .refine((clients) => new Set(clients.map(({ id }) => id)).size === clients.length, 'has an id twice')
+  clients: clientsSchema
     .optional()
     .describe('several clients instead: a list of id, secret and live settings of their own, as JSON or YAML'),
   insecureDefaults: z

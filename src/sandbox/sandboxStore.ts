@@ -278,14 +278,17 @@ export async function findApplied(
   }
 }
 
-/** The first position in the stream of draws after those of all transactions and orders: an id is not drawn twice. */
-export async function nextPosition(pool: pg.Pool): Promise<number> {
-  const { rows } = await pool.query<{ next: string }>(`
-    select 1 + greatest(
-      -1, (select max(position) from sandbox.transactions), (select max(position) from sandbox.orders)
-    ) as next
+/** For each client, the first position in its stream of draws that is free: an id is not drawn twice. */
+export async function nextPositions(pool: pg.Pool): Promise<Map<string, number>> {
+  const { rows } = await pool.query<{ client: string; next: string }>(`
+    select client, coalesce(max(position), -1) + 1 as next
+    from (
+      select client, position from sandbox.transactions
+      union all select client, position from sandbox.orders
+    ) stored
+    group by client
   `)
-  return Number(rows[0]?.next)
+  return new Map(rows.map(({ client, next }) => [client, Number(next)]))
 }
 
 /** Of whom requests were admitted, and when, in order of time. */

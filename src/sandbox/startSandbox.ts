@@ -28,7 +28,7 @@ import {
   type SandboxOptions,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { adopt, countedArrivals, nextPosition, writeEntries } from './sandboxStore.ts'
+import { adopt, countedArrivals, nextPositions, writeEntries } from './sandboxStore.ts'
 import { beginScenario, continueScenario } from './scenario/beginScenario.ts'
 import { openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
@@ -40,7 +40,6 @@ export { isEveryInterface } from './loopback.ts'
 export { isEmbedded } from './sandboxDatabase.ts'
 export {
   type Borrowed,
-  clientsOf,
   type EnvironmentRead,
   environment,
   optionsSchema,
@@ -55,6 +54,8 @@ export interface Sandbox extends AsyncDisposable {
   readonly port: number
   /** Of its PostgreSQL, as given or of its own. */
   readonly databaseUrl: string
+  /** Of the credentials that it gives tokens for. */
+  readonly clientIds: readonly string[]
   /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
   readonly changedSettings: readonly string[]
   /**
@@ -125,6 +126,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       url: reachableUrl(settings.host, Number(port)),
       port: Number(port),
       databaseUrl: database.url,
+      clientIds: parts.clients.ids,
       get changedSettings() {
         return controls.settings.changedNames
       },
@@ -162,11 +164,17 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
   const nowUs = clock.nowUs()
   const longestUs = current.longestWindowSeconds * 1_000_000
   for (const arrivals of await countedArrivals(pool, Math.round(nowUs - longestUs), nowUs)) rates.restore(arrivals)
-  const draws = new Draws(() => current.of(null).seed, await nextPosition(pool))
+  const draws = new Draws(() => current.of(null).seed, await nextPositions(pool))
   const faults = new Faults(pool, draws)
   await faults.load()
   await continueScenario(pool, faults, scenario)
-  const givenKey = settings.seed === null ? undefined : seededKey(settings.seed, given[0]?.secret ?? '')
+  const givenKey =
+    settings.seed === null
+      ? undefined
+      : seededKey(
+          settings.seed,
+          given.map(({ secret }) => secret),
+        )
   const parts: Parts = {
     pool,
     clock,
@@ -189,9 +197,13 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
     await forget(controlPool, everything)
     parts.failures.clear()
     if (!everything) return
-    draws.startAnew()
+    draws.startAnew(null)
     await clock.setBack()
     if (scenario) await beginScenario(pool, faults, scenario)
+  }
+  const resetClient = async (client: string, everything: boolean) => {
+    faults.settleSome(await forgetClient(controlPool, client, everything))
+    if (everything) draws.startAnew(client)
   }
   const controls = {
     parts,
@@ -201,7 +213,7 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
     async reset(client: string | null, everything: boolean) {
       await parts.journal.idle()
       if (client === null) await resetAll(everything)
-      else faults.settleSome(await forgetClient(controlPool, client, everything))
+      else await resetClient(client, everything)
       rates.clear(client)
     },
     token: settings.controlToken,

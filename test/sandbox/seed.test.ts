@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Json, order, setup, submission } from './setup.ts'
+import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 interface Step {
   method: string
@@ -93,6 +93,28 @@ test('with a seed no id is given twice, over a restart and beside ids of the cli
   expect(new Set(ids).size).toBe(9)
   for (const id of ids.filter((each) => !each.startsWith('own')))
     expect(id).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/)
+})
+
+test('what other clients do meanwhile changes nothing, and a client that is forgotten begins anew', async () => {
+  const one = { id: 'ci-1', secret: 'first' }
+  const two = { id: 'ci-2', secret: 'second' }
+  const clients = [one, two]
+  const play = async (on: Setup, client: typeof one) => {
+    const form = { grant_type: 'client_credentials', client_id: client.id, client_secret: client.secret }
+    const asked = await fetch(`${on.sandbox.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })
+    const { access_token }: Json = await asked.json()
+    const headers = { authorization: `Bearer ${access_token}` }
+    const answers = [access_token]
+    for (let n = 0; n < 5; n += 1) answers.push((await on.call('POST', '/api/v1/data', submission(), headers)).text)
+    return [...answers, (await on.call('POST', '/api/v1/orders', order(), headers)).text]
+  }
+  await using alone = await setup({ ...standing, clients })
+  await using together = await setup({ ...standing, clients })
+  const [first, second] = [await play(alone, one), await play(alone, two)]
+  expect(await Promise.all([play(together, two), play(together, one)])).toEqual([second, first])
+  expect(first.filter((answer) => second.includes(answer))).toEqual([])
+  await together.control('DELETE', '/ledger?client=ci-2&everything=true')
+  expect(await play(together, two)).toEqual(second)
 })
 
 test('another seed gives other ids; without one they are random', async () => {

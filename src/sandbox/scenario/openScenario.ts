@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { FilesInvalid } from '../../yaml/fileProblem.ts'
-import type { SandboxSettings } from '../sandboxSettings.ts'
+import { optionsSchema, type SandboxSettings } from '../sandboxSettings.ts'
 import { readScenario } from './readScenario.ts'
 import { type Scenario, type ScenarioInput, scenarioSchema } from './scenarioSchema.ts'
 
@@ -15,13 +15,12 @@ export function openScenario(given: string | ScenarioInput | undefined): Scenari
   return typeof given === 'string' ? readScenario(given, readText(given)) : scenarioSchema.parse(given)
 }
 
-/** The settings of a start as the scenario has them: what it says wins. */
+/** The settings of a start as the scenario has them: what it says wins. @throws ZodError where the two do not go together */
 export function withScenario(settings: SandboxSettings, scenario: Scenario | undefined): SandboxSettings {
   if (scenario === undefined) return settings
-  const { clock = settings.clock, customers, settings: changes } = scenario
-  const unknownCustomers = customers?.unknown ?? settings.unknownCustomers
-  const given = Object.entries(changes ?? {}).filter(([, value]) => value !== undefined)
-  return { ...settings, clock, unknownCustomers, ...Object.fromEntries(given) }
+  const { clock, clients, customers, settings: changes } = scenario
+  const given = Object.entries({ clock, clients, unknownCustomers: customers?.unknown, ...changes })
+  return optionsSchema.parse({ ...settings, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) })
 }
 
 function readText(file: string): string {

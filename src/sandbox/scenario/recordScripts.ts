@@ -19,7 +19,7 @@ export class RecordScripts {
 
   /** What this request is answered instead of being taken; undefined where it is taken as usual. */
   async answer(request: Sent, client: string): Promise<FaultAction | undefined> {
-    const found = this.#find(request)
+    const found = this.#find(request, client)
     if (found === undefined || found.script.answers === undefined) return undefined
     const key = createHash('sha256')
       .update(JSON.stringify([found.index, client, request.endpoint, recordOf(found.body)]))
@@ -28,15 +28,16 @@ export class RecordScripts {
   }
 
   /** What polls are to find of what this request makes; null where they are not told. */
-  statuses(request: Sent): readonly Step[] | null {
-    return this.#find(request)?.script.statuses ?? null
+  statuses(request: Sent, client: string): readonly Step[] | null {
+    return this.#find(request, client)?.script.statuses ?? null
   }
 
-  #find(request: Sent): { script: RecordScript; index: number; body: unknown } | undefined {
+  #find(request: Sent, sender: string): { script: RecordScript; index: number; body: unknown } | undefined {
     if (!this.#scripts.some(({ endpoint }) => endpoint === request.endpoint)) return undefined
     const body = readBody(request.body)
     const index = this.#scripts.findIndex(
-      ({ endpoint, match }) => endpoint === request.endpoint && bodyDifferences(match, body).length === 0,
+      ({ endpoint, client = sender, match }) =>
+        endpoint === request.endpoint && client === sender && bodyDifferences(match, body).length === 0,
     )
     const script = this.#scripts[index]
     return script && { script, index, body }

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults.ts'
-import { clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
+import { clientsSchema, clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
 import { bodyMatch, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
@@ -17,6 +17,7 @@ export type Step = z.infer<typeof step>
 const recordScript = z
   .strictObject({
     endpoint: z.enum(['submit', 'order']).default('submit').describe('where the record is sent to'),
+    client: z.string().optional().describe('only records of this client'),
     match: bodyMatch,
     answers: z
       .array(faultActionSchema)
@@ -54,6 +55,7 @@ export type Expectation = z.infer<typeof expectationSchema>
 /** A scenario: what a sandbox does, in one file. */
 export const scenarioSchema = z.strictObject({
   clock: clockSchema.optional(),
+  clients: clientsSchema.optional().describe('as SANDBOX_CLIENTS: id, secret and live settings of their own'),
   customers: z
     .strictObject({
       unknown: z.array(z.string().min(1)).describe('customer ids that begin so are answered E001'),

@@ -141,6 +141,19 @@ test('a scenario may be an object, and orders may have scripts; faults are not s
   expect([await status(), await status(), await status()]).toEqual(['pending', 'completed', 'completed'])
 })
 
+test('a scenario may bring its clients, and have scripts for one of them', async () => {
+  const clients = ['sandbox', 'ci-2'].map((id) => ({ id, secret: 'sandbox-secret', idempotency: 'ignore' as const }))
+  const records = [{ client: 'ci-2', match: {}, answers: [{ kind: 'answer' as const, status: 500 }] }]
+  await using on = await setup({ scenario: { clients, records } })
+  expect(on.sandbox.clientIds).toEqual(['sandbox', 'ci-2'])
+  const form = { grant_type: 'client_credentials', client_id: 'ci-2', client_secret: 'sandbox-secret' }
+  const asked = await fetch(`${on.sandbox.url}/oauth/token`, { method: 'POST', body: new URLSearchParams(form) })
+  const { access_token }: Json = await asked.json()
+  const submit = async (headers = {}) => (await on.call('POST', '/api/v1/data', submission(), headers)).status
+  const second = { authorization: `Bearer ${access_token}` }
+  expect([await submit(), await submit(second), await submit(second)]).toEqual([200, 500, 200])
+})
+
 test('what goes by a script waits for it whatever the clock says, and can be taken in hand', async () => {
   await using on = await setup({ scenario: { records: [{ match: {}, statuses: ['pending'] }] } })
   const { transactionId } = (await on.call('POST', '/api/v1/data', submission())).json
