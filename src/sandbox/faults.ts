@@ -1,3 +1,4 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
 import type pg from 'pg'
 import { z } from 'zod'
 import type { Draws } from './draws.ts'
@@ -24,12 +25,27 @@ const which = {
 }
 const when = (fallback: 'before' | 'after') =>
   z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
+/** What can stand in a header; anything else would be a mistake of the sandbox when the fault strikes. */
+const headerText = z
+  .string()
+  .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
+const headerName = z.string().refine((name) => passes(() => validateHeaderName(name)), 'is no name of a header')
+
+function passes(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
 const answer = {
   status: z.int().min(200).max(599),
   code: z.string().optional().describe('an error code for the problem document'),
   body: z.unknown().optional().describe('instead of the problem document; text goes out as it is'),
-  contentType: z.string().optional(),
-  headers: z.record(z.string(), z.string()).default({}),
+  contentType: headerText.optional(),
+  headers: z.record(headerName, headerText).default({}),
 }
 
 /** @param which says for which requests it is, whatever its kind */
@@ -40,7 +56,7 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
     z.strictObject({
       kind: z.literal('redirect'),
       status: z.int().min(301).max(308).default(307),
-      location: z.string().default('http://127.0.0.1:9/'),
+      location: headerText.default('http://127.0.0.1:9/'),
       when: when('before'),
       ...common,
     }),

@@ -196,6 +196,10 @@ test.each<[Record<string, unknown>, string]>([
   [{ kind: 'delay' }, 'delayMs'],
   [{ kind: 'drop', endpoint: 'orders' }, 'endpoint'],
   [{ kind: 'drop', sometimes: true }, 'sometimes'],
+  [{ kind: 'answer', status: 429, headers: { 'retry-after': '1\n' } }, 'headers'],
+  [{ kind: 'answer', status: 429, headers: { 'retry after': '1' } }, 'headers'],
+  [{ kind: 'answer', status: 429, contentType: 'text/\u2028' }, 'contentType'],
+  [{ kind: 'redirect', location: 'http://elsewhere/\r\n' }, 'location'],
 ])('%j is no fault, and the answer says why', async (spec, word) => {
   await expect(fault(spec)).rejects.toThrow(word)
 })
