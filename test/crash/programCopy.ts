@@ -16,7 +16,7 @@ export interface ProgramCopy extends AsyncDisposable {
 /** Copies the program, and breaks the copy where patches say so. @throws Error where a patch finds nothing to break */
 export async function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-crash-'))
-  for (const part of ['src', 'migrations', 'mappings', 'package.json'])
+  for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
     await cp(join(checkout, part), join(dir, part), { recursive: true })
   await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
   await mkdir(join(dir, 'cache'))
