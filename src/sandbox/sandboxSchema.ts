@@ -106,6 +106,16 @@ const steps = [
   end $$;
   create index orders_event on sandbox.orders (event_id);
   `,
+  `
+  -- Where the clock stands, the position tells what came first. A row that was written by hand has 0.
+  update sandbox.transactions set position = 0 where position is null;
+  update sandbox.orders set position = 0 where position is null;
+  alter table sandbox.transactions alter column position set default 0, alter column position set not null;
+  alter table sandbox.orders alter column position set default 0, alter column position set not null;
+  drop index sandbox.transactions_accepted, sandbox.orders_created, sandbox.transactions_position, sandbox.orders_position;
+  create index transactions_accepted on sandbox.transactions (accepted_at, position, id, client);
+  create index orders_created on sandbox.orders (created_at, position, id, client);
+  `,
 ]
 
 /**

@@ -67,51 +67,53 @@ export async function* ledgerRows(pool: pg.Pool, filter: LedgerFilter): AsyncGen
 
 /** What was accepted, oldest first. */
 export async function* transactionRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
-  let after = { at: '-infinity', id: '', client: '' }
+  let after = { at: '-infinity', position: 0, id: '', client: '' }
   for (let left = limit; left > 0; ) {
     const { rows } = await pool.query(
       `
-      select ${transactionColumns} from sandbox.transactions
-      where (accepted_at, id, client) > ($1::timestamptz, $2, $3) and ($5::text is null or client = $5)
-      order by accepted_at, id, client
-      limit $4
+      select ${transactionColumns}, position::double precision as position from sandbox.transactions
+      where (accepted_at, position, id, client) > ($1::timestamptz, $2::bigint, $3, $4)
+        and ($6::text is null or client = $6)
+      order by accepted_at, transactions.position, id, client
+      limit $5
       `,
-      [after.at, after.id, after.client, Math.min(left, batchRows), client],
+      [after.at, after.position, after.id, after.client, Math.min(left, batchRows), client],
     )
     if (rows.length === 0) return
-    yield rows.map((row) => JSON.stringify(row))
+    yield rows.map(({ position: _position, ...row }) => JSON.stringify(row))
     const last = rows.at(-1)
-    after = { at: last.acceptedAt, id: last.transactionId, client: last.client }
+    after = { at: last.acceptedAt, position: last.position, id: last.transactionId, client: last.client }
     left -= rows.length
   }
 }
 
 /** Orders, oldest first; `items` is JSON text. */
 export async function* orderRows(pool: pg.Pool, { limit, client }: Page): AsyncGenerator<string[]> {
-  let after = { at: '-infinity', id: '00000000-0000-0000-0000-000000000000', client: '' }
+  let after = { at: '-infinity', position: 0, id: '00000000-0000-0000-0000-000000000000', client: '' }
   for (let left = limit; left > 0; ) {
     const { rows } = await pool.query(
       `
-      select ${orderColumns}
+      select ${orderColumns}, position::double precision as position
       from (
         select *, row_number() over w as place, sum(octet_length(items::text)) over w as bytes
         from (
           select * from sandbox.orders
-          where (created_at, id, client) > ($1::timestamptz, $2::uuid, $3) and ($6::text is null or client = $6)
-          order by created_at, id, client
-          limit $4
+          where (created_at, position, id, client) > ($1::timestamptz, $2::bigint, $3::uuid, $4)
+            and ($7::text is null or client = $7)
+          order by created_at, position, id, client
+          limit $5
         ) found
-        window w as (order by created_at, id, client)
+        window w as (order by created_at, position, id, client)
       ) batch
-      where place = 1 or bytes <= $5
-      order by batch.created_at, batch.id, batch.client
+      where place = 1 or bytes <= $6
+      order by place
       `,
-      [after.at, after.id, after.client, Math.min(left, batchRows), batchBytes, client],
+      [after.at, after.position, after.id, after.client, Math.min(left, batchRows), batchBytes, client],
     )
     if (rows.length === 0) return
-    yield rows.map((row) => JSON.stringify(row))
+    yield rows.map(({ position: _position, ...row }) => JSON.stringify(row))
     const last = rows.at(-1)
-    after = { at: last.createdAt, id: last.orderId, client: last.client }
+    after = { at: last.createdAt, position: last.position, id: last.orderId, client: last.client }
     left -= rows.length
   }
 }
@@ -167,9 +169,9 @@ export async function* eventRows(pool: pg.Pool, page: Page): AsyncGenerator<stri
 async function eventIds(pool: pg.Pool, { limit, client }: Page): Promise<string[]> {
   const { rows } = await pool.query<{ ids: string[] }>(
     `
-    select coalesce(array_agg(id::text order by time, id), '{}') as ids
+    select coalesce(array_agg(id::text order by created_on, id), '{}') as ids
     from (
-      select id, data ->> 'time' as time from ${queueSchema}.job
+      select id, created_on from ${queueSchema}.job -- of the system's clock: the sandbox's may stand
       where name = $1
         and ($3::text is null or exists (select from sandbox.orders o where o.event_id = job.id and o.client = $3))
       order by 2, 1

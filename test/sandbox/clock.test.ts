@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { order, type Setup, setup, submission } from './setup.ts'
+import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let on: Setup
 
@@ -114,4 +114,17 @@ test('a clock that stands moves only when it is moved on, to the microsecond, an
     offsetSeconds: 2,
     stands: true,
   })
+})
+
+test('lists show what came first first, also where the clock stands', async () => {
+  await using standing = await setup({ clock: '2026-01-01T00:00:00Z' })
+  const given: string[][] = [[], []]
+  for (let n = 0; n < 8; n += 1) {
+    given[0]?.push((await standing.call('POST', '/api/v1/data', submission())).json.transactionId)
+    given[1]?.push((await standing.call('POST', '/api/v1/orders', order())).json.orderId)
+  }
+  const rows = async (list: string): Promise<Json[]> => (await standing.control('GET', list)).rows
+  expect((await rows('/transactions')).map(({ transactionId }) => transactionId)).toEqual(given[0])
+  expect((await rows('/orders')).map(({ orderId }) => orderId)).toEqual(given[1])
+  expect((await rows('/events')).map(({ event }) => event.subject)).toEqual(given[1])
 })
