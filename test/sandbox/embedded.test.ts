@@ -61,15 +61,6 @@ test('needs no database, tells scripts where it listens, and leaves nothing behi
   expect(stderr).toContain('gone when it ends')
 })
 
-test('killed, its server ends and its folder is removed', async () => {
-  await using running = await run('--embedded')
-  running.program.signal('SIGKILL')
-  await until(
-    () => [isThere(running.pid), existsSync(running.folder)],
-    (left) => !left.includes(true),
-  )
-})
-
 test('started by npx, which hands on no signal, it ends with it', async () => {
   const child = spawn(
     'sh',
@@ -95,7 +86,12 @@ test('with --data it goes on with what was there, killed or not; a folder in use
   const orderId = await createOrder(first.announced.url)
   first.program.signal('SIGKILL')
 
+  // Its reaper ends the server and removes the folder with the socket; the second waits for that.
   await using second = await run('--data', data)
+  await until(
+    () => [isThere(first.pid), existsSync(first.folder)],
+    (left) => !left.includes(true),
+  )
   expect(await ordersOf(second.announced.url)).toEqual([orderId])
   await using third = startProgram({ args: ['sandbox', '--port', '0', '--data', data] })
   const { code, stderr } = await third.ended()
