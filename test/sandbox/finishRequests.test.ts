@@ -18,7 +18,7 @@ interface Sending {
   ended: Promise<void>
 }
 
-/** Posts from many connections, each again and again under a key of its own, until none takes them; calls `onMany` at 200 answers. */
+/** Posts from many connections, each again and again under a key of its own, until none takes them; calls `onMany` at 100 answers. */
 function keepPosting(url: string, token: string, prefix: string, onMany: () => void): Sending {
   const answered = new Set<string>()
   let sent = 0
@@ -30,10 +30,10 @@ function keepPosting(url: string, token: string, prefix: string, onMany: () => v
       const answer = await fetch(`${url}/api/v1/data`, { method: 'POST', body, headers }).catch(() => undefined)
       if (answer === undefined) return
       if (answer.status === 200) answered.add(key)
-      if (answered.size === 200) onMany()
+      if (answered.size === 100) onMany()
     }
   }
-  return { answered, ended: Promise.all(Array.from({ length: 64 }, post)).then(() => {}) }
+  return { answered, ended: Promise.all(Array.from({ length: 32 }, post)).then(() => {}) }
 }
 
 async function appliedKeys(pool: Setup['database']['pool'], prefix: string): Promise<string[]> {
@@ -44,8 +44,8 @@ async function appliedKeys(pool: Setup['database']['pool'], prefix: string): Pro
   return rows.map(({ key }) => key)
 }
 
-test('closed under load, all that was stored has been answered, and the reverse; three times', async () => {
-  for (const prefix of ['a', 'b', 'c']) {
+test('closed under load, all that was stored has been answered, and the reverse; twice', async () => {
+  for (const prefix of ['a', 'b']) {
     const closed = Promise.withResolvers<void>()
     const { answered, ended } = keepPosting(
       s.sandbox.url,
