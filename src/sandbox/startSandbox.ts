@@ -112,7 +112,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
     })
     const app = buildServer(parts, settings)
     await app.register((instance) => controlRoutes(instance, controls), { prefix: '/_sandbox' })
-    const { port } = new URL(await app.listen({ host: settings.host, port: settings.port }))
+    // Node's backlog of 511 loses connections where a thousand come while the process is busy.
+    const { port } = new URL(
+      await app.listen({ host: settings.host, port: settings.port, backlog: settings.connectionsMax }),
+    )
     const { settings: current } = controls
     const retained = () => ({ ...current.of(null), rateLimitWindowSeconds: current.longestWindowSeconds })
     void trimForEver(control.pool, () => retentionAt(retained(), parts.clock), closing.signal)
