@@ -23,7 +23,7 @@ export async function buildPackage(): Promise<BuiltPackage> {
     encoding: 'utf8',
   })
   if (built.status !== 0) throw new Error(`the package does not build: ${built.stdout}`)
-  for (const each of ['migrations', 'mappings', 'package.json'])
+  for (const each of ['assets', 'bin', 'migrations', 'mappings', 'package.json'])
     await cp(join(root, each), join(folder, each), { recursive: true })
   await symlink(join(root, 'node_modules'), join(folder, 'node_modules'))
   return {
