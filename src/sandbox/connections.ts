@@ -10,7 +10,7 @@ interface Limits {
 }
 
 /** A request is answered within seconds, whoever holds a lock. */
-export const forRequests: Limits = { max: 6, statement_timeout: 5_000, lock_timeout: 1_000, query_timeout: 8_000 }
+export const forRequests: Limits = { max: 6, statement_timeout: 5_000, lock_timeout: 1_000, query_timeout: 15_000 }
 
 /** A read of the whole ledger may take longer, and shall not hold up requests. */
 export const forControl: Limits = { max: 2, statement_timeout: 60_000, lock_timeout: 5_000, query_timeout: 65_000 }
@@ -25,7 +25,7 @@ export class Connections {
   constructor(databaseUrl: string, synchronousCommit: 'on' | 'off', limits: Limits) {
     this.pool = new pg.Pool({
       connectionString: databaseUrl,
-      connectionTimeoutMillis: 3_000,
+      connectionTimeoutMillis: 5_000,
       application_name: 'outboxd sandbox',
       options: `-c synchronous_commit=${synchronousCommit}`,
       ...limits,

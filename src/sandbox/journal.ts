@@ -60,7 +60,7 @@ export interface Entry {
 const batchMax = 500
 
 /** What has waited longer is not begun any more: behind a table that is locked, each batch before it takes seconds. */
-const waitMostMs = 3_000
+const waitMostMs = 5_000
 
 const tooBusy = `a request waited for more than ${waitMostMs} ms to be written`
 
