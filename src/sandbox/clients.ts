@@ -1,4 +1,4 @@
-import { sameSecret } from './sameSecret.ts'
+import { sameSecret } from './gate/sameSecret.ts'
 import type { ClientSettings } from './sandboxSettings.ts'
 
 /** The service's clients, as the sandbox was started with them. */

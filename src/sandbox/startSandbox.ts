@@ -1,25 +1,17 @@
 import type pg from 'pg'
-import { ClientRates } from './clientRates.ts'
 import { Clients } from './clients.ts'
-import { Connections, forControl, forRequests } from './connections.ts'
-import { controlRoutes } from './control.ts'
-import { forget, forgetClient } from './controlQueries.ts'
+import { controlRoutes } from './control/control.ts'
+import { forget, forgetClient } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
-import { Outage } from './databaseAway.ts'
-import { Draws, seededKey } from './draws.ts'
 import type { Parts } from './exchange.ts'
-import { Failures } from './failures.ts'
-import { Faults } from './faults.ts'
+import { Faults } from './faults/faults.ts'
 import { finishRequests } from './finishRequests.ts'
-import { Tokens } from './issuedTokens.ts'
-import { Journal } from './journal.ts'
-import { KeyedMutex } from './keyedMutex.ts'
-import { retentionAt, trimForEver } from './ledgerRetention.ts'
-import { reachableUrl } from './loopback.ts'
-import { OrderEvents } from './orderEvents.ts'
+import { ClientRates } from './gate/clientRates.ts'
+import { Failures } from './gate/failures.ts'
+import { Tokens } from './gate/issuedTokens.ts'
+import { reachableUrl } from './gate/loopback.ts'
+import { Draws, seededKey } from './processing/draws.ts'
 import { SandboxClock } from './sandboxClock.ts'
-import { openDatabase } from './sandboxDatabase.ts'
-import { prepareSchema } from './sandboxSchema.ts'
 import {
   clientsOf,
   type LiveSettings,
@@ -28,25 +20,27 @@ import {
   type SandboxOptions,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { adopt, countedArrivals, nextPositions, writeEntries } from './sandboxStore.ts'
 import { beginScenario, continueScenario } from './scenario/beginScenario.ts'
 import { openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer } from './server.ts'
-import { ServingLock } from './servingLock.ts'
+import { Connections, forControl, forRequests } from './storage/connections.ts'
+import { Outage } from './storage/databaseAway.ts'
+import { adopt, countedArrivals, nextPositions } from './storage/findStored.ts'
+import { Journal } from './storage/journal.ts'
+import { KeyedMutex } from './storage/keyedMutex.ts'
+import { retentionAt, trimForEver } from './storage/ledgerRetention.ts'
+import { OrderEvents } from './storage/orderEvents.ts'
+import { openDatabase } from './storage/sandboxDatabase.ts'
+import { prepareSchema } from './storage/sandboxSchema.ts'
+import { ServingLock } from './storage/servingLock.ts'
+import { writeEntries } from './storage/writeEntries.ts'
 
-export { isEveryInterface } from './loopback.ts'
-export { isEmbedded } from './sandboxDatabase.ts'
-export {
-  type Borrowed,
-  type EnvironmentRead,
-  environment,
-  optionsSchema,
-  readEnvironment,
-  type SandboxOptions,
-  type SandboxSettings,
-} from './sandboxSettings.ts'
+export { isEveryInterface } from './gate/loopback.ts'
+export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
+export { optionsSchema, type SandboxOptions, type SandboxSettings } from './sandboxSettings.ts'
+export { isEmbedded } from './storage/sandboxDatabase.ts'
 
 /** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
 export interface Sandbox extends AsyncDisposable {

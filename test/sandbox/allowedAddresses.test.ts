@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isAddressOrNetwork, isAllowed } from '../../src/sandbox/allowedAddresses.ts'
-import { readEnvironment } from '../../src/sandbox/sandboxSettings.ts'
+import { isAddressOrNetwork, isAllowed } from '../../src/sandbox/gate/allowedAddresses.ts'
+import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
 
 test.each([
   ['10.1.2.3', '10.1.2.3'],

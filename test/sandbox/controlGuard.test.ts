@@ -3,7 +3,7 @@ import { request } from 'node:http'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { judgeControl } from '../../src/sandbox/controlGuard.ts'
+import { judgeControl } from '../../src/sandbox/control/controlGuard.ts'
 import { type Setup, setup } from './setup.ts'
 
 describe('the decision', () => {

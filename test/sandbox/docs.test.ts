@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { faultSchema } from '../../src/sandbox/faults.ts'
+import { faultSchema } from '../../src/sandbox/faults/faults.ts'
 import { environment, optionsSchema } from '../../src/sandbox/startSandbox.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../docs/sandbox.md'), 'utf8')

@@ -27,7 +27,9 @@ test.concurrent('the vitest file passes', async () => {
   await symlink(join(checkout, 'node_modules'), join(folder, 'node_modules'))
   await writeFile(join(folder, 'outbox.test.js'), exampleIn('js'))
   const alias = { 'outboxd/sandbox': join(checkout, 'src', 'sandbox', 'sandbox.ts') }
-  await writeFile(join(folder, 'vitest.config.js'), `export default ${JSON.stringify({ test: { alias } })}\n`)
+  // As long as our own tests may wait, on a machine where others run beside it.
+  const config = { test: { alias, hookTimeout: 120_000, testTimeout: 120_000 } }
+  await writeFile(join(folder, 'vitest.config.js'), `export default ${JSON.stringify(config)}\n`)
   const { VITEST: _, ...inherited } = process.env
   const vitest = join(checkout, 'node_modules', 'vitest', 'vitest.mjs')
   const { stdout } = await run(process.execPath, [vitest, 'run'], { cwd: folder, env: { ...inherited, NO_COLOR: '1' } })

@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { expect, test } from 'vitest'
-import { type Entry, Journal } from '../../src/sandbox/journal.ts'
+import { type Entry, Journal } from '../../src/sandbox/storage/journal.ts'
 
 function entry(path: string): Entry {
   const row = { arrivedUs: 0, endpoint: 'other' as const, method: 'GET', path, client: null, address: '', body: '' }

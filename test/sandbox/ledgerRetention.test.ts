@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { retentionAt, trimLedger } from '../../src/sandbox/ledgerRetention.ts'
 import type { LiveSettings } from '../../src/sandbox/sandboxSettings.ts'
+import { retentionAt, trimLedger } from '../../src/sandbox/storage/ledgerRetention.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { type Setup, setup } from './setup.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { maskBody, maskPath } from '../../src/sandbox/maskSecrets.ts'
+import { maskBody, maskPath } from '../../src/sandbox/gate/maskSecrets.ts'
 import { type Json, type Setup, setup, submission } from './setup.ts'
 
 const form = 'application/x-www-form-urlencoded'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { openApiDocument } from '../../src/sandbox/openapi.ts'
-import * as wire from '../../src/sandbox/requestSchemas.ts'
+import * as wire from '../../src/sandbox/endpoints/requestSchemas.ts'
+import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, setup } from './setup.ts'
 

@@ -2,7 +2,7 @@ import { createConfig, lintFromString } from '@redocly/openapi-core'
 import spectralCore, { type RulesetDefinition } from '@stoplight/spectral-core'
 import spectralRulesets from '@stoplight/spectral-rulesets'
 import { expect, test } from 'vitest'
-import { openApiDocument } from '../../src/sandbox/openapi.ts'
+import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 
 const document = (): Record<string, unknown> =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RateWindow } from '../../src/sandbox/rateWindow.ts'
+import { RateWindow } from '../../src/sandbox/gate/rateWindow.ts'
 
 const second = 1_000_000
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readEnvironment } from '../../src/sandbox/sandboxSettings.ts'
+import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
 
 const noFile = (path: string): string => {
   throw new Error(`no file ${path}`)

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
-import { problemSchema } from '../../src/sandbox/requestSchemas.ts'
+import { problemSchema } from '../../src/sandbox/endpoints/requestSchemas.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import type { Faults } from '../faults.ts'
-import { readOrCreateState, writeState } from '../sandboxState.ts'
+import type { Faults } from '../faults/faults.ts'
+import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
 import type { Scenario } from './scenarioSchema.ts'
 
 /**

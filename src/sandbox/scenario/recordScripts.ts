@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
 import type { Exchange } from '../exchange.ts'
-import type { FaultAction } from '../faults.ts'
+import type { FaultAction } from '../faults/faults.ts'
 import { bodyDifferences, readBody } from './requestMatch.ts'
 import type { RecordScript, Step } from './scenarioSchema.ts'
 

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { parseExactly } from '../parseExactly.ts'
-import { endpoints } from '../requestSchemas.ts'
+import { parseExactly } from '../endpoints/parseExactly.ts'
+import { endpoints } from '../endpoints/requestSchemas.ts'
 
 /** Which requests a script or an expectation of a scenario speaks of. */
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { faultActionSchema, faultSchema } from '../faults.ts'
+import { faultActionSchema, faultSchema } from '../faults/faults.ts'
 import { clientsSchema, clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
 import { bodyMatch, requestMatch } from './requestMatch.ts'
 

@@ -1,6 +1,6 @@
-import { changeOrder, changeTransaction } from '../courseChanges.ts'
 import type { Parts } from '../exchange.ts'
-import type { FaultAction } from '../faults.ts'
+import type { FaultAction } from '../faults/faults.ts'
+import { changeOrder, changeTransaction } from '../processing/courseChanges.ts'
 import { stepAt } from './recordScripts.ts'
 import { readWord, type Step } from './scenarioSchema.ts'
 

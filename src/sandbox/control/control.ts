@@ -1,0 +1,146 @@
+import type { FastifyInstance } from 'fastify'
+import type pg from 'pg'
+import { z } from 'zod'
+import type { CurrentSettings } from '../currentSettings.ts'
+import type { Parts } from '../exchange.ts'
+import { faultSchema } from '../faults/faults.ts'
+import { clientPatchSchema, type SettingsPatch, settingsPatchSchema } from '../sandboxSettings.ts'
+import { verifyRoutes } from '../scenario/controlVerify.ts'
+import type { Expectation } from '../scenario/scenarioSchema.ts'
+import { DatabaseAway } from '../storage/databaseAway.ts'
+import { isOneEntrysFault } from '../storage/journal.ts'
+import type { OrderEvents } from '../storage/orderEvents.ts'
+import { BeyondBounds, readJson, refuse } from './controlAnswers.ts'
+import { knownClient, readQuery } from './controlClient.ts'
+import { clockRoutes } from './controlClock.ts'
+import { courseRoutes } from './controlCourse.ts'
+import { guardControl } from './controlGuard.ts'
+import * as reads from './controlQueries.ts'
+import { followEvents } from './followEvents.ts'
+import { readHealth } from './health.ts'
+import { pageRoutes } from './page.ts'
+import { readRate } from './readRate.ts'
+import { sendRows } from './sendRows.ts'
+import * as shown from './shownRows.ts'
+
+/** What the control API changes besides reading the parts. */
+export interface Controls {
+  parts: Parts
+  /** Connections of its own, with more patience than a request has: a read of all does not hold requests up. */
+  pool: pg.Pool
+  events: OrderEvents
+  settings: CurrentSettings
+  /** Forgets the requests, of one client or of all; with `everything` also what came of them. */
+  reset(client: string | null, everything: boolean): Promise<void>
+  /** With it anybody may use them, without it only programs on this host; undefined: there is none. */
+  token: string | undefined
+  /** Those of the scenario. */
+  expectations: readonly Expectation[]
+}
+
+const flag = z.stringbool().default(false)
+const limit = z.coerce.number().int().min(1).max(1_000_000)
+const ledgerQuery = {
+  since: z.coerce.number().int().min(0).default(0),
+  limit: limit.default(1000),
+  endpoint: z.string().nullable().default(null),
+  idempotencyKey: z.string().nullable().default(null),
+}
+const limitQuery = { limit: limit.default(1000) }
+const eventsQuery = { ...limitQuery, follow: flag }
+const rateQuery = { windowSeconds: z.coerce.number().positive().max(86_400).optional() }
+const resetQuery = { everything: flag }
+const idParameter = z.object({ id: z.coerce.number().int() })
+
+/**
+ * /_sandbox/: what a developer or a test sees of the sandbox and tells it. JSON, behind a guard; docs/sandbox.md lists it.
+ *
+ * Nothing here counts against the rate limit or enters the ledger.
+ */
+export async function controlRoutes(app: FastifyInstance, controls: Controls): Promise<void> {
+  const { parts, pool } = controls
+  const { clients } = parts
+  const clientOf = (query: unknown) => readQuery(clients, query, {}).client
+  app.addHook('onRequest', guardControl(controls.token, parts.failures))
+  app.setErrorHandler(async (error, request, reply) => {
+    if (error instanceof z.ZodError) return refuse(reply, 400, z.prettifyError(error))
+    if (error instanceof BeyondBounds) return refuse(reply, 400, error.message)
+    if (error instanceof SyntaxError) return refuse(reply, 400, 'The body is not JSON.')
+    if (error instanceof DatabaseAway) {
+      parts.outage.met(error)
+      return refuse(reply, 503, `The database does not serve: ${error.message}`)
+    }
+    if (isOneEntrysFault(error)) return refuse(reply, 400, 'The request holds what Postgres cannot keep or look for.')
+    process.stderr.write(
+      `sandbox: ${request.method} ${request.routeOptions.url}: ${error instanceof Error ? error.stack : error}\n`,
+    )
+    return refuse(reply, 500, 'The sandbox made a mistake; its own words are on its stderr.')
+  })
+
+  app.get('/health', { config: { isOpen: true } }, async (_request, reply) => {
+    const health = await readHealth(parts.pool)
+    return reply.code(health.status === 'ok' ? 200 : 503).send(health)
+  })
+  pageRoutes(app, controls)
+  app.get('/ledger', async ({ query }, reply) => {
+    await parts.journal.idle()
+    return sendRows(reply, shown.ledgerRows(pool, readQuery(clients, query, ledgerQuery)))
+  })
+  app.delete('/ledger', async ({ query }) => {
+    const { client, everything } = readQuery(clients, query, resetQuery)
+    await controls.reset(client, everything)
+    return { forgotten: true }
+  })
+  app.get('/counts', async ({ query }) => ({ rows: await reads.readCounts(pool, clientOf(query)) }))
+  app.get('/transactions', ({ query }, reply) =>
+    sendRows(reply, shown.transactionRows(pool, readQuery(clients, query, limitQuery))),
+  )
+  app.get('/orders', ({ query }, reply) =>
+    sendRows(reply, shown.orderRows(pool, readQuery(clients, query, limitQuery))),
+  )
+  app.get('/rate', async ({ query }) => {
+    const { client, windowSeconds } = readQuery(clients, query, rateQuery)
+    return readRate(pool, windowSeconds ?? parts.live(client).rateLimitWindowSeconds, client)
+  })
+  app.get('/events', ({ query }, reply) => {
+    const { follow, ...page } = readQuery(clients, query, eventsQuery)
+    return follow ? followEvents(controls, page.client, reply) : sendRows(reply, shown.eventRows(pool, page))
+  })
+
+  app.get('/faults', async ({ query }) => ({ rows: parts.faults.list(clientOf(query)) }))
+  app.post('/faults', async ({ body }, reply) => {
+    const spec = faultSchema.parse(readJson(body))
+    knownClient(clients).optional().parse(spec.client)
+    return reply.code(201).send(await parts.faults.add(spec))
+  })
+  app.delete('/faults', async ({ query }) => ({ removed: await parts.faults.removeAll(clientOf(query)) }))
+  app.delete('/faults/:id', async ({ params }, reply) => {
+    const removed = await parts.faults.remove(idParameter.parse(params).id)
+    return removed === 0 ? refuse(reply, 404, 'There is no such fault.') : { removed }
+  })
+
+  const { settings } = controls
+  const shownSettings = (client: string | null) => ({
+    ...settings.of(client),
+    changed: Object.keys(settings.changed(client)),
+  })
+  app.get('/settings', async ({ query }) => shownSettings(clientOf(query)))
+  app.patch('/settings', async ({ query, body }) => {
+    const client = clientOf(query)
+    const patch = client === null ? settingsPatchSchema : clientPatchSchema
+    await settings.change(client, patch.parse(readJson(body)) as SettingsPatch)
+    return shownSettings(client)
+  })
+  app.delete('/settings', async ({ query }) => {
+    const client = clientOf(query)
+    await settings.forgetChanges(client)
+    return shownSettings(client)
+  })
+  clockRoutes(app, parts.clock)
+  courseRoutes(app, parts)
+  verifyRoutes(app, controls)
+  app.post('/tokens/revoke', async ({ query }) => {
+    await parts.tokens.revoke(clientOf(query))
+    return { revoked: true }
+  })
+}

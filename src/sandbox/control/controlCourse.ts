@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { z } from 'zod'
+import type { Parts } from '../exchange.ts'
+import { type Changed, type CourseChange, changeOrder, changeTransaction } from '../processing/courseChanges.ts'
+import { readJson, refuse } from './controlAnswers.ts'
+import { readQuery } from './controlClient.ts'
+
+const hold = z.boolean().optional().describe('true: pending until it is let go (false) or finished')
+
+const transactionPatch = z
+  .strictObject({
+    finish: z.enum(['completed', 'failed']).optional().describe('ends now, so'),
+    errorCode: z
+      .string()
+      .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
+      .optional(),
+    hold,
+  })
+  .refine(isOne, 'either finish or hold must be given')
+  .refine(({ finish, errorCode }) => errorCode === undefined || finish === 'failed', {
+    path: ['errorCode'],
+    error: 'goes with "finish":"failed" alone',
+  })
+
+const never =
+  'must be "completed": the interface knows no failed order (3.2); the fault unknown_status makes one say so'
+const orderPatch = z
+  .strictObject({ finish: z.literal('completed', never).optional(), hold })
+  .refine(isOne, 'either finish or hold must be given')
+
+const idParameter = z.object({ id: z.string() })
+
+/** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: a test has in hand how and when processing ends. */
+export function courseRoutes(app: FastifyInstance, { pool, clock, live, clients }: Parts): void {
+  app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
+    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
+    const { finish, errorCode = live(which.client).failureCode, hold } = transactionPatch.parse(readJson(body))
+    const change = courseChange(finish === 'failed' ? errorCode : null, hold)
+    return tell(reply, `transaction ${which.id}`, await changeTransaction(pool, which, change, clock.nowUs()))
+  })
+  app.patch('/orders/:id', async ({ params, query, body }, reply) => {
+    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
+    const { hold } = orderPatch.parse(readJson(body))
+    return tell(reply, `order ${which.id}`, await changeOrder(pool, which, courseChange(null, hold), clock.nowUs()))
+  })
+}
+
+function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean {
+  return (finish === undefined) !== (hold === undefined)
+}
+
+function courseChange(errorCode: string | null, hold: boolean | undefined): CourseChange {
+  if (hold === undefined) return { kind: 'finish', errorCode }
+  return { kind: hold ? 'hold' : 'let go' }
+}
+
+/** What is finished stays so: a client may have read it, and the interface knows no way back (3.1). */
+function tell(reply: FastifyReply, what: string, changed: Changed) {
+  switch (changed.kind) {
+    case 'changed':
+      return changed.row
+    case 'unknown':
+      return refuse(reply, 404, `There is no ${what}.`)
+    case 'finished':
+      return refuse(reply, 409, `The ${what} was ${changed.outcome} at ${changed.at}, and what is finished stays so.`)
+    default:
+      return changed satisfies never
+  }
+}

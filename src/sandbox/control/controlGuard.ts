@@ -1,0 +1,148 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
+import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import type { Failures } from '../gate/failures.ts'
+import { isLoopbackAddress, isLoopbackName } from '../gate/loopback.ts'
+import { plainAddress } from '../gate/plainAddress.ts'
+import { sameSecret } from '../gate/sameSecret.ts'
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** Carries no data and changes nothing: answered to everybody on this host, with a token and without. */
+    isOpen?: boolean
+  }
+}
+
+/** What is known of a request to /_sandbox/ before its body is read. */
+export interface ControlRequest {
+  /** Where the connection comes from. */
+  address: string
+  /** Where it has arrived; where the two are the same, both its ends are on this host. */
+  localAddress: string
+  httpVersion: string
+  headers: IncomingHttpHeaders
+  isOpen: boolean
+}
+
+const orToken = 'or start the sandbox with SANDBOX_CONTROL_TOKEN and send it: Authorization: Bearer TOKEN'
+
+/**
+ * Judges whether a request may use the control API; undefined where it may.
+ *
+ * Loopback alone says little about who asks. A proxy on this host connects from loopback for everybody; a web page that a
+ * developer has open runs on his machine; a name that the page's server turns to 127.0.0.1 (DNS rebinding) makes the browser
+ * take the sandbox for that server. So a request without a token must come straight from a program on this host, or from a
+ * page of the sandbox itself. With a token, the token is what identifies, wherever the request comes from; once there is one,
+ * everybody needs it, because a proxy that hides what it is would need none otherwise.
+ *
+ * @param token what SANDBOX_CONTROL_TOKEN says
+ * @see Fetch Metadata Request Headers (W3C), RFC 7239 (Forwarded), RFC 9110, 7.6.3 (Via)
+ */
+export function judgeControl(request: ControlRequest, token: string | undefined): Answer | undefined {
+  if (request.isOpen) return isOfThisHost(request) ? undefined : fromElsewhere(request.address)
+  const stranger = token === undefined ? judgeStranger(request) : judgeToken(request.headers.authorization, token)
+  return stranger ?? judgeMediaType(request.headers)
+}
+
+function judgeToken(authorization: string | undefined, token: string): Answer | undefined {
+  const given = /^Bearer +(\S+) *$/i.exec(authorization ?? '')?.[1]
+  if (given !== undefined && sameSecret(given, token)) return undefined
+  const detail =
+    'Send the token that the sandbox was started with (SANDBOX_CONTROL_TOKEN): Authorization: Bearer TOKEN.'
+  return problem(401, detail, {}, { 'www-authenticate': 'Bearer realm="sandbox control"' })
+}
+
+/** Of several reasons, the first that a person can do something about. */
+function judgeStranger(request: ControlRequest): Answer | undefined {
+  const { address, localAddress, httpVersion, headers } = request
+  if (!isOfThisHost(request)) return fromElsewhere(address)
+  const trace = Object.keys(headers).find((name) => isForwarding(name))
+  if (trace !== undefined) {
+    return problem(403, `The header ${trace} says that a proxy sent this: ask on this host without it, ${orToken}.`)
+  }
+  if (httpVersion === '1.0') {
+    return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
+  }
+  const { host = '', origin, 'sec-fetch-site': site } = headers
+  if (!namesThisHost(host, localAddress)) {
+    return problem(403, `The Host is not this machine: ask for localhost or by its address, ${orToken}.`)
+  }
+  if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
+    return problem(
+      403,
+      `A page of ${origin} sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
+    )
+  }
+  if (site !== undefined && site !== 'same-origin' && site !== 'none') {
+    return problem(
+      403,
+      `A page of another site sent this, and only the sandbox's own may: ask without a page, ${orToken}.`,
+    )
+  }
+  return undefined
+}
+
+function fromElsewhere(address: string): Answer {
+  return problem(
+    403,
+    `/_sandbox/ answers programs on its own host, and this comes from ${address}: ask there, ${orToken}.`,
+  )
+}
+
+/** A page of another site may send a form or text without asking first, and JSON not: a browser asks, and is told no. */
+function judgeMediaType(headers: IncomingHttpHeaders): Answer | undefined {
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0
+  if (!hasBody || /^application\/json\s*(;|$)/i.test(headers['content-type'] ?? '')) return undefined
+  return problem(415, 'Send JSON and say so: Content-Type: application/json (with curl, --json instead of -d).')
+}
+
+function isOfThisHost({ address, localAddress }: ControlRequest): boolean {
+  return isLoopbackAddress(address) || address === localAddress
+}
+
+/**
+ * Whether a Host header names loopback, or the address that was asked: whatever the port, which a tunnel may have changed.
+ *
+ * Names below `.localhost` do not count: a resolver that does not know RFC 6761 asks the network for them.
+ */
+function namesThisHost(host: string, localAddress: string): boolean {
+  if (!/^[\w.:[\]-]+$/.test(host) || !URL.canParse(`http://${host}`)) return false
+  const { hostname } = new URL(`http://${host}`)
+  return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
+}
+
+/** Headers with which a proxy tells for whom it asks, or that it does. */
+function isForwarding(name: string): boolean {
+  return /^(forwarded|via|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/.test(
+    name,
+  )
+}
+
+/**
+ * Applies `judgeControl` to every request below /_sandbox/.
+ *
+ * @param failures bounds the guesses of the token
+ */
+export function guardControl(token: string | undefined, failures: Failures): onRequestAsyncHookHandler {
+  return async function guard(request: FastifyRequest, reply: FastifyReply) {
+    const facts = factsOf(request)
+    // Apart from what the address does at the API: a client with a wrong secret locks nobody out of here.
+    const who = `control ${facts.address}`
+    const tooMany = facts.isOpen || token === undefined ? undefined : failures.refusal(who, request.arrivedUs)
+    const judged = tooMany ?? judgeControl(facts, token)
+    const refusal = judged?.status === 401 ? (failures.count(who, request.arrivedUs) ?? judged) : judged
+    if (refusal === undefined) return
+    const { status, headers, contentType, body } = refusal
+    return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
+  }
+}
+
+function factsOf({ socket, raw, headers, routeOptions }: FastifyRequest): ControlRequest {
+  return {
+    address: plainAddress(socket.remoteAddress),
+    localAddress: plainAddress(socket.localAddress),
+    httpVersion: raw.httpVersion,
+    headers,
+    isOpen: routeOptions.config.isOpen === true,
+  }
+}

@@ -1,0 +1,60 @@
+import type { Exchange, Parts } from '../exchange.ts'
+import { type AppliedBefore, findApplied } from '../storage/findStored.ts'
+import { type Answer, errorMessages, problem } from './problemAnswer.ts'
+import { idempotencyKeyMax } from './requestSchemas.ts'
+
+/** The service's own no's: docs/interface.md, 7.2. */
+
+/** E003 while the sandbox is told to be down. */
+export function downAnswer(parts: Parts, client: string): Answer | undefined {
+  return parts.live(client).down ? unavailable(parts, client) : undefined
+}
+
+/** E003, because it is told to be down or its database is away; with the time that its client action names as Retry-After. */
+export function unavailable(parts: Parts, client: string | null): Answer {
+  const { e003Status, e003RetryAfterSeconds } = parts.live(client)
+  const headers = e003RetryAfterSeconds === 0 ? {} : { 'retry-after': String(e003RetryAfterSeconds) }
+  return problem(e003Status, `${errorMessages.E003}: try again later.`, { code: 'E003' }, headers)
+}
+
+/** E001 for a customer that the sandbox does not know. */
+export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
+  const known = !parts.live(client).unknownCustomers.some((prefix) => customerId.startsWith(prefix))
+  return known ? undefined : problem(400, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
+}
+
+/** An id that the sandbox did not give this client. */
+export function unknownId(parts: Parts, what: string, client: string): Answer {
+  return problem(parts.live(client).unknownIdStatus, `There is no ${what}.`)
+}
+
+export function duplicate(parts: Parts, what: string, client: string): Answer {
+  return problem(parts.live(client).e002Status, `${errorMessages.E002}: ${what} was used before.`, { code: 'E002' })
+}
+
+/**
+ * What to answer because the idempotency key was used before; undefined where the request is to be applied.
+ *
+ * A key counts as used by the request that was applied with it, even if its answer was lost; one that was answered with
+ * an error has used up nothing. Under `replay`, another body with the same key is E002 all the same.
+ *
+ * @param replay makes the first answer again
+ */
+export async function usedBefore(
+  parts: Parts,
+  exchange: Exchange,
+  client: string,
+  replay: (before: AppliedBefore) => Answer,
+): Promise<Answer | undefined> {
+  const { idempotencyKey, endpoint, maskedBody: body } = exchange
+  const mode = parts.live(client).idempotency
+  if (idempotencyKey === null) return undefined
+  if (idempotencyKey.length > idempotencyKeyMax) {
+    return problem(400, `Idempotency-Key: must have at most ${idempotencyKeyMax} characters.`)
+  }
+  if (mode === 'ignore') return undefined
+  await exchange.lock(`key ${client} ${idempotencyKey}`)
+  const before = await findApplied(parts.pool, { idempotencyKey, client, endpoint, body })
+  if (before === undefined) return undefined
+  return mode === 'replay' && before.sameRequest ? replay(before) : duplicate(parts, 'the idempotency key', client)
+}

@@ -1,0 +1,115 @@
+import { z } from 'zod'
+import type { Exchange, Outcome, Parts } from '../exchange.ts'
+import { decideCourse } from '../processing/processing.ts'
+import { isoTime } from '../sandboxClock.ts'
+import { goesByScript, tellStatus } from '../scenario/tellStatus.ts'
+import { findOrder, type StoredOrder } from '../storage/findStored.ts'
+import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
+import { holdsNul } from './bodyBounds.ts'
+import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
+import { type Answer, ok, problem } from './problemAnswer.ts'
+import { readBody } from './requestBody.ts'
+import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
+
+/** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
+export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts, client)
+  if (down) return { answer: down }
+  const read = readBody(parts, exchange, client, orderRequestSchema)
+  if (read.kind === 'invalid') return { answer: read.answer }
+  const order = read.value
+  const items = writeItems(order.items)
+  const refusal =
+    unkeepable(items, parts.bodyLimitBytes) ??
+    unknownCustomer(parts, order.customerId, client) ??
+    (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
+    (order.orderId === undefined ? undefined : await takenId(parts, exchange, client, order.orderId))
+  if (refusal) return { answer: refusal }
+  const createdUs = parts.clock.nowUs()
+  const position = parts.draws.next(client)
+  const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', client, position)
+  const { doneUs } = decideCourse(parts, client, position, createdUs, '')
+  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs)
+  const { customerId } = order
+  const statuses = parts.scripts.statuses(exchange, client)
+  const effect = {
+    kind: 'order' as const,
+    id,
+    customerId,
+    items: items.text,
+    createdUs,
+    position,
+    statuses,
+    doneUs,
+    event,
+  }
+  return { answer: created(id, createdUs), effect }
+}
+
+/** GET /api/v1/orders/{orderId}. @see docs/interface.md, 4.5 */
+export async function readOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
+  const down = downAnswer(parts, client)
+  if (down) return { answer: down }
+  if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
+  const found = await findOrder(parts.pool, client, exchange.id)
+  if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
+  const nowUs = parts.clock.nowUs()
+  if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
+  const fault = await tellStatus(parts, 'order', { ...found, client }, nowUs)
+  const told = (await findOrder(parts.pool, client, exchange.id)) ?? found
+  return { answer: ok(orderAt(told, nowUs)), fault }
+}
+
+function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number) {
+  const status = held || nowUs < doneUs ? 'pending' : 'completed'
+  return { orderId: id, status, items: parseExactly(items), createdAt: isoTime(createdUs) }
+}
+
+/** An id is the client's own: another may choose the same. */
+async function takenId(parts: Parts, exchange: Exchange, client: string, orderId: string) {
+  await exchange.lock(`order ${client} ${orderId.toLowerCase()}`)
+  const taken = await findOrder(parts.pool, client, orderId)
+  return taken && duplicate(parts, `the order id ${orderId}`, client)
+}
+
+function created(orderId: string, us: number) {
+  return ok({ orderId, status: 'pending', createdAt: isoTime(us) }, 201)
+}
+
+interface Items {
+  /** JSON, its numbers as they came. */
+  text: string
+  /** How many bytes it has once its numbers are written out without exponents, as the queue keeps and gives them. */
+  writtenOutBytes: number
+}
+
+function writeItems(items: unknown[]): Items {
+  let growth = 0
+  const text = JSON.stringify(items, (_key, value: unknown) => {
+    const digits = digitsOf(value)
+    if (digits !== undefined && /e/i.test(digits)) growth += writtenDigits(digits) - digits.length
+    return value
+  })
+  return { text, writtenOutBytes: Buffer.byteLength(text) + growth }
+}
+
+/** What Postgres's jsonb, in which the queue keeps the event, could not keep or no consumer could read. */
+function unkeepable({ text, writtenOutBytes }: Items, bodyLimitBytes: number): Answer | undefined {
+  if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
+  if (writtenOutBytes <= bodyLimitBytes) return undefined
+  return problem(413, `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`)
+}
+
+/** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
+function orderCreated(id: string, orderId: string, { customerId, items }: OrderRequest, us: number): OrderCreatedEvent {
+  return {
+    specversion: '1.0',
+    id,
+    source: '/api/v1/orders',
+    type: 'OrderCreated',
+    subject: orderId,
+    time: isoTime(us),
+    datacontenttype: 'application/json',
+    data: { orderId, customerId, status: 'pending', items, createdAt: isoTime(us) },
+  }
+}

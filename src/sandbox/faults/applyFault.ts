@@ -1,0 +1,98 @@
+import { gzipSync } from 'node:zlib'
+import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import type { FaultAction } from './faults.ts'
+
+/** What goes out on the wire, after a fault had its say. */
+export type Delivery =
+  | { kind: 'drop' }
+  | {
+      kind: 'answer'
+      status: number
+      headers: Record<string, string>
+      contentType: string
+      body: string | Buffer
+      /** Milliseconds between single bytes of the body; 0 sends it whole. */
+      dripMs: number
+    }
+
+/** Whether the request is stopped before anything is applied. */
+export function stopsBefore(spec: FaultAction | undefined): boolean {
+  if (spec === undefined || spec.kind === 'delay') return false
+  return 'when' in spec && spec.when === 'before'
+}
+
+/**
+ * Turns the answer into what is sent: with its headers, and with what the fault makes of it.
+ *
+ * @param newId makes an id that belongs to nothing
+ */
+export function applyFault(
+  answer: Answer,
+  spec: FaultAction | undefined,
+  headers: Record<string, string>,
+  newId: () => string,
+): Delivery {
+  if (spec?.kind === 'drop') return { kind: 'drop' }
+  const faulty = spec === undefined ? answer : faultyAnswer(answer, spec, newId)
+  const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
+  const gzip = spec?.kind === 'gzip'
+  return {
+    kind: 'answer',
+    status: faulty.status,
+    headers: { ...headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
+    contentType: faulty.contentType,
+    body: gzip ? gzipSync(text) : text,
+    dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
+  }
+}
+
+function faultyAnswer(answer: Answer, spec: FaultAction, newId: () => string): Answer {
+  switch (spec.kind) {
+    case 'answer':
+      return toldAnswer(spec)
+    case 'redirect':
+      return problem(spec.status, 'The sandbox was told to redirect.', {}, { location: spec.location })
+    case 'garbage':
+      return { ...answer, body: spec.body }
+    case 'oversized':
+    case 'gzip':
+      return spec.bytes === 0 ? answer : withFields(answer, { padding: 'x'.repeat(spec.bytes) })
+    case 'missing_id':
+      return withFields(answer, { transactionId: undefined, orderId: undefined, access_token: undefined })
+    case 'wrong_id':
+      return withFields(answer, renamed(answer.body, spec.id ?? newId()))
+    case 'unknown_status':
+      return withFields(answer, { status: spec.value })
+    case 'delay':
+    case 'drip':
+    case 'drop':
+      return answer
+    default:
+      return spec satisfies never
+  }
+}
+
+function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
+  const told = problem(
+    spec.status,
+    'The sandbox was told to answer so.',
+    spec.code === undefined ? {} : { code: spec.code },
+    spec.headers,
+  )
+  const contentType =
+    spec.contentType ?? (spec.body === undefined ? told.contentType : 'application/json; charset=utf-8')
+  return { ...told, contentType, body: spec.body === undefined ? told.body : spec.body }
+}
+
+function withFields(answer: Answer, fields: Record<string, unknown>): Answer {
+  return isObject(answer.body) ? { ...answer, body: { ...answer.body, ...fields } } : answer
+}
+
+function renamed(body: unknown, id: string): Record<string, unknown> {
+  if (!isObject(body)) return {}
+  return 'orderId' in body ? { orderId: id } : { transactionId: id }
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null
+}

@@ -1,0 +1,208 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http'
+import type pg from 'pg'
+import { z } from 'zod'
+import { endpoints } from '../endpoints/requestSchemas.ts'
+import type { Draws } from '../processing/draws.ts'
+
+const endpointName = z.enum(endpoints)
+
+const times = z.int().min(1).optional().describe('for so many requests; without it, until it is removed')
+const delayMs = z.int().min(0).max(3_600_000).default(0).describe('hold the answer back so long')
+const which = {
+  endpoint: z
+    .union([endpointName, z.array(endpointName).min(1)])
+    .optional()
+    .describe('which endpoints; without it, the four of the API, so never token'),
+  times,
+  share: z.number().gt(0).max(1).default(1).describe('share of the requests, drawn with the seed'),
+  bodyContains: z.string().min(1).optional().describe('only requests whose body contains this text'),
+  client: z.string().min(1).optional().describe('only requests of this client, by its id'),
+  pathContains: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('only requests whose path contains this text, as a transaction’s id'),
+}
+const when = (fallback: 'before' | 'after') =>
+  z.enum(['before', 'after']).default(fallback).describe('before: nothing is applied or stored; after: it is')
+/** What can stand in a header; anything else would be a mistake of the sandbox when the fault strikes. */
+const headerText = z
+  .string()
+  .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
+const headerName = z.string().refine((name) => passes(() => validateHeaderName(name)), 'is no name of a header')
+
+function passes(check: () => void): boolean {
+  try {
+    check()
+    return true
+  } catch {
+    return false
+  }
+}
+
+const answer = {
+  status: z.int().min(200).max(599),
+  code: z.string().optional().describe('an error code for the problem document'),
+  body: z.unknown().optional().describe('instead of the problem document; text goes out as it is'),
+  contentType: headerText.optional(),
+  headers: z.record(headerName, headerText).default({}),
+}
+
+/** @param which says for which requests it is, whatever its kind */
+function kindsWith<T extends z.ZodRawShape>(which: T) {
+  const common = { ...which, delayMs }
+  return z.discriminatedUnion('kind', [
+    z.strictObject({ kind: z.literal('answer'), ...answer, when: when('before'), ...common }),
+    z.strictObject({
+      kind: z.literal('redirect'),
+      status: z.int().min(301).max(308).default(307),
+      location: headerText.default('http://127.0.0.1:9/'),
+      when: when('before'),
+      ...common,
+    }),
+    z.strictObject({
+      kind: z.literal('delay'),
+      when: when('after'),
+      ...which,
+      delayMs: z.int().min(1).max(3_600_000).describe('before: applied late; after: applied at once, answered late'),
+    }),
+    z.strictObject({ kind: z.literal('drop'), when: when('before'), ...common }),
+    z.strictObject({ kind: z.literal('garbage'), ...common, body: z.string().default('{"transactionId": "cut o') }),
+    z.strictObject({
+      kind: z.literal('oversized'),
+      ...common,
+      bytes: z.int().min(1).max(268_435_456).default(10_000_000),
+    }),
+    z.strictObject({ kind: z.literal('gzip'), ...common, bytes: z.int().min(0).max(268_435_456).default(0) }),
+    z.strictObject({ kind: z.literal('drip'), ...common, intervalMs: z.int().min(1).max(60_000).default(1000) }),
+    z.strictObject({ kind: z.literal('missing_id'), ...common }),
+    z.strictObject({ kind: z.literal('wrong_id'), ...common, id: z.string().optional() }),
+    z.strictObject({ kind: z.literal('unknown_status'), ...common, value: z.string().default('archived') }),
+  ])
+}
+
+/** A fault to switch on, as POST /_sandbox/faults takes it. */
+export const faultSchema = kindsWith(which)
+
+/** What a fault does, without saying to which requests: a script has it in store at its place. */
+export const faultActionSchema = kindsWith({
+  times: times.describe('so many times, one after the other; without it once'),
+})
+export type FaultAction = z.infer<typeof faultActionSchema>
+
+export type FaultSpec = z.infer<typeof faultSchema>
+
+export interface Fault {
+  id: number
+  spec: FaultSpec
+  /** Requests that it still applies to; undefined: no end. */
+  left: number | undefined
+  /** Requests that it was applied to. */
+  hits: number
+}
+
+/** The faults that are switched on; in the database, and what is left of them is counted from the ledger. */
+export class Faults {
+  readonly #pool: pg.Pool
+  readonly #draws: Draws
+  #faults: Fault[] = []
+
+  constructor(pool: pg.Pool, draws: Draws) {
+    this.#pool = pool
+    this.#draws = draws
+  }
+
+  /** Takes up what was switched on before a restart. */
+  async load(): Promise<void> {
+    const { rows } = await this.#pool.query<{ id: string; spec: FaultSpec; hits: number }>(`
+      select f.id, f.spec, (select count(*)::integer from sandbox.ledger l where l.fault_id = f.id) as hits
+      from sandbox.faults f order by f.id
+    `)
+    this.#faults = rows.map(({ id, spec, hits }) => armed(Number(id), spec, hits))
+  }
+
+  async add(spec: FaultSpec): Promise<Fault> {
+    const { rows } = await this.#pool.query<{ id: string }>(
+      'insert into sandbox.faults (spec) values ($1) returning id',
+      [JSON.stringify(spec)],
+    )
+    const fault = armed(Number(rows[0]?.id), spec, 0)
+    this.#faults.push(fault)
+    return fault
+  }
+
+  /** Switches one off. @returns how many that were */
+  remove(id: number): Promise<number> {
+    return this.#removeThose((fault) => fault.id === id)
+  }
+
+  /** Switches all off, or those of one client. @returns how many that were */
+  removeAll(client: string | null): Promise<number> {
+    return this.#removeThose(({ spec }) => client === null || spec.client === client)
+  }
+
+  async #removeThose(concerned: (fault: Fault) => boolean): Promise<number> {
+    const ids = this.#faults.filter(concerned).map(({ id }) => id)
+    await this.#pool.query('delete from sandbox.faults where id = any($1)', [ids])
+    this.#faults = this.#faults.filter(({ id }) => !ids.includes(id))
+    return ids.length
+  }
+
+  /** Counts from what is left, because the ledger in which hits are counted is about to be emptied. */
+  async settle(): Promise<void> {
+    for (const fault of this.#faults) {
+      fault.hits = 0
+      if (fault.left === undefined) continue
+      fault.spec = { ...fault.spec, times: fault.left }
+      await this.#pool.query('update sandbox.faults set spec = $2 where id = $1', [
+        fault.id,
+        JSON.stringify(fault.spec),
+      ])
+    }
+  }
+
+  /** The same, where only some of the ledger's rows have gone: so many of each fault, by its id. */
+  settleSome(gone: ReadonlyMap<number, number>): void {
+    for (const fault of this.#faults) {
+      const hits = gone.get(fault.id) ?? 0
+      fault.hits -= hits
+      if (fault.spec.times !== undefined) fault.spec = { ...fault.spec, times: fault.spec.times - hits }
+    }
+  }
+
+  /** Those that are switched on, or those of one client. */
+  list(client: string | null): readonly Fault[] {
+    return this.#faults.filter(({ spec }) => client === null || spec.client === client)
+  }
+
+  /** The first fault that takes this request, which uses up one of its times. */
+  choose(request: FaultRequest): Fault | undefined {
+    for (const fault of this.#faults) {
+      if (!concerns(fault, request) || !this.#drawn(fault, request.client ?? '')) continue
+      fault.hits += 1
+      if (fault.left !== undefined) fault.left -= 1
+      return fault
+    }
+    return undefined
+  }
+
+  #drawn({ spec }: Fault, client: string): boolean {
+    return spec.share === 1 || this.#draws.fault(client) < spec.share
+  }
+}
+
+function armed(id: number, spec: FaultSpec, hits: number): Fault {
+  return { id, spec, hits, left: spec.times === undefined ? undefined : Math.max(0, spec.times - hits) }
+}
+
+type FaultRequest = Record<'endpoint' | 'body' | 'path', string> & { client: string | null }
+
+function concerns({ spec, left }: Fault, { endpoint, body, path, client }: FaultRequest): boolean {
+  if (left === 0 || endpoint === 'other') return false
+  if (spec.endpoint === undefined && endpoint === 'token') return false
+  if (spec.endpoint !== undefined && ![spec.endpoint].flat().includes(endpoint as (typeof endpoints)[number]))
+    return false
+  if (spec.client !== undefined && spec.client !== client) return false
+  if (spec.pathContains !== undefined && !path.includes(spec.pathContains)) return false
+  return spec.bodyContains === undefined || body.includes(spec.bodyContains)
+}

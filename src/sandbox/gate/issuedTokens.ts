@@ -1,0 +1,130 @@
+import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
+import type pg from 'pg'
+import type { Draws } from '../processing/draws.ts'
+import type { SandboxClock } from '../sandboxClock.ts'
+import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
+import { type ClientKeys, generationsNow, type TokenGenerations } from './tokenGenerations.ts'
+
+/** Who sent a request, going by its Authorization header. */
+export type Caller = { kind: 'client'; id: string } | { kind: 'refused'; detail: string }
+
+const algorithm = 'EdDSA'
+export const issuer = 'urn:outboxd:sandbox'
+export const audience = 'urn:outboxd:sandbox:api'
+
+/** Verifying a signature takes longer than all else in a request; so many tokens are remembered as genuine. */
+const rememberedMax = 1000
+
+interface Claims {
+  clientId: string
+  expiresUs: number
+  generation: number
+}
+
+interface TokenParts {
+  pool: pg.Pool
+  clock: SandboxClock
+  draws: Draws
+}
+
+/** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
+export class Tokens {
+  readonly #pool: pg.Pool
+  readonly #clock: SandboxClock
+  readonly #draws: Draws
+  readonly #privateKey: CryptoKey
+  readonly #publicKey: CryptoKey
+  #generations: TokenGenerations
+  readonly #genuine = new Map<string, Claims>()
+
+  private constructor(
+    { pool, clock, draws }: TokenParts,
+    privateKey: CryptoKey,
+    publicKey: CryptoKey,
+    generations: TokenGenerations,
+  ) {
+    this.#pool = pool
+    this.#clock = clock
+    this.#draws = draws
+    this.#privateKey = privateKey
+    this.#publicKey = publicKey
+    this.#generations = generations
+  }
+
+  /**
+   * @param clients whose tokens are good; those of a client whose credentials have changed, or that has gone, end
+   * @param givenKey signs instead of the key in the database
+   */
+  static async open(parts: TokenParts, clients: readonly ClientKeys[], givenKey: JWK | undefined): Promise<Tokens> {
+    const jwk = givenKey ?? (await keptKey(parts.pool))
+    const { d: _private, ...publicJwk } = jwk
+    const [privateKey, publicKey] = await Promise.all([importJWK(jwk, algorithm), importJWK(publicJwk, algorithm)])
+    const first = await readOrCreateState(parts.pool, 'token_generation', 1)
+    const kept = await readOrCreateState<TokenGenerations>(parts.pool, 'token_generations', {})
+    const generations = generationsNow(kept, clients, first, jwk.d ?? '')
+    await writeState(parts.pool, 'token_generations', generations)
+    return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generations)
+  }
+
+  issue(clientId: string, lifetimeSeconds: number): Promise<string> {
+    const nowSeconds = this.#clock.nowUs() / 1_000_000
+    return new SignJWT({ generation: this.#generations[clientId]?.generation })
+      .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
+      .setSubject(clientId)
+      .setIssuer(issuer)
+      .setAudience(audience)
+      .setIssuedAt(Math.floor(nowSeconds))
+      .setExpirationTime(Math.ceil(nowSeconds) + lifetimeSeconds) // whole seconds, and none too few
+      .setJti(this.#draws.tokenId(clientId))
+      .sign(this.#privateKey)
+  }
+
+  /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
+  async identify(authorization: string | undefined): Promise<Caller> {
+    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    if (token === undefined) return refused('The Authorization header carries no Bearer token.')
+    const claims = this.#genuine.get(token) ?? (await this.#verify(token))
+    if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
+    if (claims.expiresUs <= this.#clock.nowUs()) return refused('The access token has expired.')
+    const { generation, fingerprint = null } = this.#generations[claims.clientId] ?? {}
+    if (fingerprint === null) return refused('The access token is of a client that is no longer known.')
+    if (claims.generation !== generation)
+      return refused('The access token has been revoked, or the secret has changed.')
+    return { kind: 'client', id: claims.clientId }
+  }
+
+  /** Makes every token issued so far invalid, of one client or of all. */
+  async revoke(client: string | null): Promise<void> {
+    const next = Object.entries(this.#generations).map(([id, { generation, fingerprint }]) => {
+      const isConcerned = client === null || id === client
+      return [id, { generation: isConcerned ? generation + 1 : generation, fingerprint }]
+    })
+    this.#generations = Object.fromEntries(next)
+    await writeState(this.#pool, 'token_generations', this.#generations)
+  }
+
+  async #verify(token: string): Promise<Claims | undefined> {
+    const verified = await jwtVerify(token, this.#publicKey, {
+      algorithms: [algorithm],
+      issuer,
+      audience,
+      requiredClaims: ['sub', 'exp', 'generation'],
+      currentDate: new Date(this.#clock.nowUs() / 1000),
+    }).catch(() => undefined) // whatever is wrong with it, the answer is 401
+    if (verified === undefined) return undefined
+    const { sub = '', exp = 0, generation } = verified.payload
+    const claims = { clientId: sub, expiresUs: exp * 1_000_000, generation: Number(generation) }
+    if (this.#genuine.size >= rememberedMax) this.#genuine.clear()
+    this.#genuine.set(token, claims)
+    return claims
+  }
+}
+
+async function keptKey(pool: pg.Pool): Promise<JWK> {
+  const fresh = await generateKeyPair(algorithm, { extractable: true })
+  return readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
+}
+
+function refused(detail: string): Caller {
+  return { kind: 'refused', detail }
+}
