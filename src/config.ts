@@ -67,6 +67,16 @@ export const variables = {
     schema: secondsOrNever(366 * 86_400).default(86_400_000),
     about: 'after so long an accepted record that the service has not ended is a problem for a person; 0: never',
   },
+  RETENTION_DAYS: {
+    schema: integer(0, 36_500).default(90),
+    about:
+      'completed and discarded records are deleted from the ledger so many days after their end, and their ids stay known; what waits for a person stays; 0 keeps all',
+  },
+  RETENTION_PAYLOAD_DAYS: {
+    schema: integer(0, 36_500).default(30),
+    about:
+      'their payloads, bodies and results, which may hold personal data, are emptied so many days after their end; 0: with the record',
+  },
   UNCERTAIN_POLICY: {
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
     about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
@@ -111,6 +121,8 @@ export interface StoreConfig {
   payloadMaxBytes: number
   mappingsDir: string
   rateLimit: { requests: number; windowMs: number }
+  /** In days. Null: all is kept, or contents as long as their record. */
+  retention: { days: number | null; payloadDays: number | null }
 }
 
 /** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
@@ -221,5 +233,6 @@ function storeConfig(value: ReadValue, env: Environment): StoreConfig {
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     mappingsDir: mappingsFolder(value('MAPPINGS_DIR'), env),
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
+    retention: { days: value('RETENTION_DAYS') || null, payloadDays: value('RETENTION_PAYLOAD_DAYS') || null },
   }
 }

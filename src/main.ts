@@ -123,6 +123,10 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
     const { describeRecover, recover } = await import('./commands/recover.ts')
     return describeRecover(command).action((options) => finish(recover(context, options)))
   },
+  async prune(command) {
+    const { describePrune, prune } = await import('./commands/prune.ts')
+    return describePrune(command).action((options) => finish(prune(context, options)))
+  },
   async describe(command) {
     const { describeDescribe, describe } = await import('./commands/describe.ts')
     return describeDescribe(command).action((table, options) => finish(describe(context, table, options)))

@@ -36,6 +36,7 @@ describe('what is set and what is not', () => {
         answerMaxBytes: 2_000_000,
       },
       rateLimit: { requests: 100, windowMs: 60_000 },
+      retention: { days: 90, payloadDays: 30 },
       maxInFlight: 8,
       unavailablePauseMs: 300_000,
       unauthorizedPauseMs: 60_000,

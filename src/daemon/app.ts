@@ -92,6 +92,8 @@ export async function startApp(deps: AppDeps): Promise<App> {
   })
   const sweep = cron.schedule('* * * * * *', wakeups.capture.wake, { suppressMissedWarning: true })
   opened.defer(async () => sweep.stop())
+  const minutely = cron.schedule('30 * * * * *', wakeups.prune.wake, { suppressMissedWarning: true })
+  opened.defer(async () => minutely.stop())
   store.listen(wakeups.capture.wake)
   health.follow(loops)
   log.info('running', { port: http.port, version })

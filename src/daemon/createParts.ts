@@ -27,6 +27,7 @@ import { createObserving, type Observing } from './maintenance/observing.ts'
 import { createOrphanRescue, type OrphanRescue } from './maintenance/orphanRescue.ts'
 import { createOutboxHistory, type OutboxHistory } from './maintenance/outboxHistory.ts'
 import { createProblemTelling, type ProblemTelling } from './maintenance/problemTelling.ts'
+import { createPruning, type Pruning } from './maintenance/pruning.ts'
 import { createReconciling, type Reconciling } from './maintenance/reconciling.ts'
 import { createReloadAnswering, type ReloadAnswering } from './maintenance/reloadAnswering.ts'
 import { createTouching, type Touching } from './maintenance/touching.ts'
@@ -61,6 +62,7 @@ export interface Parts {
   reconciling: Reconciling
   learning: Learning
   comparing: Comparing
+  pruning: Pruning
   observing: Observing
   problemTelling: ProblemTelling
   reloadAnswering: ReloadAnswering
@@ -105,6 +107,7 @@ export function createParts(deps: PartsDeps): Parts {
     reconciling: reconcilingOf(deps, telemetry, dispatch),
     learning,
     comparing: createComparing({ compareLedger: store.compareLedger }),
+    pruning: pruningOf(deps, telemetry),
     observing: observingOf(deps, telemetry, async (rows) => {
       outboxWaiting = rows
       await outboxHistory.sawWaiting(rows)
@@ -221,6 +224,17 @@ function reconcilingOf({ config, store, wakeups }: PartsDeps, telemetry: Telemet
     findStuck: maintenance.findStuck,
     replaceStuck: (stuck) => problems.replace('stuck_transaction', stuck),
     compactCounts: store.compactCounts,
+  })
+}
+
+function pruningOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry): Pruning {
+  return createPruning({
+    prune: store.prune,
+    readOverdueMs: store.readPruneOverdueMs,
+    elapsedMs: clock.stopwatch(),
+    onPruned: telemetry.pruned,
+    showOverdue: metrics.pruneOverdue,
+    tellBehind: (problems) => store.problems.replace('prune_behind', problems),
   })
 }
 

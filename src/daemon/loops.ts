@@ -63,6 +63,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
     reconcile: start('reconcile', parts.reconciling, usualMs),
     schedule: start('schedule', parts.learning, usualMs),
     compare: start('compare', parts.comparing, usualMs),
+    prune: start('prune', parts.pruning, usualMs),
     observe: start('observe', parts.observing, usualMs),
   }
 
@@ -73,6 +74,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
     },
     async stop() {
       parts.comparing.giveUp()
+      parts.pruning.giveUp()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.reporting
         .runOnce()

@@ -17,6 +17,8 @@ import {
  * outbox row will be told its state again, since the crash that brought it here twice lost that. Where the row is another
  * than the one that the ledger knows by its id, or has its id twice here, nothing is written of it.
  *
+ * Of a record that was pruned what is left comes back, in the state in which it had ended: it is not sent again.
+ *
  * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
  *
  * @param how `recovered`: their rows say more than the ledger knew, and are told what it says now
@@ -44,25 +46,48 @@ export async function insertCaptured(
          key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
          coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
          error is null and doubt is not null, $3 = 'recovered'
-       from record order by ord
+       from record r where not exists (
+         select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
+       ) order by ord
        on conflict (outbox_id, outbox) do nothing
        returning s.id, s.state
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
          (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited})
-         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.payload is not distinct from r.payload) as same
+         and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
+           or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
          on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and s.id <> r.id
      ), seen as (
        update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
        where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
+     ), pruned as (
+       select s.*, (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited}) as same
+       from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
+     ), back as (
+       -- Its row says again that it waits: all that is left of the submission comes back, to tell the row how it ended.
+       insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+         idempotency_key, emptied_at, report_due)
+       select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
+         gen_random_uuid(), clock_timestamp(), true
+       from pruned where same
+       on conflict (outbox_id, outbox) do nothing
+       returning id, state
+     ), back_event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
+       select id, state, state, 0, 'back from what was pruned: its row said again that it waits', $2 from back
+     ), forgotten as (
+       delete from outboxd.pruned_submission p using pruned
+       where pruned.same and p.outbox_id = pruned.outbox_id and p.outbox = pruned.outbox
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
        select id, null, state, 0, case when $3 = 'recovered' then 'recovered as ' || state
          when state = 'queued' then 'captured' else 'did not map' end, $2 from kept
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
-     from known where not same`,
+     from (
+       select outbox_id, state, recorded_at, same from known union all select outbox_id, state, recorded_at, same from pruned
+     ) met where not same`,
     [JSON.stringify(single.map(stored)), who, how],
   )
   return [

@@ -20,7 +20,11 @@ export const loops = [
   'observe',
   'schedule',
   'compare',
+  'prune',
 ] as const
+
+/** What is let go of the ledger: whole submissions, and the contents of others. */
+export const prunedKinds = ['submission', 'contents'] as const
 
 /** The databases whose state is shown, by what is in them. */
 export const databases = ['outbox', 'ledger'] as const
@@ -247,6 +251,18 @@ function houseInstruments(registry: Registry) {
     loopLastSuccess.set({ loop }, 0)
     loopAge.set({ loop }, 0)
   }
+  const pruned = new Counter({
+    name: 'outboxd_pruned_total',
+    help: 'What this process has let go of the ledger: submissions, and contents (payload, body, result) of others.',
+    labelNames: ['what'],
+    registers,
+  })
+  for (const what of prunedKinds) pruned.inc({ what }, 0)
+  const pruneOverdue = new Gauge({
+    name: 'outboxd_prune_overdue_seconds',
+    help: 'For how long the oldest submission that should have gone from the ledger, or been emptied, has been due; 0 for none.',
+    registers,
+  })
   const problems = new Gauge({
     name: 'outboxd_problems',
     help: 'What is wrong and stays so until somebody, or time, mends it, by its kind; outboxd status says each in words.',
@@ -260,7 +276,7 @@ function houseInstruments(registry: Registry) {
     labelNames: ['version'],
     registers,
   })
-  return { loopLastSuccess, loopAge, problems, buildInfo }
+  return { loopLastSuccess, loopAge, pruned, pruneOverdue, problems, buildInfo }
 }
 
 /** What the daemon needs around it: databases, mapping files, certificates. */

@@ -86,8 +86,18 @@ export interface Metrics {
   mappingsLoaded(types: Iterable<string>, atMs: number): void
   /** The mapping files were read and cannot be used: those before stay in force. */
   mappingsBroken(): void
+  /** What was let go of the ledger. */
+  pruned(pruned: Pruned): void
+  /** For how long the oldest that should have gone has been due, milliseconds. */
+  pruneOverdue(overdueMs: number): void
   /** The text of one scrape, in Prometheus' text format 0.0.4. */
   render(): Promise<string>
+}
+
+export interface Pruned {
+  submissions: number
+  /** Of these the rest is kept. */
+  emptied: number
 }
 
 export interface MetricsDeps {
@@ -140,6 +150,11 @@ export function createMetrics({ version, clock }: MetricsDeps): Metrics {
       to.mappingsReloadSuccessful.set(1)
       ifFinite(atMs, (ms) => to.mappingsReloadTime.set(ms / 1000))
     },
+    pruned({ submissions, emptied }) {
+      to.pruned.inc({ what: 'submission' }, submissions)
+      to.pruned.inc({ what: 'contents' }, emptied)
+    },
+    pruneOverdue: (overdueMs) => ifFinite(overdueMs, (ms) => to.pruneOverdue.set(ms / 1000)),
     mappingsBroken: () => to.mappingsReloadSuccessful.set(0),
     render() {
       ages.show()

@@ -2,7 +2,7 @@ import type { Answer, AttemptResult, Breach, CapturedRecord, Outcome, State, Sub
 import { ended } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
-import type { Finish, Metrics } from './metrics.ts'
+import type { Finish, Metrics, Pruned } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
 
@@ -29,6 +29,8 @@ export interface Telemetry {
   /** Operators gave commands: another process did the work, the daemon counts it. `discards`: the record type of each. */
   operatorActed(acts: { replays: number; discards: readonly string[] }): void
   jobsRecreated(count: number): void
+  /** The ledger let go what it need not keep. */
+  pruned(pruned: Pruned): void
 }
 
 export interface TelemetryDeps {
@@ -113,6 +115,11 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     },
     orphansRescued(count) {
       if (count > 0) log.warn('rescued what a dead instance was sending', { count })
+    },
+    pruned(pruned) {
+      metrics.pruned(pruned)
+      if (pruned.submissions > 0) log.info('records were pruned from the ledger', { count: pruned.submissions })
+      if (pruned.emptied > 0) log.info('payloads, bodies and results were emptied', { count: pruned.emptied })
     },
     jobsRecreated(count) {
       if (count > 0) log.warn('tracked submissions had lost their jobs and got new ones', { count })

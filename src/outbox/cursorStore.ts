@@ -58,7 +58,7 @@ export function openCursorStore(ledger: Database, epoch: number, selection: stri
            ${rowsAreEdited} as meant, s.state,
            to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
          from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
-           join outboxd.submission s on s.outbox_id = r."outboxId" and s.outbox = $2`,
+           join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,
         [JSON.stringify(seen), epoch],
       )
       const others = rows.filter(({ same, edited }) => !same && edited !== true)

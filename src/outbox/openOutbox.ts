@@ -221,7 +221,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       })
     },
     async readHistory() {
-      const { rows } = await ledger.query<{ any: boolean }>(`select exists (select from outboxd.submission) as any`)
+      const { rows } = await ledger.query<{ any: boolean }>(
+        `select exists (select from outboxd.submission) or exists (select from outboxd.pruned_submission) as any`,
+      )
       return rows[0]?.any ? null : readHistory(pool, (await open()).history)
     },
     async backlog() {

@@ -14,6 +14,7 @@ import { movePolls, readPlannedPolls } from '../ledger/plannedPolls.ts'
 import { clearProblems, raiseProblems, replaceProblems } from '../ledger/problems.ts'
 import { publishTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
+import { readPruneOverdueMs } from '../ledger/retention/readPrunable.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import { shortReads } from '../ledger/shortReads.ts'
 import {
@@ -36,6 +37,7 @@ import { type Comparison, comparisonBounds, createComparison } from './compariso
 import { poolConnections } from './daemonConnections.ts'
 import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
+import { type Pruned, type PruneEnd, prune } from './retention.ts'
 
 /** The databases, as the daemon uses them. */
 export interface Store {
@@ -57,6 +59,10 @@ export interface Store {
   watchLocks(): Promise<void>
   /** Looks for rows that the ledger has lost, or the position has passed over, and says what it found. */
   compareLedger: Comparison['runOnce']
+  /** Deletes and empties what has been kept for long enough. */
+  prune(goOn: () => boolean, onProgress: (pruned: Pruned) => void): Promise<PruneEnd>
+  /** For how long the oldest that should have gone has been due, milliseconds. */
+  readPruneOverdueMs(): Promise<number>
   readDemand(most: number): Promise<Demand>
   readProcessingTimes(limit: number): Promise<ObservedTime[]>
   readPlannedPolls(limit: number): Promise<PlannedPoll[]>
@@ -206,6 +212,8 @@ export async function openStore({
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
       compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
+      prune: (goOn, onProgress) => prune(pool, { retention: config.retention, turn: 'try', goOn, onProgress }),
+      readPruneOverdueMs: () => readPruneOverdueMs(pool, config.retention),
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),
       readPlannedPolls: (limit) => readPlannedPolls(pool, limit),

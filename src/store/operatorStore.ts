@@ -23,6 +23,8 @@ import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
 import { askReload, type InstanceReload, readReloads } from '../ledger/reloads.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
+import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
+import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
 import type { CapturedRecord, PauseReason, Problem } from '../model.ts'
@@ -36,6 +38,7 @@ import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
 import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
+import { type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 const goodbyeMs = 1_000
 
@@ -73,6 +76,8 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   readCauses(filter: SubmissionFilter, rowsMax: number): Promise<{ causes: Cause[]; lookedAt: number; isCut: boolean }>
   find(reference: SubmissionReference, limit: number): Promise<ListedSubmission[]>
   readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
+  /** What is left of the submission of an outbox row that was pruned; null where none was. */
+  readPruned(outboxId: string): Promise<PrunedSubmission | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
   pause(detail: string, forMs: number | null): Promise<void>
   /** @returns what was said when the pause was raised; null where there was none */
@@ -97,6 +102,10 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   tellGap(gap: LedgerGap): Promise<void>
   /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
+  /** What the retention of this configuration lets go now. */
+  countPrunable(): Promise<PrunableCount[]>
+  /** Lets it go. */
+  prune(round: Pick<PruneRound, 'goOn' | 'onProgress'>): Promise<PruneEnd>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
   /** The types that a running daemon has a mapping file for; null where one, of an older version, does not say. */
@@ -177,6 +186,7 @@ export async function openOperatorStore(
     find: (reference, limit) => findSubmissions(pool, reference, limit),
     ...operatorChanges(pool, { ...config, who }),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
+    readPruned: (outboxId) => readPruned(pool, outboxId),
     readReplayable: (seen) => readReplayable(pool, seen),
     pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
     resume: () => endOperatorPause(pool),
@@ -201,6 +211,8 @@ export async function openOperatorStore(
           after: null,
         }),
       ),
+    countPrunable: () => countPrunable(pool, config.retention),
+    prune: (round) => prune(pool, { retention: config.retention, turn: 'wait', ...round }),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readPublishedTypes: () => readPublishedTypes(pool),

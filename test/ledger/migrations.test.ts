@@ -157,3 +157,33 @@ test('0016: instances come through, and nobody has asked any of them to reload',
   const { rows } = await pool.query('select host, reload_asked, reload_answered, reload_problem from outboxd.instance')
   expect(rows).toEqual([{ host: 'erp-1', reload_asked: 0, reload_answered: 0, reload_problem: null }])
 })
+
+test('0018: rows in every state come through with their events; only what is completed or discarded can go', async () => {
+  const { pool, migrate } = await before('0018_retention.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await pool.query(`insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who)
+    select id, state, 0, 'test', 'test' from outboxd.submission`)
+  const rows = 'select outbox_id, state, payload, body, ended_at from outboxd.submission order by seq'
+  const before0018 = (await pool.query(rows)).rows
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0018)
+  const gone = await Promise.all(
+    before0018.map(({ outbox_id }) =>
+      pool.query('delete from outboxd.submission where outbox_id = $1', [outbox_id]).then(
+        () => true,
+        () => false,
+      ),
+    ),
+  )
+  const states = before0018.filter((_, i) => gone[i]).map(({ state }) => state)
+  expect(states).toEqual(['completed', 'discarded'])
+  expect((await pool.query('select from outboxd.submission_event')).rowCount).toBe(6)
+  const counted = 'select state, sum(delta)::int as n from outboxd.state_delta group by state having sum(delta) <> 0'
+  expect((await pool.query(counted)).rows.every(({ n }) => n === 1)).toBe(true)
+})

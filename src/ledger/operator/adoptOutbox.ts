@@ -27,7 +27,9 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
        (select count(*)::int from outboxd.submission
         where report_due and outbox = outboxd.current_outbox()) as reports,
        (select count(*)::int from outboxd.submission
-        where attempt > 0 and outbox = outboxd.current_outbox()) as sent`,
+        where attempt > 0 and outbox = outboxd.current_outbox())
+       + (select count(*)::int from outboxd.pruned_submission
+          where state = 'completed' and outbox = outboxd.current_outbox()) as sent`,
   )
   return rows[0] as UnderWay
 }

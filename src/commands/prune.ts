@@ -1,0 +1,113 @@
+import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { exit } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { pluralize, renderTable, terminalOf } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import type { StoreConfig } from '../config.ts'
+import type { PrunableCount } from '../ledger/retention/readPrunable.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Pruned, PruneEnd } from '../store/retention.ts'
+
+export interface PruneOptions {
+  dryRun?: boolean
+  json?: boolean
+}
+
+export function describePrune(command: Command): Command {
+  return command
+    .description('delete from the ledger what was completed or discarded longer ago than RETENTION_DAYS')
+    .option('--dry-run', 'say what would go, by state and age; change nothing')
+    .option('--json', 'as JSON')
+    .addHelpText(
+      'after',
+      `
+Empties payloads, bodies and results RETENTION_PAYLOAD_DAYS after the end, and deletes the rest after RETENTION_DAYS. A running daemon does the
+same each minute. Failed, rejected and uncertain records wait for a person and stay, as do outcomes that their rows
+have yet to be told. Ids stay known: no row is sent again because its record was pruned.
+Works in batches that hold no lock for more than 100 ms; safe beside daemons, and to interrupt. The exit code is 1 where it was
+interrupted or another held it up, 3 where nothing is due.
+
+Examples:
+  outboxd prune --dry-run
+  RETENTION_DAYS=30 outboxd prune --dry-run      what a shorter time would delete`,
+    )
+}
+
+/** Deletes what is due. @returns 3 where nothing is, 1 where some of it is left */
+export async function prune(context: CommandContext, options: PruneOptions): Promise<number> {
+  return withOperatorStore(context, async (store, { retention }) => {
+    const due = await store.countPrunable()
+    const dryRun = options.dryRun ?? false
+    const { pruned, end } = dryRun || due.length === 0 ? nothingDone : await pruneAll(context, store, due)
+    if (options.json)
+      printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
+    else if (due.length > 0) context.stdout.write(tableOf(due, context))
+    context.stderr.write(
+      `${due.length === 0 ? nothingMessage(retention) : dryRun ? wouldMessage(due) : doneMessage(pruned, end)}\n`,
+    )
+    if (due.length === 0) return exit.nothing
+    return end === 'through' ? exit.done : exit.failed
+  })
+}
+
+const nothingDone: { pruned: Pruned; end: PruneEnd } = { pruned: { submissions: 0, emptied: 0 }, end: 'through' }
+
+const firstProgressMs = 2_000
+
+async function pruneAll(context: CommandContext, store: OperatorStore, due: readonly PrunableCount[]) {
+  let pruned = nothingDone.pruned
+  let tellAtMs = systemClock.nowMs() + firstProgressMs
+  const { submissions, toEmpty } = totalsOf(due)
+  const end = await store.prune({
+    goOn: () => !context.signal.aborted,
+    onProgress(soFar) {
+      pruned = soFar
+      if (systemClock.nowMs() < tellAtMs) return
+      tellAtMs = systemClock.nowMs() + firstProgressMs
+      context.stderr.write(
+        `Deleted ${soFar.submissions} of ${submissions}, emptied ${soFar.emptied} of ${toEmpty} ...\n`,
+      )
+    },
+  })
+  return { pruned, end }
+}
+
+function totalsOf(due: readonly PrunableCount[]) {
+  const sum = (what: 'submissions' | 'toEmpty') => due.reduce((total, each) => total + each[what], 0)
+  return { submissions: sum('submissions'), toEmpty: sum('toEmpty') }
+}
+
+function tableOf(due: readonly PrunableCount[], context: CommandContext): string {
+  const rows = due.map(({ state, ageDays, submissions, toEmpty }) => [
+    state,
+    `${ageDays} d`,
+    String(submissions),
+    String(toEmpty),
+  ])
+  return renderTable(['state', 'ended ago', 'to delete', 'to empty'], rows, terminalOf(context.stdout))
+}
+
+function wouldMessage(due: readonly PrunableCount[]): string {
+  const { submissions, toEmpty } = totalsOf(due)
+  return `Would delete ${pluralize(submissions, 'record')} and empty ${toEmpty}.`
+}
+
+function doneMessage({ submissions, emptied }: Pruned, end: PruneEnd): string {
+  const done = `Deleted ${pluralize(submissions, 'record')}, emptied ${emptied}`
+  if (end === 'begun') return `${done}, and was interrupted: what is left goes with the next call, or by the daemon.`
+  if (end === 'elsewhere') return `${done}; a daemon, or another command, is at it just now: call again.`
+  return `${done}.`
+}
+
+function nothingMessage({ days, payloadDays }: StoreConfig['retention']): string {
+  if (days === null && payloadDays === null)
+    return 'RETENTION_DAYS and RETENTION_PAYLOAD_DAYS are 0: the ledger keeps all.'
+  return 'Nothing is due.'
+}
+
+const retentionJson = ({ days, payloadDays }: StoreConfig['retention']) => ({
+  retentionDays: days,
+  retentionPayloadDays: payloadDays,
+})

@@ -1,0 +1,116 @@
+import { setTimeout } from 'node:timers/promises'
+import type pg from 'pg'
+import { firstBatchRows, nextBatchRows, statementMaxMs } from '../ledger/retention/batchSize.ts'
+import { emptyBatch, pruneBatch } from '../ledger/retention/pruneBatch.ts'
+import type { Retention } from '../ledger/retention/readPrunable.ts'
+import { begin, type Database } from '../postgres/database.ts'
+
+/** What a round has done so far. */
+export interface Pruned {
+  /** Submissions that are gone. */
+  submissions: number
+  /** Submissions whose payload, body and result are gone. */
+  emptied: number
+}
+
+/**
+ * How a round ended: `through`, or interrupted with more to do (`begun`), or left to whoever is at it just now (`elsewhere`):
+ * another instance that prunes, or one that captures without a break.
+ */
+export type PruneEnd = 'through' | 'begun' | 'elsewhere'
+
+export interface PruneRound {
+  retention: Retention
+  /** What to do while another is at it: a daemon leaves it to him, a command waits for its turn. */
+  turn: 'try' | 'wait'
+  /** Asked between two batches: false ends the round. */
+  goOn(): boolean
+  onProgress(pruned: Pruned): void
+}
+
+type Step = (db: Database, limit: number) => Promise<number>
+type Batch = { kind: 'done'; rows: number } | { kind: 'too-slow' } | { kind: 'elsewhere' }
+
+/** A pause after each batch, so that others have the ledger for more of the time than we: pages, locks and the disk. */
+const pauseMs = 50
+
+/** Waits for its turn with nothing in hand. */
+const turnMaxMs = 1_000
+
+/**
+ * Deletes and empties what is due in batches, each a transaction of its own that holds its locks for less than 100 ms. An
+ * interruption at any instant leaves whole submissions, or none of them.
+ */
+export async function prune(ledger: pg.Pool, { retention, turn, goOn, onProgress }: PruneRound): Promise<PruneEnd> {
+  const pruned: Pruned = { submissions: 0, emptied: 0 }
+  const { days, payloadDays } = retention
+  const steps: { step: Step; what: keyof Pruned }[] = []
+  // First what goes as a whole: it need not be emptied before.
+  if (days !== null)
+    steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
+  if (payloadDays !== null)
+    steps.push({ what: 'emptied', step: (db, limit) => emptyBatch(db, { olderThanDays: payloadDays, limit }) })
+  for (const { step, what } of steps) {
+    const end = await repeat({ ledger, turn, goOn }, step, (rows) => {
+      pruned[what] += rows
+      onProgress({ ...pruned })
+    })
+    if (end !== 'through') return end
+  }
+  return 'through'
+}
+
+async function repeat(
+  { ledger, turn, goOn }: Pick<PruneRound, 'turn' | 'goOn'> & { ledger: pg.Pool },
+  step: Step,
+  onRows: (rows: number) => void,
+): Promise<PruneEnd> {
+  let limit = firstBatchRows
+  while (goOn()) {
+    const beganMs = performance.now()
+    const batch = await tryBatch(ledger, turn, step, limit)
+    if (batch.kind === 'elsewhere') return 'elsewhere'
+    if (batch.kind === 'done') {
+      if (batch.rows > 0) onRows(batch.rows)
+      if (batch.rows < limit) return 'through'
+    }
+    limit = nextBatchRows(limit, batch.kind === 'done' ? performance.now() - beganMs : null)
+    await setTimeout(pauseMs)
+  }
+  return 'begun'
+}
+
+/** Only a batch of one may take as long as it takes: a disk that slow would else keep it for ever. */
+async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, limit: number): Promise<Batch> {
+  await using transaction = await begin(ledger)
+  const { db } = transaction
+  if (!(await takeTurn(db, turn))) return { kind: 'elsewhere' }
+  if (limit > 1) await db.query(`set local statement_timeout = ${statementMaxMs}`)
+  try {
+    const rows = await step(db, limit)
+    await transaction.commit()
+    return { kind: 'done', rows }
+  } catch (error) {
+    if (codeOf(error) === '57014' && limit > 1) return { kind: 'too-slow' }
+    throw error
+  }
+}
+
+/** 7165: one prunes at a time. 7161: rows enter the ledger and leave it one instance at a time. */
+async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean> {
+  if (turn === 'try') {
+    const { rows } = await db.query<{ mine: boolean }>('select pg_try_advisory_xact_lock(7165) as mine')
+    if (!rows[0]?.mine) return false
+  }
+  await db.query(`set local lock_timeout = ${turnMaxMs}`)
+  try {
+    await db.query('select pg_advisory_xact_lock(7165)')
+    await db.query('select pg_advisory_xact_lock(7161)')
+    return true
+  } catch (error) {
+    if (codeOf(error) === '55P03') return false
+    throw error
+  }
+}
+
+const codeOf = (error: unknown) => (error as { code?: unknown }).code

@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type PruneOptions, prune } from '../../src/commands/prune.ts'
+import { show } from '../../src/commands/show.ts'
+import { startProgram } from '../support/program.ts'
+import { completeAgo } from '../support/retention.ts'
+import { until } from '../support/until.ts'
+import { type Fixture, failedE003, openFixture } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await fixture.reset()
+  await fixture.ledger.pool.query('truncate outboxd.pruned_submission')
+})
+
+async function run(options: PruneOptions, env: Record<string, string> = {}) {
+  const context = fixture.context(null, env)
+  const code = await prune(context, options)
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+
+/** So many that were completed so many days ago. @returns the outbox ids */
+async function completed(count: number, days: number): Promise<void> {
+  await fixture.ledger.capture(Array.from({ length: count }, () => ({})))
+  await completeAgo(fixture.ledger.pool, days)
+}
+
+test('--dry-run says what would go by state and age, and changes nothing', async () => {
+  await completed(3, 100)
+  await completed(2, 40)
+  const { code, printed, messages } = await run({ dryRun: true })
+  expect(code).toBe(0)
+  expect(printed).toMatch(/^completed +100 d +3 +0\ncompleted +40 d +0 +2\n$/m)
+  expect(messages).toBe('Would delete 3 records and empty 2.\n')
+  expect(await fixture.ledger.countStates()).toEqual({ completed: 5 })
+})
+
+test('it deletes and empties what is due by the variables, and says how much; then nothing is due', async () => {
+  await completed(3, 100)
+  await completed(2, 40)
+  await fixture.end(failedE003)
+  const { code, messages } = await run({})
+  expect([code, messages]).toEqual([0, 'Deleted 3 records, emptied 2.\n'])
+  expect(await run({})).toMatchObject({ code: 3, messages: 'Nothing is due.\n' })
+  expect(await run({}, { RETENTION_DAYS: '39' })).toMatchObject({ messages: 'Deleted 2 records, emptied 0.\n' })
+  expect(await fixture.ledger.countStates()).toEqual({ failed: 1 })
+})
+
+test('0 keeps all, and it says so', async () => {
+  await completed(1, 4_000)
+  const keepsAll = { RETENTION_DAYS: '0', RETENTION_PAYLOAD_DAYS: '0' }
+  expect(await run({}, keepsAll)).toMatchObject({ code: 3, messages: expect.stringContaining('keeps all') })
+})
+
+test('--json has what was due, what was done, and by which days', async () => {
+  await completed(2, 100)
+  const { printed } = await run({ json: true })
+  expect(JSON.parse(printed)).toEqual({
+    dryRun: false,
+    retentionDays: 90,
+    retentionPayloadDays: 30,
+    due: [{ state: 'completed', ageDays: 100, submissions: 2, toEmpty: 0 }],
+    submissions: 2,
+    emptied: 0,
+    isComplete: true,
+  })
+})
+
+test('show says of a pruned record how it ended, by its outbox id', async () => {
+  const [id = ''] = await fixture.ledger.capture([{ outboxId: '4711' }])
+  await completeAgo(fixture.ledger.pool, 100)
+  await run({})
+  const context = fixture.context()
+  expect(await show(context, 'outbox:4711', {})).toBe(3)
+  expect(context.messages()).toMatch(
+    /the record of the row 4711 was completed on 20.* as transaction tx-4711 and pruned on 20/,
+  )
+  expect(context.messages()).toContain(id)
+  const byId = fixture.context()
+  expect(await show(byId, id, {})).toBe(3)
+  expect(byId.messages()).toContain('outboxd show outbox:N')
+})
+
+test('killed with SIGKILL in the middle, each record is whole or gone, known either way, and the next call ends it', async () => {
+  const { pool, url } = fixture.ledger
+  const total = 4_000
+  await completed(total, 100)
+  const count = async (table: string) => (await pool.query(`select from outboxd.${table}`)).rowCount ?? 0
+  for (let kills = 0; kills < 2; kills++) {
+    const before = await count('pruned_submission')
+    const program = startProgram({ args: ['prune'], env: { DATABASE_URL: url } })
+    await until(
+      () => count('pruned_submission'),
+      (pruned) => pruned > before,
+    )
+    program.signal('SIGKILL')
+    await program.ended()
+    const { rows } = await pool.query(
+      `select count(*)::int as known, count(distinct outbox_id)::int as ids from outboxd.taken_row`,
+    )
+    expect(rows).toEqual([{ known: total, ids: total }])
+    expect(await count('submission')).toBe(await count('submission_event'))
+    const counted = await pool.query<{ n: number }>('select sum(delta)::int as n from outboxd.state_delta')
+    expect(counted.rows).toEqual([{ n: await count('submission') }])
+  }
+  expect(await count('submission')).toBeGreaterThan(0) // it was in the middle
+  await run({})
+  expect([await count('submission'), await count('submission_event'), await count('pruned_submission')]).toEqual([
+    0,
+    0,
+    total,
+  ])
+})

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest'
+import { completeAgo, pruneAll } from '../support/retention.ts'
+import { rests, setup } from './setup.ts'
+
+/** No row is sent a second time because its submission was pruned, whatever says that a row waits. */
+
+const columns = `id bigint generated always as identity primary key, type text default 'data', key text,
+  payload jsonb default '{}', created_at timestamptz default now()`
+const ddl = `create table source (${columns}, done boolean not null default false, sent_at timestamptz)`
+const common = `
+table: source
+id: id
+type: type
+key: key
+payload: payload`
+const remembered = {
+  'a position in a sequence': `${common}\nstate: none\nsequence: id`,
+  'the order of transactions': `${common}\nstate: none`,
+  'a time that is set at the end, and was not': `${common}\nstate: { timestamp: sent_at, set: [completed] }`,
+}
+const claimed = `${common}
+created_at: created_at
+state: { flag: done, set: [queued] }
+write: {}`.replace('\nwrite: {}', '')
+
+const gone = { days: 30, payloadDays: null }
+
+async function count(pool: { query(text: string): Promise<{ rows: unknown[] }> }, table: string) {
+  return (await pool.query(`select from outboxd.${table}`)).rows.length
+}
+
+describe.each(Object.entries(remembered))('%s', (_, yaml) => {
+  test('a pruned row stays known: by this daemon, by one that starts, and where the table is read from its beginning', async () => {
+    const { pool, capture, outbox, describedAs } = await setup({ ddl, yaml })
+    await pool.query(`insert into source (key) select 'k' from generate_series(1, 5)`)
+    expect(await capture()).toHaveLength(5)
+    await rests({ capture, outbox })
+    await completeAgo(pool, 31)
+    expect(await pruneAll(pool, gone)).toMatchObject({ submissions: 5 })
+    expect(await count(pool, 'submission')).toBe(0)
+    expect(await capture()).toEqual([])
+    expect(await describedAs(yaml).capture()).toEqual([])
+    await pool.query('update outboxd.outbox set readings = readings + 1')
+    expect(await describedAs(yaml).capture()).toEqual([])
+    expect(await outbox.backlog()).toMatchObject({ waiting: 0 })
+    expect((await outbox.readPassedOver(null, 100))?.unknown ?? []).toEqual([])
+    expect(await outbox.readHistory()).toBeNull()
+    await pool.query('insert into source default values')
+    expect(await capture()).toEqual(['6'])
+  })
+})
+
+test('by a sequence: numbers that began anew are noticed, though all that was taken there is pruned', async () => {
+  const { pool, capture, outbox, describedAs } = await setup({
+    ddl,
+    yaml: `${remembered['a position in a sequence']}\ncreated_at: created_at`,
+  })
+  await pool.query(`insert into source (key) select 'k' from generate_series(1, 5)`)
+  expect(await capture()).toHaveLength(5)
+  await rests({ capture, outbox })
+  await completeAgo(pool, 31)
+  await pruneAll(pool, gone)
+  await pool.query('truncate source restart identity')
+  await pool.query(`insert into source (key) select 'other' from generate_series(1, 9)`)
+  const anew = describedAs(`${remembered['a position in a sequence']}\ncreated_at: created_at`)
+  await expect(anew.capture()).rejects.toThrow('began anew')
+})
+
+describe('rows that say themselves that they wait', () => {
+  test('one that the ERP sets back after it was pruned is not sent, and is told again how it ended', async () => {
+    const yaml = `${common}\ncreated_at: created_at\nstate: { status: status, new: N, queued: Q, completed: C }\nwrite: { tx: transaction_id }`
+    const { pool, capture, outbox } = await setup({
+      ddl: `create table source (${columns}, status text not null default 'N', tx text)`,
+      yaml,
+    })
+    await pool.query('insert into source default values')
+    expect(await capture()).toEqual(['1'])
+    await completeAgo(pool, 31)
+    await pool.query(`update source set status = 'C', tx = 'tx-1'`)
+    await pruneAll(pool, gone)
+    expect((await outbox.readTaken(null))?.unknown).toEqual([])
+    await pool.query(`update source set status = 'N', tx = null`)
+    await capture()
+    const { rows } = await pool.query(
+      'select outbox_id, state, transaction_id, attempt, body, report_due from outboxd.submission',
+    )
+    expect(rows).toEqual([
+      { outbox_id: '1', state: 'completed', transaction_id: 'tx-1', attempt: 0, body: null, report_due: true },
+    ])
+    expect(await count(pool, 'pruned_submission')).toBe(0)
+    await completeAgo(pool, 31)
+    await pool.query('update outboxd.submission set report_due = false')
+    expect(await pruneAll(pool, gone)).toMatchObject({ submissions: 1 }) // and goes again
+    expect(await count(pool, 'pruned_submission')).toBe(1)
+  })
+
+  test('another row with the id of a pruned one is a conflict, as it would be without', async () => {
+    const { pool, capture } = await setup({ ddl, yaml: claimed })
+    await pool.query('insert into source default values')
+    expect(await capture()).toEqual(['1'])
+    await completeAgo(pool, 31)
+    await pruneAll(pool, gone)
+    await pool.query(`update source set done = false, created_at = '2026-01-01'`)
+    expect(await capture()).toEqual([])
+    const { rows } = await pool.query(`select subject, detail from outboxd.problem where kind = 'row_conflict'`)
+    expect(rows).toEqual([{ subject: '1', detail: expect.stringContaining('now completed') }])
+    expect(await count(pool, 'submission')).toBe(0)
+  })
+
+  test('where one mark says taken and done, a pruned row is not lost', async () => {
+    const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
+    await pool.query('insert into source default values')
+    await capture()
+    await completeAgo(pool, 31)
+    await pruneAll(pool, gone)
+    expect((await outbox.readTaken(null))?.unknown).toEqual([])
+  })
+})
+
+test('a table that was adopted anew has rows of its own: what was pruned of the former says nothing', async () => {
+  const { pool, capture, describedAs } = await setup({ ddl, yaml: claimed })
+  await pool.query('insert into source default values')
+  await capture()
+  await completeAgo(pool, 31)
+  await pruneAll(pool, gone)
+  await pool.query(`update outboxd.outbox set is_current = false;
+    insert into outboxd.outbox (database_name, table_name, id_column)
+      select database_name, table_name, id_column from outboxd.outbox order by id desc limit 1`)
+  await pool.query('truncate source restart identity')
+  await pool.query('insert into source default values')
+  expect(await describedAs(claimed).capture()).toEqual(['1'])
+})

@@ -1,0 +1,36 @@
+import type pg from 'pg'
+import { type Pruned, type PruneEnd, prune } from '../../src/store/retention.ts'
+
+/** Prunes until nothing is left to do. @returns what was done */
+export async function pruneAll(
+  pool: pg.Pool,
+  retention: { days: number | null; payloadDays: number | null },
+): Promise<Pruned & { end: PruneEnd }> {
+  let pruned: Pruned = { submissions: 0, emptied: 0 }
+  const end = await prune(pool, {
+    retention,
+    turn: 'wait',
+    goOn: () => true,
+    onProgress(soFar) {
+      pruned = soFar
+    },
+  })
+  return { ...pruned, end }
+}
+
+/** As if it had ended so many days ago, told to its row. */
+export async function endAgo(pool: pg.Pool, days: number, where = 'true'): Promise<void> {
+  await pool.query(
+    `update outboxd.submission set ended_at = now() - $1 * interval '1 day', report_due = false where ended_at is not null and ${where}`,
+    [days],
+  )
+}
+
+/** Completes whatever is queued, so many days ago, told to its row. */
+export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
+  await pool.query(
+    `update outboxd.submission set state = 'completed', held = false, due_at = null, transaction_id = 'tx-' || outbox_id,
+       ended_at = now() - $1 * interval '1 day', report_due = false where state = 'queued'`,
+    [days],
+  )
+}
