@@ -109,6 +109,7 @@ async function queueAgain(
 
 /** Takes mass refusals at their word for so long: their records are rejected. @returns what was said in them */
 export async function believeRefusals(db: Database, forMs: number): Promise<string[]> {
+  await db.query('delete from outboxd.believed_refusal where until < clock_timestamp()')
   const { rows } = await db.query<{ said: string }>(
     `with run as (delete from outboxd.refusal_run where is_mass returning resource, fingerprint, said),
      mended as (delete from outboxd.problem where kind = 'mass_refusal' and subject in (select resource from run))

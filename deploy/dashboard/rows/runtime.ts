@@ -145,5 +145,23 @@ export const runtime: Row = {
         queries: [{ expr: `process_open_fds{${own}} / process_max_fds{${own}}`, legend: '{{instance}}' }],
       }),
     ],
+    [
+      lines({
+        title: 'The ledger lets go',
+        description: 'Records that were deleted RETENTION_DAYS after their end, and those whose contents were emptied.',
+        width: 12,
+        unit: 'suffix: /min',
+        queries: [{ expr: `60 * sum by (what) (rate(outboxd_pruned_total{${own}}${recent}))`, legend: '{{what}}' }],
+      }),
+      lines({
+        title: 'Pruning is behind by',
+        description:
+          'For how long the oldest that should have gone from the ledger has been due. A day and more is a problem.',
+        width: 12,
+        runbook: 'OutboxdProblem',
+        unit: 's',
+        queries: [{ expr: `max(outboxd_prune_overdue_seconds{${all}})`, legend: '' }],
+      }),
+    ],
   ],
 }
