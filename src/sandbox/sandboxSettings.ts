@@ -6,6 +6,12 @@ import type { ScenarioInput } from './scenario/scenarioSchema.ts'
 
 const errorStatus = z.int().min(400).max(599)
 
+/** How long a window may be that is set or asked about: one of no microsecond would hold nothing. */
+export const windowSecondsSchema = z
+  .number()
+  .min(0.001, 'must be at least 0.001: a millisecond')
+  .max(86_400, 'must be at most 86400: a day')
+
 /** What may be changed while the sandbox runs, at /_sandbox/settings. */
 export const liveSettingsSchema = z.strictObject({
   rateLimitRequests: z
@@ -14,12 +20,7 @@ export const liveSettingsSchema = z.strictObject({
     .max(1_000_000)
     .default(100)
     .describe('API calls that a client may make in a window'),
-  rateLimitWindowSeconds: z
-    .number()
-    .positive()
-    .max(86_400)
-    .default(60)
-    .describe('length of the window; fractions work'),
+  rateLimitWindowSeconds: windowSecondsSchema.default(60).describe('length of the window; fractions work, from 0.001'),
   unauthenticatedRequests: z
     .int()
     .min(1)

@@ -114,6 +114,15 @@ test.each([
   await expect(s.control(method, path, body)).rejects.toThrow('"status":400')
 })
 
+test('a window of less than a millisecond is neither set nor asked about, and of one is read', async () => {
+  await s.call('POST', '/api/v1/data', submission())
+  const least = /"status":400.*must be at least 0\.001: a millisecond/
+  await expect(s.control('PATCH', '/settings', { rateLimitWindowSeconds: 1e-7 })).rejects.toThrow(least)
+  await expect(s.control('PATCH', '/settings?client=sandbox', { rateLimitWindowSeconds: 0 })).rejects.toThrow(least)
+  await expect(s.control('GET', '/rate?windowSeconds=1e-7')).rejects.toThrow(least)
+  expect(await s.control('GET', '/rate?windowSeconds=0.001')).toMatchObject({ windowSeconds: 0.001, maxArrived: 1 })
+})
+
 describe('control reads hold some megabytes, whatever there is', () => {
   /** An event as a version took it that did not bound numbers: 45 kB here, 655 MB as text. */
   async function putPoisonousEvent(): Promise<string> {

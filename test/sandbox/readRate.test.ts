@@ -19,6 +19,10 @@ test('the most that a window holds is what counting at each request finds', () =
   )
 })
 
+test('a window of nothing, which an older version took and kept, holds one', () => {
+  expect(mostInWindow([Float64Array.of(1, 2, 2, 3)], 0)).toBe(1)
+})
+
 describe('of the ledger', () => {
   const fill = `
     insert into sandbox.ledger (arrived_at, endpoint, method, path, client, address, body, status, dropped, counted)

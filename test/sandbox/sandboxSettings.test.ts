@@ -72,6 +72,20 @@ test('everything that is wrong is reported at once, by the name of its variable'
   expect(problems).toContain('SANDBOX_DATABASE_URL or STATE_DATABASE_URL or DATABASE_URL is not set')
 })
 
+test('a window is a millisecond at least, also of a client', () => {
+  const env = {
+    ...database,
+    SANDBOX_RATE_LIMIT_WINDOW_SECONDS: '0.0009',
+    SANDBOX_CLIENTS: '[{id: a, secret: hidden, rateLimitWindowSeconds: 1e-7}]',
+  }
+  const read = readEnvironment(env, noFile)
+  expect(read.kind === 'invalid' && read.problems).toEqual([
+    'SANDBOX_CLIENTS: 0.rateLimitWindowSeconds: must be at least 0.001: a millisecond',
+    'SANDBOX_RATE_LIMIT_WINDOW_SECONDS: must be at least 0.001: a millisecond',
+  ])
+  expect(settings({ ...database, SANDBOX_RATE_LIMIT_WINDOW_SECONDS: '0.001' }).rateLimitWindowSeconds).toBe(0.001)
+})
+
 describe('several clients', () => {
   const list = '- {id: a, secret: one, rateLimitRequests: 5}\n- {id: b, secret: two}'
   const problems = (env: Record<string, string>, overrides = {}) => {

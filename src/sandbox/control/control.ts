@@ -4,7 +4,7 @@ import { z } from 'zod'
 import type { CurrentSettings } from '../currentSettings.ts'
 import type { Parts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
-import { clientPatchSchema, type SettingsPatch, settingsPatchSchema } from '../sandboxSettings.ts'
+import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
 import { verifyRoutes } from '../scenario/controlVerify.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
 import { DatabaseAway } from '../storage/databaseAway.ts'
@@ -48,7 +48,7 @@ const ledgerQuery = {
 }
 const limitQuery = { limit: limit.default(1000) }
 const eventsQuery = { ...limitQuery, follow: flag }
-const rateQuery = { windowSeconds: z.coerce.number().positive().max(86_400).optional() }
+const rateQuery = { windowSeconds: z.coerce.number().pipe(windowSecondsSchema).optional() }
 const resetQuery = { everything: flag }
 const idParameter = z.object({ id: z.coerce.number().int() })
 

@@ -35,7 +35,7 @@ export async function readRate(
   }
 }
 
-/** The most of `timesUs`, in any order, that a window holds. Requests exactly one window apart are in no window together. */
+/** The most of `timesUs`, in any order, that a window holds. Requests exactly one window apart are in no window together; one is in its own. */
 export function mostInWindow(timesUs: readonly Float64Array[], windowUs: number): number {
   const sorted = new Float64Array(timesUs.reduce((sum, { length }) => sum + length, 0))
   timesUs.reduce((at, part) => {
@@ -45,7 +45,7 @@ export function mostInWindow(timesUs: readonly Float64Array[], windowUs: number)
   sorted.sort()
   let [most, first] = [0, 0]
   for (const [last, timeUs] of sorted.entries()) {
-    while (timeUs - (sorted[first] ?? timeUs) >= windowUs) first += 1
+    while (first < last && timeUs - (sorted[first] ?? timeUs) >= windowUs) first += 1
     most = Math.max(most, last - first + 1)
   }
   return most
