@@ -1,22 +1,18 @@
 import { z } from 'zod'
 import { parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
+import { contains, patternSchema } from './pattern.ts'
 
 /** Which requests a script or an expectation of a scenario speaks of. */
 
-const pattern = z
-  .string()
-  .refine(isRegularExpression, 'must be a regular expression')
-  .describe('a regular expression that the text, or the digits of the number, must contain')
+const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], {
-  error: 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }',
-})
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: fieldWords })
 
 /** What a field holds: exactly this, something like this, or anything or nothing at all. */
 const fieldMatch = z.union(
-  [scalar, z.strictObject({ pattern }), z.strictObject({ exists: z.boolean().describe('false: is not there') })],
-  { error: 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }' },
+  [scalar, patternSchema, z.strictObject({ exists: z.boolean().describe('false: is not there') })],
+  { error: fieldWords },
 )
 export type FieldMatch = z.infer<typeof fieldMatch>
 
@@ -36,10 +32,7 @@ export const requestMatch = z.strictObject({
     .optional()
     .describe('token, submit, status, order …'),
   method: z.string().optional(),
-  path: z
-    .union([z.string(), z.strictObject({ pattern })])
-    .optional()
-    .describe('without its query'),
+  path: z.union([z.string(), patternSchema]).optional().describe('without its query'),
   client: z.string().optional().describe('the id of the client that sent it'),
   status: z
     .union([status, z.array(status).min(1)])
@@ -110,7 +103,7 @@ function holds(match: FieldMatch, value: unknown): boolean {
   if (typeof match !== 'object' || match === null) return equal(match, value)
   if ('exists' in match) return match.exists === (value !== undefined)
   const text = typeof value === 'string' ? value : digitsOf(value)
-  return text !== undefined && new RegExp(match.pattern, 'u').test(text)
+  return text !== undefined && contains(match, text)
 }
 
 function equal(expected: unknown, value: unknown): boolean {
@@ -145,12 +138,4 @@ function valueAt(body: unknown, path: string): unknown {
     at = (at as Record<string, unknown>)[step]
   }
   return at
-}
-
-function isRegularExpression(text: string): boolean {
-  try {
-    return new RegExp(text, 'u') !== undefined
-  } catch {
-    return false
-  }
 }
