@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { chown, cp } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { childEnvironment } from './childEnvironment.ts'
 
 /** The binaries of a PostgreSQL, and how they are run. */
 export interface Program {
@@ -81,7 +82,7 @@ export async function initialise(
 ): Promise<void> {
   const common = ['-D', dataDir, '-U', 'postgres', '-E', 'UTF8', '--locale=C.UTF-8', '--no-instructions']
   // A known time zone spares it a comparison with all of this machine's, a third of its work.
-  const { exitCode, said } = await run('/usr/bin/env', ['TZ=UTC', initdb, ...common, ...flags], owner, folder)
+  const { exitCode, said } = await run(initdb, [...common, ...flags], owner, folder, { TZ: 'UTC' })
   if (exitCode !== 0) throw new Error(`initdb failed: ${said}`)
 }
 
@@ -119,7 +120,7 @@ export async function startServer(
 ): Promise<ChildProcess> {
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
   const server = spawn(postgres, ['-D', dataDir, '-k', folder, ...flags], {
-    ...{ ...owner, cwd: folder, detached },
+    ...{ ...owner, cwd: folder, detached, env: childEnvironment() },
     stdio: ['ignore', 'ignore', 'pipe'],
   })
   if (server.pid !== undefined) onStart(server.pid)
@@ -149,8 +150,10 @@ async function run(
   args: readonly string[],
   owner: Owner,
   folder: string,
+  variables: Record<string, string> = {},
 ): Promise<{ exitCode: number | null; said: string }> {
-  const child = spawn(binary, args, { ...owner, cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] })
+  const env = { ...childEnvironment(), ...variables }
+  const child = spawn(binary, args, { ...owner, cwd: folder, env, stdio: ['ignore', 'pipe', 'pipe'] })
   const ended = new Promise<number | null>((resolve) => {
     child.once('error', () => resolve(null))
     child.once('close', resolve)

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { extname, join } from 'node:path'
+import { childEnvironment } from './childEnvironment.ts'
 
 /** Ends and removes what it was told of, should this process be gone before it says that all is done. */
 export interface Reaper {
@@ -16,7 +17,10 @@ const program = join(import.meta.dirname, `reaperProcess${extname(import.meta.fi
 
 /** Starts the reaper as a process in a session of its own, which a Ctrl-C in the terminal does not reach. */
 export function startReaper(): Reaper {
-  const reaper = spawn(process.execPath, [program], { detached: true, stdio: ['pipe', 'ignore', 'ignore'] })
+  const reaper = spawn(process.execPath, [program], {
+    ...{ detached: true, env: childEnvironment() },
+    stdio: ['pipe', 'ignore', 'ignore'],
+  })
   const ended = once(reaper, 'exit').catch(() => {})
   reaper.stdin.on('error', () => {}) // a reaper that was killed ends nothing, and breaks nothing
   const tell = (line: string) => void reaper.stdin.write(`${line}\n`)

@@ -1,9 +1,9 @@
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
 import { startPrivatePostgres } from '../../src/embedded/privatePostgres.ts'
 
 const newFolder = () => mkdtemp(join(tmpdir(), 'kept-'))
@@ -21,6 +21,28 @@ test('a temporary server is reached by its socket alone, and leaves nothing behi
   expect(existsSync(folder)).toBe(false)
   expect(() => process.kill(server.pid, 0)).toThrow('ESRCH')
 })
+
+test.runIf(existsSync('/proc/self/environ'))('none of our secrets is in the environment of what we start', async () => {
+  vi.stubEnv('SANDBOX_CONTROL_TOKEN', 'a-secret')
+  vi.stubEnv('PGDATA', '/of/something/else')
+  const server = await startPrivatePostgres()
+  vi.unstubAllEnvs()
+  const known =
+    /^(PATH|HOME|TMPDIR|TZ|LANG|LANGUAGE|LC_[A-Z]+|LD_LIBRARY_PATH|PG_GRANDPARENT_PID|PGSYSCONFDIR|PGLOCALEDIR)$/
+  for (const program of [`${server.pid}`, reaper()]) {
+    const variables = readFileSync(`/proc/${program}/environ`, 'utf8').split('\0').filter(Boolean)
+    expect(variables.map((variable) => variable.split('=')[0]).filter((name = '') => !known.test(name))).toEqual([])
+  }
+  await server.stop()
+})
+
+/** The id of the reaper's process, a child of ours. */
+function reaper(): string | undefined {
+  const children = readdirSync('/proc/self/task').flatMap((thread) =>
+    readFileSync(`/proc/self/task/${thread}/children`, 'utf8').trim().split(' '),
+  )
+  return children.find((pid) => pid !== '' && readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('reaperProcess'))
+}
 
 test('data of another PostgreSQL version are left alone, and named', async () => {
   const folder = await newFolder()
