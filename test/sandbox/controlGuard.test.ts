@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
+import { connect } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -15,6 +16,8 @@ describe('the decision', () => {
         localAddress: '127.0.0.1',
         httpVersion: '1.1',
         isOpen: false,
+        target: '/_sandbox/ledger',
+        hosts: 1,
         ...more,
         headers: { host: '127.0.0.1:8080', ...headers },
       },
@@ -50,7 +53,18 @@ describe('the decision', () => {
     ...[
       'forwarded',
       'via',
+      'x-forwarded',
       'x-forwarded-for',
+      'x-original-host',
+      'x-original-forwarded-for',
+      'x-envoy-external-address',
+      'x-amzn-trace-id',
+      'x-proxyuser-ip',
+      'x-cluster-client-ip',
+      'fastly-client-ip',
+      'cf-connecting-ip',
+      'cf-ray',
+      'proxy-connection',
       'x-forwarded-host',
       'x-forwarded-proto',
       'x-real-ip',
@@ -65,6 +79,21 @@ describe('the decision', () => {
     expect(refusal?.status).toBe(403)
     expect(JSON.stringify(refusal?.body)).toContain(says)
     expect(JSON.stringify(refusal?.body)).toContain('SANDBOX_CONTROL_TOKEN')
+  })
+
+  test('what the first line asks for counts as the Host does, and of Hosts there is one', () => {
+    for (const target of [
+      'http://evil.example/_sandbox/ledger',
+      'http://127.0.0.1@evil.example/',
+      'evil.example:80',
+      '*',
+    ]) {
+      expect(judge({}, { target })?.status).toBe(403)
+    }
+    expect(judge({}, { target: 'http://localhost:8080/_sandbox/ledger' })).toBeUndefined()
+    expect(judge({}, { target: 'HTTP://[::1]:8080?query' })).toBeUndefined()
+    expect(judge({}, { hosts: 2 })?.status).toBe(403)
+    expect(judge({ forwarded: '' })?.status).toBe(403)
   })
 
   test('a client from elsewhere is refused, and so is a proxy that hides all but its old HTTP', () => {
@@ -133,6 +162,21 @@ describe('over a socket', () => {
     expect((await send(`${url}/_sandbox/ledger`, 'GET', { 'x-forwarded-for': '10.0.0.7' })).status).toBe(403)
     expect((await send(`${url}/_sandbox/settings`, 'PATCH', { 'content-type': 'text/plain' }, '{}')).status).toBe(415)
     expect((await s.control('GET', '/faults')).rows).toEqual([])
+  })
+
+  /** The bytes as they are. @returns the status */
+  async function sendRaw(...lines: string[]): Promise<number> {
+    const socket = connect(s.sandbox.port, '127.0.0.1')
+    socket.write([...lines, 'Connection: close', '', ''].join('\r\n'))
+    return Number((await text(socket)).split(' ')[1])
+  }
+
+  test('nor one that a proxy was asked for, nor with two Hosts, nor where a proxy says nothing in its header', async () => {
+    const host = 'Host: 127.0.0.1'
+    expect(await sendRaw('GET http://127.0.0.1/_sandbox/ledger HTTP/1.1', host)).toBe(200)
+    expect(await sendRaw('GET http://evil.example/_sandbox/ledger HTTP/1.1', host)).toBe(403)
+    expect(await sendRaw('GET /_sandbox/ledger HTTP/1.1', host, 'host: evil.example')).toBe(403)
+    expect(await sendRaw('GET /_sandbox/ledger HTTP/1.1', host, 'Forwarded:')).toBe(403)
   })
 
   const own = Object.values(networkInterfaces())

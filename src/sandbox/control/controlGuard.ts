@@ -20,7 +20,11 @@ export interface ControlRequest {
   /** Where it has arrived; where the two are the same, both its ends are on this host. */
   localAddress: string
   httpVersion: string
+  /** As it stands in the first line: a path, or with an address before it. */
+  target: string
   headers: IncomingHttpHeaders
+  /** How often the request says Host; Node shows the first alone. */
+  hosts: number
   isOpen: boolean
 }
 
@@ -54,7 +58,7 @@ function judgeToken(authorization: string | undefined, token: string): Answer | 
 
 /** Of several reasons, the first that a person can do something about. */
 function judgeStranger(request: ControlRequest): Answer | undefined {
-  const { address, localAddress, httpVersion, headers } = request
+  const { address, localAddress, httpVersion, headers, target, hosts } = request
   if (!isOfThisHost(request)) return fromElsewhere(address)
   const trace = Object.keys(headers).find((name) => isForwarding(name))
   if (trace !== undefined) {
@@ -64,7 +68,8 @@ function judgeStranger(request: ControlRequest): Answer | undefined {
     return problem(403, `HTTP/1.0 is what proxies speak: ask on this host with HTTP/1.1, ${orToken}.`)
   }
   const { host = '', origin, 'sec-fetch-site': site } = headers
-  if (!namesThisHost(host, localAddress)) {
+  if (hosts > 1) return problem(403, `The request has ${hosts} Hosts: ask for one, ${orToken}.`)
+  if (!namesThisHost(host, localAddress) || !isForThisHost(target, localAddress)) {
     return problem(403, `The Host is not this machine: ask for localhost or by its address, ${orToken}.`)
   }
   if (origin !== undefined && origin.toLowerCase() !== `http://${host.toLowerCase()}`) {
@@ -111,11 +116,16 @@ function namesThisHost(host: string, localAddress: string): boolean {
   return isLoopbackName(hostname) || hostname.replace(/^\[(.*)\]$/, '$1') === localAddress
 }
 
-/** Headers with which a proxy tells for whom it asks, or that it does. */
+/** A target with an address in it goes before the Host, and is what one asks a proxy for (RFC 9112, 3.2.2). */
+function isForThisHost(target: string, localAddress: string): boolean {
+  if (target.startsWith('/')) return true
+  const authority = /^http:\/\/([^/?#]*)/i.exec(target)?.[1]
+  return authority !== undefined && namesThisHost(authority, localAddress)
+}
+
+/** Headers with which a proxy tells for whom it asks, or that it does: whatever their value. */
 function isForwarding(name: string): boolean {
-  return /^(forwarded|via|x-forwarded.*|x-real-ip|x-client-ip|x-cluster-client-ip|true-client-ip|cf-connecting-ip)$/.test(
-    name,
-  )
+  return /^(forwarded|via|proxy-connection|(x-forwarded|x-original-|x-envoy-|x-amzn-|cf-).*|.*-ip)$/.test(name)
 }
 
 /**
@@ -142,7 +152,9 @@ function factsOf({ socket, raw, headers, routeOptions }: FastifyRequest): Contro
     address: plainAddress(socket.remoteAddress),
     localAddress: plainAddress(socket.localAddress),
     httpVersion: raw.httpVersion,
+    target: raw.url ?? '',
     headers,
+    hosts: raw.rawHeaders.filter((name, index) => index % 2 === 0 && name.toLowerCase() === 'host').length,
     isOpen: routeOptions.config.isOpen === true,
   }
 }
