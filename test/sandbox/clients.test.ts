@@ -77,6 +77,32 @@ test('of two transactions of one id, that of the named client is changed', async
   expect((await read()).map(({ json }) => json.status)).toEqual(['completed', 'failed'])
 })
 
+test('where several have the id, whose is meant must be said: nothing is changed, and they are named', async () => {
+  await s.control('PATCH', '/settings', { processingTime: 'constant:600' })
+  const orderId = 'a3bb189e-8bf9-4888-9912-ace4e6543010'
+  for (const call of [await as(one), await as(two)]) {
+    await call('POST', '/api/v1/data', { ...submission(), transactionId: 'T-3' })
+    await call('POST', '/api/v1/orders', { ...order(), orderId })
+  }
+  for (const [of, id] of [
+    ['transaction', 'T-3'],
+    ['order', orderId],
+  ]) {
+    const path = `/${of}s/${id}`
+    const answer = await s.call('PATCH', `/_sandbox${path}`, { hold: true })
+    expect({ status: answer.status, detail: answer.json.detail }).toEqual({
+      status: 409,
+      detail: `The ${of} ${id} is of several clients: ci-2, sandbox. Say whose with ?client=ID.`,
+    })
+    const { rows } = await s.control('GET', `/${of}s`)
+    expect(rows.map(({ held }: Json) => held)).toEqual([false, false])
+    expect(await s.control('PATCH', `${path}?client=ci-2`, { hold: true })).toMatchObject({
+      client: 'ci-2',
+      held: true,
+    })
+  }
+})
+
 describe('settings of its own', () => {
   test('a limit, and customers', async () => {
     const [mine, theirs] = [await as(one), await as(two)]

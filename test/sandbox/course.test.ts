@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { until } from '../support/until.ts'
 import { order, type Setup, setup, submission } from './setup.ts'
 
 let on: Setup
@@ -75,6 +76,48 @@ test('one that is finished cannot be changed, and it says when and how it ended'
       /"status":409,"detail":"The transaction \S+ was completed at \S+Z, and what is finished stays so\."/,
     )
   expect((await statusOf(`data/${id}`)).status).toBe('completed')
+})
+
+test('of ten that end it at once exactly one does, and no poll sees two ends', async () => {
+  for (let round = 0; round < 5; round += 1) {
+    const id = await submit()
+    const seen = new Set<string>()
+    let isOver = false
+    const poll = async () => {
+      while (!isOver) seen.add((await statusOf(`data/${id}`)).status)
+    }
+    const end = async (finish: string) => (await on.call('PATCH', `/_sandbox/transactions/${id}`, { finish })).status
+    const polling = [poll(), poll()]
+    const answers = await Promise.all(Array.from({ length: 10 }, (_, n) => end(n % 2 ? 'failed' : 'completed')))
+    isOver = true
+    await Promise.all(polling)
+    seen.add((await statusOf(`data/${id}`)).status)
+    seen.delete('pending')
+    expect({ ends: seen.size, answers: answers.toSorted() }).toEqual({
+      ends: 1,
+      answers: [200, ...Array.from({ length: 9 }, () => 409)],
+    })
+  }
+})
+
+test('a poll that sees the end of its time waits for whoever is about to end it otherwise: no end is taken back', async () => {
+  const id = await submit()
+  const other = await on.database.pool.connect()
+  await other.query('begin')
+  await other.query('select from sandbox.transactions where id = $1 for update', [id])
+  const told = on.call('PATCH', `/_sandbox/transactions/${id}`, { finish: 'failed' })
+  const waiting = `select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()`
+  await until(
+    () => on.database.pool.query(waiting),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await on.control('POST', '/clock', { advanceSeconds: 900 })
+  const seen = statusOf(`data/${id}`)
+  await Promise.race([seen, told])
+  await other.query('rollback')
+  other.release()
+  await told
+  expect((await statusOf(`data/${id}`)).status).toBe((await seen).status)
 })
 
 test('an order can be held and finished, and never failed', async () => {

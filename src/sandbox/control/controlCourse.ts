@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
-import { type Changed, type CourseChange, changeOrder, changeTransaction } from '../processing/courseChanges.ts'
+import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/courseChanges.ts'
 import { readJson, refuse } from './controlAnswers.ts'
 import { readQuery } from './controlClient.ts'
 
@@ -31,18 +31,42 @@ const orderPatch = z
 const idParameter = z.object({ id: z.string() })
 
 /** PATCH /_sandbox/transactions/ID and /_sandbox/orders/ID: a test has in hand how and when processing ends. */
-export function courseRoutes(app: FastifyInstance, { pool, clock, live, clients }: Parts): void {
+export function courseRoutes(app: FastifyInstance, parts: Parts): void {
   app.patch('/transactions/:id', async ({ params, query, body }, reply) => {
-    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
-    const { finish, errorCode = live(which.client).failureCode, hold } = transactionPatch.parse(readJson(body))
-    const change = courseChange(finish === 'failed' ? errorCode : null, hold)
-    return tell(reply, `transaction ${which.id}`, await changeTransaction(pool, which, change, clock.nowUs()))
+    const { finish, errorCode, hold } = transactionPatch.parse(readJson(body))
+    return changeOne(parts, reply, { of: 'transaction', ...asked(parts, params, query) }, (client) =>
+      courseChange(finish === 'failed' ? (errorCode ?? parts.live(client).failureCode) : null, hold),
+    )
   })
   app.patch('/orders/:id', async ({ params, query, body }, reply) => {
-    const which = { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
     const { hold } = orderPatch.parse(readJson(body))
-    return tell(reply, `order ${which.id}`, await changeOrder(pool, which, courseChange(null, hold), clock.nowUs()))
+    return changeOne(parts, reply, { of: 'order', ...asked(parts, params, query) }, () => courseChange(null, hold))
   })
+}
+
+function asked({ clients }: Parts, params: unknown, query: unknown) {
+  return { ...idParameter.parse(params), ...readQuery(clients, query, {}) }
+}
+
+interface Asked extends Omit<Which, 'client'> {
+  /** Null: whichever has it, if it is one alone. */
+  client: string | null
+}
+
+async function changeOne(
+  parts: Parts,
+  reply: FastifyReply,
+  { of, id, client }: Asked,
+  change: (client: string) => CourseChange,
+) {
+  const owners = (await ownersOf(parts.pool, of, id)).filter((each) => client === null || each === client)
+  const [owner] = owners
+  if (owner === undefined) return refuse(reply, 404, `There is no ${of} ${id}.`)
+  if (owners.length > 1) {
+    const detail = `The ${of} ${id} is of several clients: ${owners.join(', ')}. Say whose with ?client=ID.`
+    return refuse(reply, 409, detail)
+  }
+  return tell(reply, `${of} ${id}`, await changeCourse(parts, { of, id, client: owner }, change(owner)))
 }
 
 function isOne({ finish, hold }: { finish?: unknown; hold?: unknown }): boolean {

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
+import { settledNowUs } from '../processing/courseChanges.ts'
 import { decideCourse } from '../processing/processing.ts'
 import { isoTime } from '../sandboxClock.ts'
 import { goesByScript, tellStatus } from '../scenario/tellStatus.ts'
@@ -51,13 +52,15 @@ export async function readOrder(parts: Parts, exchange: Exchange, client: string
   const down = downAnswer(parts, client)
   if (down) return { answer: down }
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
+  const which = { of: 'order' as const, id: exchange.id, client }
+  const nowUs = await settledNowUs(parts, which)
   const found = await findOrder(parts.pool, client, exchange.id)
   if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
-  const nowUs = parts.clock.nowUs()
   if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
-  const fault = await tellStatus(parts, 'order', { ...found, client }, nowUs)
+  const fault = await tellStatus(parts, { ...which, statuses: found.statuses })
+  const toldUs = await settledNowUs(parts, which)
   const told = (await findOrder(parts.pool, client, exchange.id)) ?? found
-  return { answer: ok(orderAt(told, nowUs)), fault }
+  return { answer: ok(orderAt(told, toldUs)), fault }
 }
 
 function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number) {

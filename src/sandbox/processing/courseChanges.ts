@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { z } from 'zod'
 import { orderColumns, transactionColumns } from '../control/shownRows.ts'
+import type { Parts } from '../exchange.ts'
 import { time } from '../storage/sqlValues.ts'
 
 /** What is to become of something that is being processed. */
@@ -15,14 +16,55 @@ export type Changed =
   | { kind: 'unknown' }
   | { kind: 'finished'; outcome: string; at: string }
 
-/** An id, and whose; null: of whichever client has it, or of all who chose the same. */
+/** A transaction or an order of a client: another may have one of the same id. */
 export interface Which {
+  of: 'transaction' | 'order'
   id: string
-  client: string | null
+  client: string
 }
 
-/** Changes a transaction that is not finished at `nowUs`. */
-export async function changeTransaction(
+const owners = {
+  transaction: 'select client from sandbox.transactions where id = $1 order by client',
+  order: 'select client from sandbox.orders where id = $1 order by client',
+}
+
+/** The clients that have a transaction or an order of this id. */
+export async function ownersOf(pool: pg.Pool, of: Which['of'], id: string): Promise<string[]> {
+  if (of === 'order' && !z.guid().safeParse(id).success) return []
+  const { rows } = await pool.query<{ client: string }>(owners[of], [id])
+  return rows.map(({ client }) => client)
+}
+
+type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
+
+/** Changes what is not finished; of two that want to finish it, the second finds it finished. */
+export async function changeCourse(parts: Needed, which: Which, change: CourseChange): Promise<Changed> {
+  return alone(parts, which, (nowUs) =>
+    which.of === 'order'
+      ? changeOrder(parts.pool, which, change, nowUs)
+      : changeTransaction(parts.pool, which, change, nowUs),
+  )
+}
+
+/**
+ * Now, at a moment at which nobody changes its course. What is read after it and had ended by then ends no other way: whoever
+ * changes it from now on comes later, and finds it finished.
+ */
+export async function settledNowUs(parts: Needed, which: Which): Promise<number> {
+  return alone(parts, which, async (nowUs) => nowUs)
+}
+
+/** One sandbox serves a database, so a lock in its memory does, and polls need none of Postgres. */
+async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act: (nowUs: number) => Promise<T>) {
+  const release = await mutex.take(`course of ${of} ${client} ${of === 'order' ? id.toLowerCase() : id}`)
+  try {
+    return await act(clock.nowUs())
+  } finally {
+    release()
+  }
+}
+
+async function changeTransaction(
   pool: pg.Pool,
   { id, client }: Which,
   change: CourseChange,
@@ -35,41 +77,36 @@ export async function changeTransaction(
       done_at = ${doneAt},
       outcome = case when $2 <> 'finish' then outcome when $4::text is null then 'completed' else 'failed' end,
       error_code = case when $2 <> 'finish' then error_code else $4 end
-    where id = $1 and ($5::text is null or client = $5) and (held or done_at > ${time('$3::bigint')})
+    where id = $1 and client = $5 and (held or done_at > ${time('$3::bigint')})
     returning ${transactionColumns}
     `,
     [id, change.kind, nowUs, change.kind === 'finish' ? change.errorCode : null, client],
   )
   if (rows.length > 0) return { kind: 'changed', row: rows[0] }
   const found = await pool.query(
-    `select ${transactionColumns} from sandbox.transactions where id = $1 and ($2::text is null or client = $2)`,
+    `select ${transactionColumns} from sandbox.transactions where id = $1 and client = $2`,
     [id, client],
   )
   return refusalOf(found.rows)
 }
 
-/** Changes an order that is not finished at `nowUs`. */
-export async function changeOrder(
+async function changeOrder(
   pool: pg.Pool,
   { id, client }: Which,
   change: CourseChange,
   nowUs: number,
 ): Promise<Changed> {
-  if (!z.guid().safeParse(id).success) return { kind: 'unknown' }
   const { rows } = await pool.query(
     `
     update sandbox.orders set held = $2 = 'hold', statuses = null, done_at = ${doneAt}
-    where id = $1 and ($4::text is null or client = $4) and (held or done_at > ${time('$3::bigint')})
+    where id = $1 and client = $4 and (held or done_at > ${time('$3::bigint')})
     returning ${orderColumns}
     `,
     [id, change.kind, nowUs, client],
   )
   if (rows.length > 0) return { kind: 'changed', row: rows[0] }
   const found = await pool.query(
-    `
-    select 'completed' as outcome, ${orderColumns} from sandbox.orders
-    where id = $1 and ($2::text is null or client = $2)
-    `,
+    `select 'completed' as outcome, ${orderColumns} from sandbox.orders where id = $1 and client = $2`,
     [id, client],
   )
   return refusalOf(found.rows)

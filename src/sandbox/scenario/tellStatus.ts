@@ -1,12 +1,10 @@
 import type { Parts } from '../exchange.ts'
 import type { FaultAction } from '../faults/faults.ts'
-import { changeOrder, changeTransaction } from '../processing/courseChanges.ts'
+import { changeCourse, type Which } from '../processing/courseChanges.ts'
 import { stepAt } from './recordScripts.ts'
 import { readWord, type Step } from './scenarioSchema.ts'
 
-interface Scripted {
-  id: string
-  client: string
+interface Scripted extends Which {
   statuses: readonly Step[]
 }
 
@@ -25,21 +23,17 @@ export function goesByScript<T extends { held: boolean; statuses: readonly Step[
  * @returns what is to be done to the answer of the poll, where the step is a fault
  */
 export async function tellStatus(
-  { pool, live }: Parts,
-  of: keyof typeof tables,
-  { id, client, statuses }: Scripted,
-  nowUs: number,
+  parts: Parts,
+  { of, id, client, statuses }: Scripted,
 ): Promise<FaultAction | undefined> {
-  const { rows } = await pool.query<{ before: number }>({
+  const { rows } = await parts.pool.query<{ before: number }>({
     name: `sandbox-tell-${of}`,
     text: `update ${tables[of]} set told = told + 1 where id = $1 and client = $2 returning told - 1 as before`,
     values: [id, client],
   })
   const step = stepAt(statuses, rows[0]?.before ?? 0) ?? statuses.at(-1)
   if (typeof step !== 'string') return step
-  const { status, errorCode } = readWord(step, live(client).failureCode)
-  const change = { kind: 'finish' as const, errorCode }
-  if (status !== 'pending')
-    await (of === 'order' ? changeOrder : changeTransaction)(pool, { id, client }, change, nowUs)
+  const { status, errorCode } = readWord(step, parts.live(client).failureCode)
+  if (status !== 'pending') await changeCourse(parts, { of, id, client }, { kind: 'finish', errorCode })
   return undefined
 }
