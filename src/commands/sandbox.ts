@@ -64,7 +64,7 @@ export function describeSandbox(command: Command): Command {
 /**
  * Serves until SIGINT or SIGTERM.
  *
- * @returns 0 when told to stop, 1 when it could not start or another has taken its database over, 2 when the settings are wrong
+ * @returns 0 when told to stop, 1 when it could not start, another has taken its database over or its own PostgreSQL ends again and again, 2 when the settings are wrong
  */
 export async function sandbox(context: SandboxContext, options: SandboxCommandOptions): Promise<number> {
   const read = readEnvironment(context.env, (path) => readFileSync(path, 'utf8'), {
@@ -97,10 +97,15 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   if (running === undefined) return 0
   context.stderr.write(welcome(running, read.settings))
   if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-  const displaced = await Promise.race([running.displaced, aborted(context.signal), orphaned(context, starter)])
+  const ending = await Promise.race([
+    running.displaced.then((words) => `it had lost the connection that holds its lock. ${words}`),
+    running.failed,
+    aborted(context.signal),
+    orphaned(context, starter),
+  ])
   await running.close()
-  if (displaced === undefined) return 0
-  context.stderr.write(`sandbox: ended: it had lost the connection that holds its lock. ${displaced}\n`)
+  if (ending === undefined) return 0
+  context.stderr.write(`sandbox: ended: ${ending}\n`)
   return 1
 }
 

@@ -3,14 +3,17 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { DataFolderUnusable, openKeptCluster, readUser, writeUser } from './keptCluster.ts'
-import { endServer, initialise, openProgram, type Program, ServerEnded, startServer } from './postgresServer.ts'
+import { initialise, openProgram, type Program, ServerEnded, startServer } from './postgresServer.ts'
 import { type Reaper, startReaper } from './reaper.ts'
+import { RestartedServer } from './restartedServer.ts'
 
 /** A PostgreSQL that this process has to itself. */
 export interface PrivatePostgres {
   /** Its address, for this account and root alone: a socket in a folder that is closed to all others, so it has no password. */
   readonly url: string
   readonly pid: number
+  /** Resolves with what happened, and its last words, when it ends again and again although it is started again. */
+  readonly failed: Promise<string>
   /** Ends the server, and removes what need not be kept. */
   stop(): Promise<void>
 }
@@ -24,16 +27,17 @@ const temporarySettings = { fsync: 'off', full_page_writes: 'off', synchronous_c
 /** The path of a socket has a bound, 103 bytes on macOS; the rest of it takes 41. */
 const folderLengthMax = 60
 
-/** A server whose sandbox was killed is ended by its reaper: so long it may take. */
+/** A server whose sandbox was killed is ended by its reaper, and the processes of one that was killed end by themselves: so long it may take. */
 const leavingMs = 10_000
 
 /**
- * Starts a PostgreSQL that ends with this process, whatever ends it.
+ * Starts a PostgreSQL that ends with this process, whatever ends it, and is started again when it ends before.
  *
+ * @param tell told in one sentence that it is started again
  * @param dataDir where its data stay; without it they are in a temporary folder, and are gone at the end
  * @throws DataFolderUnusable; Error naming the missing package where this platform has no binaries, or quoting the server's words
  */
-export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePostgres> {
+export async function startPrivatePostgres(tell: (words: string) => void, dataDir?: string): Promise<PrivatePostgres> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
@@ -41,84 +45,103 @@ export async function startPrivatePostgres(dataDir?: string): Promise<PrivatePos
   reaper.addFolder(folder)
   stack.defer(() => rm(folder, { recursive: true, force: true, maxRetries: 5 }))
   const program = await openProgram(folder)
-  const pid = await (dataDir === undefined
-    ? startTemporary(stack, program, reaper, folder)
-    : startKept(stack, program, reaper, folder, dataDir))
+  const parts = { program, reaper, folder, tell }
+  const server = await (dataDir === undefined ? startTemporary(stack, parts) : startKept(stack, parts, dataDir))
   const all = stack.move()
   return {
     url: `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`,
-    pid,
+    get pid() {
+      return server.pid
+    },
+    failed: server.failed,
     stop: () => all.disposeAsync(),
   }
 }
 
-async function startTemporary(
-  stack: AsyncDisposableStack,
-  program: Program,
-  reaper: Reaper,
-  folder: string,
-): Promise<number> {
+interface Parts {
+  program: Program
+  reaper: Reaper
+  /** Where its socket is. */
+  folder: string
+  tell: (words: string) => void
+}
+
+async function startTemporary(stack: AsyncDisposableStack, parts: Parts): Promise<RestartedServer> {
+  const { program, folder } = parts
   const cluster = join(folder, 'data')
   // A small first segment of the log: to write 16 MB of zeros takes longer than all that is to come.
   await initialise(program, cluster, [...trust, '--no-sync', '--no-data-checksums', '--wal-segsize=1'], folder)
-  return start(stack, program, reaper, { folder, cluster, settings: temporarySettings, end: 'SIGQUIT' })
+  return start(stack, parts, { cluster, settings: temporarySettings, end: 'SIGQUIT', user: async () => undefined })
 }
 
-async function startKept(
-  stack: AsyncDisposableStack,
-  program: Program,
-  reaper: Reaper,
-  folder: string,
-  dataDir: string,
-): Promise<number> {
+async function startKept(stack: AsyncDisposableStack, parts: Parts, dataDir: string): Promise<RestartedServer> {
+  const { program, reaper, folder } = parts
   const cluster = await openKeptCluster(program, dataDir, reaper, (unfinished) =>
     initialise(program, unfinished, trust, folder),
   )
+  const user = async () => {
+    const name = await readUser(dataDir)
+    return name === `process ${process.pid}` ? undefined : name
+  }
+  try {
+    const server = await start(stack, parts, { cluster, settings: {}, end: 'SIGINT', user })
+    await writeUser(dataDir)
+    return server
+  } catch (error) {
+    if (!isInUse(error)) throw error
+    throw new DataFolderUnusable(
+      dataDir,
+      `${(await readUser(dataDir)) ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
+    )
+  }
+}
+
+const trust = ['--auth-local=trust', '--auth-host=reject']
+
+interface Cluster {
+  cluster: string
+  settings: Record<string, string>
+  end: 'SIGQUIT' | 'SIGINT'
+  /** Which other process has it in use; undefined where none has. */
+  user: () => Promise<string | undefined>
+}
+
+async function start(
+  stack: AsyncDisposableStack,
+  { program, reaper, folder, tell }: Parts,
+  { cluster, settings, end, user }: Cluster,
+): Promise<RestartedServer> {
+  let told: number | undefined
+  const onStart = (pid: number) => {
+    if (told !== undefined) reaper.removeProcess(told)
+    reaper.addProcess(pid, end)
+    told = pid
+  }
+  const options = { dataDir: cluster, folder, settings: { ...everySettings, ...settings }, detached: true, onStart }
+  const server = await RestartedServer.start(() => whenFree(() => startServer(program, options), user), tell)
+  stack.defer(async () => {
+    await server.stop(end)
+    if (told !== undefined) reaper.removeProcess(told)
+  })
+  return server
+}
+
+/** Starts it as soon as the processes of one before it have ended; where another uses it, not. */
+async function whenFree<T>(startIt: () => Promise<T>, user: () => Promise<string | undefined>): Promise<T> {
   const givesUpMs = performance.now() + leavingMs
   for (;;) {
     try {
-      const pid = await start(stack, program, reaper, { folder, cluster, settings: {}, end: 'SIGINT' })
-      await writeUser(dataDir)
-      return pid
+      return await startIt()
     } catch (error) {
-      if (!(error instanceof ServerEnded) || !isInUse.test(error.said)) throw error
-      const user = await readUser(dataDir)
-      if (user !== undefined || performance.now() > givesUpMs)
-        throw new DataFolderUnusable(
-          dataDir,
-          `${user ?? 'a PostgreSQL'} uses it. Stop that one, or name another folder`,
-        )
+      if (!isInUse(error) || performance.now() > givesUpMs || (await user()) !== undefined) throw error
       await delay(100)
     }
   }
 }
 
-const isInUse = /"postmaster\.pid" already exists|shared memory block .*is still in use/
-
-const trust = ['--auth-local=trust', '--auth-host=reject']
-
-async function start(
-  stack: AsyncDisposableStack,
-  program: Program,
-  reaper: Reaper,
-  {
-    folder,
-    cluster,
-    settings,
-    end,
-  }: { folder: string; cluster: string; settings: Record<string, string>; end: 'SIGQUIT' | 'SIGINT' },
-): Promise<number> {
-  const server = await startServer(program, {
-    dataDir: cluster,
-    folder,
-    settings: { ...everySettings, ...settings },
-    detached: true,
-    onStart: (pid) => reaper.addProcess(pid, end),
-  })
-  const pid = server.pid as number
-  stack.defer(async () => {
-    await endServer(server, end)
-    reaper.removeProcess(pid)
-  })
-  return pid
+function isInUse(error: unknown): boolean {
+  return (
+    error instanceof ServerEnded &&
+    /"postmaster\.pid" already exists|shared memory block .*is still in use/.test(error.said)
+  )
 }

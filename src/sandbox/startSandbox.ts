@@ -57,6 +57,8 @@ export interface Sandbox extends AsyncDisposable {
    * holds its lock; it has closed itself then.
    */
   readonly displaced: Promise<string>
+  /** Resolves with what happened when a PostgreSQL of its own has ended three times within a minute; it has closed itself then. */
+  readonly failed: Promise<string>
   /** Stops listening, answers what has arrived and lets go of the database, within 5 s; ends it where it is its own. */
   close(): Promise<void>
 }
@@ -119,6 +121,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       closed ??= finishRequests(app).then(letGo)
       return closed
     }
+    const closedWith = async (words: string) => {
+      await close()
+      return words
+    }
     return {
       url: reachableUrl(settings.host, Number(port)),
       port: Number(port),
@@ -127,10 +133,8 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       get changedSettings() {
         return controls.settings.changedNames
       },
-      displaced: lock.displaced.then(async (words) => {
-        await close()
-        return words
-      }),
+      displaced: lock.displaced.then(closedWith),
+      failed: database.failed.then(closedWith),
       close,
       [Symbol.asyncDispose]: close,
     }

@@ -24,9 +24,12 @@ async function run(...args: string[]): Promise<Running> {
   const program = startProgram({ args: ['sandbox', '--port', '0', '--json', ...args] })
   const announced = JSON.parse(await program.line((line) => line.startsWith('{')))
   const folder = new URL(announced.databaseUrl).searchParams.get('host') as string
-  const socketLock = readFileSync(join(folder, '.s.PGSQL.5432.lock'), 'utf8')
-  const pid = Number(socketLock.split('\n')[0])
-  return { program, announced, folder, pid, [Symbol.asyncDispose]: program[Symbol.asyncDispose] }
+  return { program, announced, folder, pid: serverOf(folder), [Symbol.asyncDispose]: program[Symbol.asyncDispose] }
+}
+
+/** The process of the server that has its socket there. */
+function serverOf(folder: string): number {
+  return Number(readFileSync(join(folder, '.s.PGSQL.5432.lock'), 'utf8').split('\n')[0])
 }
 
 function isThere(pid: number): boolean {
@@ -59,6 +62,24 @@ test('needs no database, tells scripts where it listens, and leaves nothing behi
     ...{ code: 0, isThere: false, isLeft: false },
   })
   expect(stderr).toContain('gone when it ends')
+})
+
+test('its PostgreSQL killed, it starts it again and goes on where it was; the third time within a minute it ends with 1', async () => {
+  await using running = await run('--embedded')
+  const { url } = running.announced
+  const made = [await createOrder(url)]
+  for (const nth of [1, 2]) {
+    process.kill(serverOf(running.folder), 'SIGKILL')
+    await running.program.line((line) => line.includes('its PostgreSQL ended (SIGKILL) and is started again'), { nth })
+    const again = await until(() => createOrder(url).catch(() => undefined), Boolean)
+    expect(await ordersOf(url)).toEqual(expect.arrayContaining(made))
+    made.push(String(again))
+  }
+  process.kill(serverOf(running.folder), 'SIGKILL')
+  const { code, stderr } = await running.program.ended()
+  expect(code).toBe(1)
+  expect(stderr).toMatch(/sandbox: ended: its PostgreSQL ended 3 times .*; it said last: /)
+  expect(existsSync(running.folder)).toBe(false)
 })
 
 test('started by npx, which hands on no signal, it ends with it', async () => {
