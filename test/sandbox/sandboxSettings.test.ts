@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
+import { SettingsWrong, startSandbox } from '../../src/sandbox/sandbox.ts'
 
 const noFile = (path: string): string => {
   throw new Error(`no file ${path}`)
@@ -70,6 +71,42 @@ test('everything that is wrong is reported at once, by the name of its variable'
   expect(problems).toContain('SANDBOX_CLIENT_SECRET_FILE: /nowhere cannot be read')
   expect(problems).toContain('SANDBOX_PORT: ')
   expect(problems).toContain('SANDBOX_DATABASE_URL or STATE_DATABASE_URL or DATABASE_URL is not set')
+})
+
+test.each([
+  ['--seed abc', {}, { seed: Number('abc') }, 'SANDBOX_SEED: must be a whole number, 0 or more'],
+  ['a flag that is none', { SANDBOX_EMBEDDED: 'yes' }, {}, 'SANDBOX_EMBEDDED: must be true or false'],
+  ['a word', { SANDBOX_IDEMPOTENCY: 'no' }, {}, 'SANDBOX_IDEMPOTENCY: must be e002 or replay or ignore'],
+  ['a port', {}, { port: 70_000 }, 'SANDBOX_PORT: must be at most 65535'],
+])('%s is told what is allowed', (_what, env, overrides, problem) => {
+  expect(readEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({ kind: 'invalid', problems: [problem] })
+})
+
+const none = 'databaseUrl: set it, or embedded'
+test.each<[string, unknown, string[]]>([
+  ['nothing', undefined, [none]],
+  ['an empty object', {}, [none]],
+  ['a misspelt setting', { prot: 0 }, [none, 'prot: there is no such setting; did you mean "port"?']],
+  [
+    'settings that are wrong',
+    { embedded: true, port: 'x', seed: -1 },
+    ['port: must be a number', 'seed: must be a whole number, 0 or more'],
+  ],
+  [
+    'a scenario',
+    { embedded: true, scenario: { clok: 'system' } },
+    ['scenario.clok: there is no such setting; did you mean "clock"?'],
+  ],
+  [
+    'a script',
+    { embedded: true, scenario: { faults: [{ kind: 'delay' }] } },
+    ['scenario.faults.0.delayMs: must be a number'],
+  ],
+])('startSandbox with %s: an Error with sentences', async (_what, options, problems) => {
+  const error = await startSandbox(options as never).catch((thrown: unknown) => thrown)
+  expect(error).toBeInstanceOf(SettingsWrong)
+  expect((error as SettingsWrong).problems.toSorted()).toEqual(problems)
+  expect(String(error)).toBe(`SettingsWrong: ${(error as SettingsWrong).problems.join('\n')}`)
 })
 
 test('a window is a millisecond at least, also of a client', () => {
