@@ -52,7 +52,10 @@ export async function prune(context: CommandContext, options: PruneOptions): Pro
   })
 }
 
-const nothingDone: { pruned: Pruned; end: PruneEnd } = { pruned: { submissions: 0, emptied: 0 }, end: 'through' }
+const nothingDone: { pruned: Pruned; end: PruneEnd } = {
+  pruned: { submissions: 0, emptied: 0, forgotten: 0 },
+  end: 'through',
+}
 
 const firstProgressMs = 2_000
 

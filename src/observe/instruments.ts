@@ -23,8 +23,8 @@ export const loops = [
   'prune',
 ] as const
 
-/** What is let go of the ledger: whole submissions, and the contents of others. */
-export const prunedKinds = ['submission', 'contents'] as const
+/** What is let go of the ledger: whole submissions, the contents of others, and ids that need not be known any more. */
+export const prunedKinds = ['submission', 'contents', 'id'] as const
 
 /** The databases whose state is shown, by what is in them. */
 export const databases = ['outbox', 'ledger'] as const
@@ -253,7 +253,7 @@ function houseInstruments(registry: Registry) {
   }
   const pruned = new Counter({
     name: 'outboxd_pruned_total',
-    help: 'What this process has let go of the ledger: submissions, and contents (payload, body, result) of others.',
+    help: 'What this process has let go of the ledger: submissions, contents (payload, body, result) of others, known ids.',
     labelNames: ['what'],
     registers,
   })

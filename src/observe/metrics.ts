@@ -98,6 +98,8 @@ export interface Pruned {
   submissions: number
   /** Of these the rest is kept. */
   emptied: number
+  /** Ids that need not be known any more. */
+  forgotten: number
 }
 
 export interface MetricsDeps {
@@ -150,9 +152,10 @@ export function createMetrics({ version, clock }: MetricsDeps): Metrics {
       to.mappingsReloadSuccessful.set(1)
       ifFinite(atMs, (ms) => to.mappingsReloadTime.set(ms / 1000))
     },
-    pruned({ submissions, emptied }) {
+    pruned({ submissions, emptied, forgotten }) {
       to.pruned.inc({ what: 'submission' }, submissions)
       to.pruned.inc({ what: 'contents' }, emptied)
+      to.pruned.inc({ what: 'id' }, forgotten)
     },
     pruneOverdue: (overdueMs) => ifFinite(overdueMs, (ms) => to.pruneOverdue.set(ms / 1000)),
     mappingsBroken: () => to.mappingsReloadSuccessful.set(0),

@@ -119,6 +119,7 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     pruned(pruned) {
       metrics.pruned(pruned)
       if (pruned.submissions > 0) log.info('records were pruned from the ledger', { count: pruned.submissions })
+      if (pruned.forgotten > 0) log.info('ids of rows that are gone were forgotten', { count: pruned.forgotten })
       if (pruned.emptied > 0) log.info('payloads, bodies and results were emptied', { count: pruned.emptied })
     },
     jobsRecreated(count) {

@@ -20,7 +20,7 @@ import { outboxChannel } from './outboxTableName.ts'
 import { readPassed } from './passedRows.ts'
 import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
-import { reviewConflicts } from './reviewConflicts.ts'
+import { lookAt, reviewConflicts } from './reviewConflicts.ts'
 import { readSlice } from './slices.ts'
 import { stampOurs, type TakenRow } from './takenRows.ts'
 import { tellRows } from './tellRows.ts'
@@ -119,6 +119,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         if (wasCanceled(error)) return null // without an index on the id a slice is the whole table
         throw error
       })
+    },
+    async findPresent(outboxIds) {
+      const { sql } = await open()
+      return new Set((await lookAt(pool, sql, outboxIds)).map(({ outboxId }) => outboxId))
     },
     reviewConflicts: () => reviewConflicts({ pool, ledger }, open),
     async findNow() {

@@ -69,6 +69,8 @@ export interface Outbox {
    * @returns null where rows say themselves that they wait, there is no position yet, or the slice takes too long to read
    */
   readPassedOver(after: string | null, sliceRows: number): Promise<PassedSlice | null>
+  /** Those of these ids that are in the table, whatever their rows say. */
+  findPresent(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
   /** Conflicts of rows that the ERP has taken out or put right are over. */
   reviewConflicts(): Promise<void>
   /** The start position of this moment. @throws OutboxTableUnusable where there is none to be had */

@@ -26,13 +26,19 @@ export async function reviewConflicts(
   if (told.length === 0) return // without a look at the ERP's database, which may be away
   const { sql, memory } = await open()
   const subjects = told.map(({ subject }) => subject)
-  const { rows } = await pool.query<SeenRow>(sql.look, [subjects]).catch((error: unknown) => {
-    if (!isNoValueOfType(error)) throw error
-    return pool.query<SeenRow>(sql.lookByText, [subjects]) // slower: it has no index
-  })
+  const rows = await lookAt(pool, sql, subjects)
   const { conflicts, edited } = await memory.findKnown(rows)
   const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
   const over = subjects.filter((subject) => !standing.has(subject))
   if (over.length > 0) await clearProblems(ledger, 'row_conflict', over)
+}
+
+/** The rows of these ids that are there, whether or not they wait. */
+export async function lookAt(pool: Database, sql: LookStatements, outboxIds: readonly string[]): Promise<SeenRow[]> {
+  const { rows } = await pool.query<SeenRow>(sql.look, [outboxIds]).catch((error: unknown) => {
+    if (!isNoValueOfType(error)) throw error
+    return pool.query<SeenRow>(sql.lookByText, [outboxIds]) // slower: it has no index
+  })
+  return rows
 }

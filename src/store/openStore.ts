@@ -212,7 +212,8 @@ export async function openStore({
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
       compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
-      prune: (goOn, onProgress) => prune(pool, { retention: config.retention, turn: 'try', goOn, onProgress }),
+      prune: (goOn, onProgress) =>
+        prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
       readPruneOverdueMs: () => readPruneOverdueMs(pool, config.retention),
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),

@@ -212,7 +212,11 @@ export async function openOperatorStore(
         }),
       ),
     countPrunable: () => countPrunable(pool, config.retention),
-    prune: (round) => prune(pool, { retention: config.retention, turn: 'wait', ...round }),
+    prune: (round) =>
+      prune(
+        { ledger: pool, outbox: { findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)) } },
+        { retention: config.retention, turn: 'wait', ...round },
+      ),
     recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
     adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readPublishedTypes: () => readPublishedTypes(pool),

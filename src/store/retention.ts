@@ -1,8 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { firstBatchRows, nextBatchRows, statementMaxMs } from '../ledger/retention/batchSize.ts'
+import { forgetGone, takeLooks } from '../ledger/retention/forgetIds.ts'
 import { emptyBatch, pruneBatch } from '../ledger/retention/pruneBatch.ts'
 import type { Retention } from '../ledger/retention/readPrunable.ts'
+import type { Outbox } from '../outbox/outbox.ts'
 import { begin, type Database } from '../postgres/database.ts'
 
 /** What a round has done so far. */
@@ -11,6 +13,8 @@ export interface Pruned {
   submissions: number
   /** Submissions whose payload, body and result are gone. */
   emptied: number
+  /** Ids that need not be known any more: their rows are gone from the outbox. */
+  forgotten: number
 }
 
 /**
@@ -37,14 +41,22 @@ const pauseMs = 50
 /** Waits for its turn with nothing in hand. */
 const turnMaxMs = 1_000
 
+export interface PruneDeps {
+  ledger: pg.Pool
+  outbox: Pick<Outbox, 'findPresent'>
+}
+
 /**
  * Deletes and empties what is due in batches, each a transaction of its own that holds its locks for less than 100 ms. An
- * interruption at any instant leaves whole submissions, or none of them.
+ * interruption at any instant leaves whole submissions, or none of them. With what is kept of them it forgets those whose rows are gone.
  */
-export async function prune(ledger: pg.Pool, { retention, turn, goOn, onProgress }: PruneRound): Promise<PruneEnd> {
-  const pruned: Pruned = { submissions: 0, emptied: 0 }
+export async function prune(
+  { ledger, outbox }: PruneDeps,
+  { retention, turn, goOn, onProgress }: PruneRound,
+): Promise<PruneEnd> {
+  const pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const { days, payloadDays } = retention
-  const steps: { step: Step; what: keyof Pruned }[] = []
+  const steps: { step: Step; what: 'submissions' | 'emptied' }[] = []
   // First what goes as a whole: it need not be emptied before.
   if (days !== null)
     steps.push({ what: 'submissions', step: (db, limit) => pruneBatch(db, { olderThanDays: days, limit }) })
@@ -57,7 +69,29 @@ export async function prune(ledger: pg.Pool, { retention, turn, goOn, onProgress
     })
     if (end !== 'through') return end
   }
-  return 'through'
+  return forget({ ledger, outbox, goOn }, (rows) => {
+    pruned.forgotten += rows
+    onProgress({ ...pruned })
+  })
+}
+
+/** Ids looked for at once: a few milliseconds of the ERP's database. */
+const looksMax = 500
+
+/** Locks nothing: whether a row is there is asked of another database, which may take its time. */
+async function forget(
+  { ledger, outbox, goOn }: Pick<PruneRound, 'goOn'> & PruneDeps,
+  onRows: (rows: number) => void,
+): Promise<PruneEnd> {
+  while (goOn()) {
+    const { outboxIds, forgotten } = await takeLooks(ledger, looksMax)
+    const present = outboxIds.length === 0 ? new Set<string>() : await outbox.findPresent(outboxIds)
+    const rows = forgotten + (outboxIds.length === 0 ? 0 : await forgetGone(ledger, outboxIds, present))
+    if (rows > 0) onRows(rows)
+    if (outboxIds.length + forgotten < looksMax) return 'through'
+    await setTimeout(pauseMs)
+  }
+  return 'begun'
 }
 
 async function repeat(

@@ -65,6 +65,7 @@ test('--json has what was due, what was done, and by which days', async () => {
     due: [{ state: 'completed', ageDays: 100, submissions: 2, toEmpty: 0 }],
     submissions: 2,
     emptied: 0,
+    forgotten: 0,
     isComplete: true,
   })
 })

@@ -187,3 +187,17 @@ test('0018: rows in every state come through with their events; only what is com
   const counted = 'select state, sum(delta)::int as n from outboxd.state_delta group by state having sum(delta) <> 0'
   expect((await pool.query(counted)).rows.every(({ n }) => n === 1)).toBe(true)
 })
+
+test('0019: what was pruned before stays known for a year from then on', async () => {
+  const { pool, migrate } = await before('0019_forgetting.sql')
+  await rowsOf(pool)('completed', { ended_at: new Date() })
+  await pool.query(
+    `insert into outboxd.pruned_submission (outbox_id, outbox, id, type, recorded_at, state, ended_at)
+     select outbox_id || 'x', outbox, id, type, recorded_at, state, ended_at from outboxd.submission`,
+  )
+  await migrate()
+  const { rows } = await pool.query(
+    `select was_gone, look_at > now() + interval '365 days' as later from outboxd.pruned_submission`,
+  )
+  expect(rows).toEqual([{ was_gone: false, later: true }])
+})

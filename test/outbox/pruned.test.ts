@@ -130,3 +130,39 @@ test('a table that was adopted anew has rows of its own: what was pruned of the 
   await pool.query('insert into source default values')
   expect(await describedAs(claimed).capture()).toEqual(['1'])
 })
+
+test('an id is known for a year after the end, and then for as long as its row is in the table', async () => {
+  const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
+  const known = async () =>
+    (await pool.query('select outbox_id as id from outboxd.taken_row order by 1')).rows.map(({ id }) => id)
+  await pool.query('insert into source (key) select null from generate_series(1, 3)')
+  await capture()
+  await completeAgo(pool, 31)
+  await pool.query(`update outboxd.submission set ended_at = now() - interval '400 days' where outbox_id in ('1', '2')`)
+  await pool.query('delete from source where id in (2, 3)')
+  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ submissions: 3, forgotten: 0, end: 'through' })
+  const aMonthLater = `update outboxd.pruned_submission set look_at = look_at - interval '31 days'`
+  await pool.query(aMonthLater)
+  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ forgotten: 1 }) // gone at two looks
+  expect(await known()).toEqual(['1', '3'])
+  await pool.query('delete from source')
+  expect(await pruneAll(pool, gone, outbox)).toMatchObject({ forgotten: 0 })
+  for (let month = 0; month < 13; month++) {
+    await pool.query(aMonthLater)
+    await pruneAll(pool, gone, outbox)
+  }
+  expect(await known()).toEqual([])
+})
+
+test('of an outbox that is not served any more nothing need be known', async () => {
+  const { pool, capture, outbox } = await setup({ ddl, yaml: claimed })
+  await pool.query('insert into source default values')
+  await capture()
+  await completeAgo(pool, 31)
+  await pruneAll(pool, gone, outbox)
+  await pool.query(`update outboxd.outbox set is_current = false;
+    insert into outboxd.outbox default values;
+    update outboxd.pruned_submission set look_at = now()`)
+  expect(await pruneAll(pool, gone)).toMatchObject({ forgotten: 1 })
+  expect(await count(pool, 'pruned_submission')).toBe(0)
+})

@@ -5,7 +5,7 @@ import { begin } from '../../src/postgres/database.ts'
 import { type PruneEnd, prune } from '../../src/store/retention.ts'
 import type { GivenChange } from '../support/change.ts'
 import { claim, fitSlots, type Ledger, openLedger, outcomeBatch, transition } from '../support/ledger.ts'
-import { completeAgo, endAgo, pruneAll } from '../support/retention.ts'
+import { allThere, completeAgo, endAgo, pruneAll } from '../support/retention.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -46,7 +46,7 @@ describe('what goes', () => {
     const gone = [await ended(completed(), 91), await ended({ state: 'failed', errorCode: 'E1', error: 'no' }, 91)]
     await ledger.pool.query(`update outboxd.submission set state = 'discarded' where state = 'failed'`)
     const young = await ended(completed(), 89)
-    expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, end: 'through' })
+    expect(await pruneAll(ledger.pool, ninety)).toEqual({ submissions: 2, emptied: 0, forgotten: 0, end: 'through' })
     for (const id of gone) expect([await exists(id), await ledger.events(id)]).toEqual([false, []])
     expect(await ledger.events(young)).toHaveLength(3)
     const { submissions } = await readSnapshot(ledger.pool)
@@ -115,7 +115,10 @@ describe('beside others', () => {
   }
 
   async function round(turn: 'try' | 'wait'): Promise<PruneEnd> {
-    return prune(ledger.pool, { retention: ninety, turn, goOn: () => true, onProgress() {} })
+    return prune(
+      { ledger: ledger.pool, outbox: allThere },
+      { retention: ninety, turn, goOn: () => true, onProgress() {} },
+    )
   }
 
   test('a record that an operator has in hand is left for the next time, and not waited for', async () => {
@@ -154,15 +157,18 @@ describe('beside others', () => {
     onTestFinished(async () => void (await ledger.pool.query('drop function slow cascade')))
     const tookMs: number[] = []
     let beganMs = performance.now()
-    await prune(ledger.pool, {
-      retention: ninety,
-      turn: 'wait',
-      goOn() {
-        beganMs = performance.now()
-        return true
+    await prune(
+      { ledger: ledger.pool, outbox: allThere },
+      {
+        retention: ninety,
+        turn: 'wait',
+        goOn() {
+          beganMs = performance.now()
+          return true
+        },
+        onProgress: () => tookMs.push(performance.now() - beganMs),
       },
-      onProgress: () => tookMs.push(performance.now() - beganMs),
-    })
+    )
     expect(await ledger.countStates()).toEqual({})
     expect(tookMs.length).toBeGreaterThan(5) // 50 at once would take 200 ms
   })
@@ -171,7 +177,10 @@ describe('beside others', () => {
     await ledger.capture(Array.from({ length: 120 }, () => ({})))
     await completeAgo(ledger.pool, 100)
     let rounds = 0
-    const end = await prune(ledger.pool, { retention: ninety, turn: 'wait', goOn: () => rounds++ < 1, onProgress() {} })
+    const end = await prune(
+      { ledger: ledger.pool, outbox: allThere },
+      { retention: ninety, turn: 'wait', goOn: () => rounds++ < 1, onProgress() {} },
+    )
     expect([end, await ledger.countStates()]).toEqual(['begun', { completed: 70 }])
     expect(await pruneAll(ledger.pool, ninety)).toMatchObject({ submissions: 70 })
   })

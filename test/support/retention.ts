@@ -1,20 +1,27 @@
 import type pg from 'pg'
-import { type Pruned, type PruneEnd, prune } from '../../src/store/retention.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, prune } from '../../src/store/retention.ts'
+
+/** An outbox that no row is ever deleted from. */
+export const allThere: PruneDeps['outbox'] = { findPresent: async (ids) => new Set(ids) }
 
 /** Prunes until nothing is left to do. @returns what was done */
 export async function pruneAll(
   pool: pg.Pool,
   retention: { days: number | null; payloadDays: number | null },
+  outbox: PruneDeps['outbox'] = allThere,
 ): Promise<Pruned & { end: PruneEnd }> {
-  let pruned: Pruned = { submissions: 0, emptied: 0 }
-  const end = await prune(pool, {
-    retention,
-    turn: 'wait',
-    goOn: () => true,
-    onProgress(soFar) {
-      pruned = soFar
+  let pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
+  const end = await prune(
+    { ledger: pool, outbox },
+    {
+      retention,
+      turn: 'wait',
+      goOn: () => true,
+      onProgress(soFar) {
+        pruned = soFar
+      },
     },
-  })
+  )
   return { ...pruned, end }
 }
 

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { firstLook } from './forgetIds.ts'
 
 /** What may go: completed or discarded, and its row has been told so. Everything else waits for somebody. */
 export const mayGo = `state in ('completed', 'discarded') and not report_due`
@@ -32,8 +33,9 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
      ), remembered as (
-       insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at, transaction_id)
-       select * from gone where outbox = outboxd.current_outbox()
+       insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
+         transaction_id, look_at)
+       select s.*, ${firstLook} from gone s where outbox = outboxd.current_outbox()
        on conflict (outbox_id, outbox) do nothing
      )
      select count(*)::int as n from gone`,
