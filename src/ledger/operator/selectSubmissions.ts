@@ -142,7 +142,7 @@ export function matchingSql(columns: string, order: ListOrder): string {
     union all
     (select ${columns}, ${ms('since.at')}, s.seq
      from outboxd.submission s cross join lateral (select ${unfinishedSince} as at) since
-     where s.state = any($1::text[]) and s.state in ('queued', 'sending', 'accepted') and ${matches} and ${within('since.at')}
+     where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
      order by since.at ${way}, s.seq ${way} limit $11)
   ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
 }

@@ -6,6 +6,7 @@ import {
   filterValues,
   listedColumns,
   matchingSql,
+  type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
 import { anySubmission } from '../../support/anySubmission.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
@@ -49,9 +50,12 @@ describe('however many there are, an index finds them by', () => {
     expect(plan).not.toContain('Seq Scan on submission')
   })
 
-  test.each([
+  test.each<[string, SubmissionFilter, string]>([
     ['--transaction', { ...anySubmission, transactionId: 'tx-4711' }, 'submission_transaction'],
     ['--key', { ...anySubmission, key: 'k4711' }, 'submission_key'],
+    ['--state completed', { ...anySubmission, states: ['completed'] }, 'submission_state'],
+    ['--state accepted', { ...anySubmission, states: ['accepted'] }, 'submission_state'],
+    ['--code', { ...anySubmission, code: 'e001' }, 'submission_code'],
   ])('%s', async (_, filter, index) => {
     const plan = await planOf(matchingSql(listedColumns, 'longest'), [...filterValues(filter), 51])
     expect(plan).toContain(index)
