@@ -12,6 +12,11 @@ export const windowSecondsSchema = z
   .min(0.001, 'must be at least 0.001: a millisecond')
   .max(86_400, 'must be at most 86400: a day')
 
+/** Of a transaction that failed. */
+export const errorCodeSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
+
 /** What may be changed while the sandbox runs, at /_sandbox/settings. */
 export const liveSettingsSchema = z.strictObject({
   rateLimitRequests: z
@@ -65,7 +70,7 @@ export const liveSettingsSchema = z.strictObject({
     .default('lognormal:2:0.5')
     .describe(`how long processing takes: ${distributionForms}`),
   failureShare: z.number().min(0).max(1).default(0).describe('share of transactions that end failed'),
-  failureCode: z.string().min(1).default('E001').describe('errorCode of those'),
+  failureCode: errorCodeSchema.default('E001').describe('errorCode of those'),
   seed: z
     .int('must be a whole number, 0 or more')
     .min(0)

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer'
-import { STATUS_CODES } from 'node:http'
+import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
@@ -27,6 +27,8 @@ const headersMaxBytes = 16_384
 const checkingMs = 1000
 
 const unreadable = problem(400, 'The path of the request cannot be read.')
+
+const unmetExpectation = problem(417, 'The header Expect can ask for 100-continue alone.')
 
 /** What the server puts up with. */
 export interface ServerLimits {
@@ -68,6 +70,15 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.addHook('onSend', async (_request, reply) => {
     reply.header('date', httpDate(parts)) // else the system's
     if (parts.closing.aborted) reply.header('connection', 'close')
+  })
+  // Node would answer these itself, without our headers.
+  const unexpected = new WeakSet<IncomingMessage>()
+  app.server.on('checkExpectation', (request, response) => {
+    unexpected.add(request)
+    app.server.emit('request', request, response)
+  })
+  app.addHook('onRequest', async (request, reply) => {
+    if (unexpected.has(request.raw)) return otherwise(request, reply, unmetExpectation)
   })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()

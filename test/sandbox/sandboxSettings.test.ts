@@ -77,6 +77,12 @@ test.each([
   ['--seed abc', {}, { seed: Number('abc') }, 'SANDBOX_SEED: must be a whole number, 0 or more'],
   ['a flag that is none', { SANDBOX_EMBEDDED: 'yes' }, {}, 'SANDBOX_EMBEDDED: must be true or false'],
   ['a word', { SANDBOX_IDEMPOTENCY: 'no' }, {}, 'SANDBOX_IDEMPOTENCY: must be e002 or replay or ignore'],
+  [
+    'a code',
+    { SANDBOX_FAILURE_CODE: 'no code' },
+    {},
+    'SANDBOX_FAILURE_CODE: must be 1 to 20 letters, digits or underscores',
+  ],
   ['a port', {}, { port: 70_000 }, 'SANDBOX_PORT: must be at most 65535'],
 ])('%s is told what is allowed', (_what, env, overrides, problem) => {
   expect(readEnvironment({ ...database, ...env }, noFile, overrides)).toEqual({ kind: 'invalid', problems: [problem] })

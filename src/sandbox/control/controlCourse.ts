@@ -2,6 +2,7 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
 import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/courseChanges.ts'
+import { errorCodeSchema } from '../sandboxSettings.ts'
 import { readJson, refuse } from './controlAnswers.ts'
 import { readQuery } from './controlClient.ts'
 
@@ -10,10 +11,7 @@ const hold = z.boolean().optional().describe('true: pending until it is let go (
 const transactionPatch = z
   .strictObject({
     finish: z.enum(['completed', 'failed']).optional().describe('ends now, so'),
-    errorCode: z
-      .string()
-      .regex(/^[A-Za-z0-9_]{1,20}$/, 'must be 1 to 20 letters, digits or underscores')
-      .optional(),
+    errorCode: errorCodeSchema.optional(),
     hold,
   })
   .refine(isOne, 'either finish or hold must be given')

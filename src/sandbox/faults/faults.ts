@@ -30,6 +30,7 @@ const headerText = z
   .string()
   .refine((text) => passes(() => validateHeaderValue('x', text)), 'cannot be sent in a header')
 const headerName = z.string().refine((name) => passes(() => validateHeaderName(name)), 'is no name of a header')
+const isOfBody = (name: string) => /^(content-length|transfer-encoding)$/i.test(name)
 
 function passes(check: () => void): boolean {
   try {
@@ -45,7 +46,13 @@ const answer = {
   code: z.string().optional().describe('an error code for the problem document'),
   body: z.unknown().optional().describe('instead of the problem document; text goes out as it is'),
   contentType: headerText.optional(),
-  headers: z.record(headerName, headerText).default({}),
+  headers: z
+    .record(headerName, headerText)
+    .refine(
+      (headers) => !Object.keys(headers).some(isOfBody),
+      'content-length and transfer-encoding follow from the body',
+    )
+    .default({}),
 }
 
 /** @param which says for which requests it is, whatever its kind */
