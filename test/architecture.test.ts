@@ -139,6 +139,8 @@ const rules: Rule[] = [
 const adapterPackages = ['undici', 'pg', 'pg-boss', 'node-pg-migrate', 'pino', 'prom-client', 'fastify', 'node:http']
 
 const onlyMain = 'only main.ts reads process.env, listens to signals and sets exit codes'
+/** Beside main.ts, what hands a few variables on to the processes that we start, and looks into none. */
+const mayReadProcess = ['main.ts', 'embedded/childEnvironment.ts']
 const processMessage =
   /\bprocess\s*\.\s*(env|on|once|exit|exitCode|addListener)\b|\bnode:process\b|\{[^}]*\}\s*=\s*process\b/
 
@@ -333,7 +335,7 @@ function inMessage({ from, to }: Import): string {
 
 function readersOfProcess(files: Map<string, string>): string[] {
   return [...files]
-    .filter(([path, text]) => path !== 'main.ts' && processMessage.test(withoutComments(text)))
+    .filter(([path, text]) => !mayReadProcess.includes(path) && processMessage.test(withoutComments(text)))
     .map(([path]) => path)
 }
 
