@@ -8,7 +8,7 @@ const masked = '***'
 const strangerMax = 1024
 
 /** Of a token request, the fields that hold no secret. Whatever else is sent there may be one under a mistyped name. */
-const openFields = ['grant_type', 'client_id', 'scope']
+export const openFields = ['grant_type', 'client_id', 'scope']
 
 const secretName = /secret|passw|passphrase|pwd|token|assertion|authorization|credential|apikey|privatekey/
 
@@ -67,7 +67,7 @@ export function isForm(contentType: string): boolean {
 }
 
 /** Case and separators ignored: client_secret, clientSecret, Client-Secret. */
-function isSecretName(name: string): boolean {
+export function isSecretName(name: string): boolean {
   return secretName.test(name.toLowerCase().replaceAll(/[^a-z0-9]/g, ''))
 }
 

@@ -5,6 +5,7 @@ import { readJson, refuse } from '../control/controlAnswers.ts'
 import { readQuery } from '../control/controlClient.ts'
 import { ledgerRows } from '../control/shownRows.ts'
 import type { Parts } from '../exchange.ts'
+import { readExactNumbers } from './exactNumbers.ts'
 import { Tally, type Verdict } from './expectations.ts'
 import type { LedgerRequest } from './requestMatch.ts'
 import { type Expectation, expectationSchema } from './scenarioSchema.ts'
@@ -26,7 +27,7 @@ interface Asked {
 export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }: Asked): void {
   app.post('/verify', async ({ query, body }, reply) => {
     const { client } = readQuery(parts.clients, query, {})
-    const asked = body ? bodySchema.parse(readJson(body)).expectations : expectations
+    const asked = body ? bodySchema.parse(readExpectations(body)).expectations : expectations
     if (asked.length === 0) {
       return refuse(reply, 400, 'There is nothing to verify: the request has no expectations, nor has a scenario.')
     }
@@ -35,6 +36,12 @@ export function verifyRoutes(app: FastifyInstance, { parts, pool, expectations }
     const passed = verdicts.every((verdict) => verdict.passed)
     return reply.code(passed ? 200 : 422).send({ passed, expectations: verdicts })
   })
+}
+
+/** @throws what readJson() throws */
+function readExpectations(body: unknown): unknown {
+  readJson(body)
+  return readExactNumbers(String(body))
 }
 
 async function verify(pool: pg.Pool, expectations: readonly Expectation[], client: string | null): Promise<Verdict[]> {

@@ -1,8 +1,9 @@
 import { z } from 'zod'
-import { isObject, type PayloadValue, plainOf } from '../../yaml/exactJson.ts'
+import { isObject, type PayloadValue, writeJson } from '../../yaml/exactJson.ts'
 import { FilesInvalid } from '../../yaml/fileProblem.ts'
 import { explainIssue } from '../../yaml/schemaProblem.ts'
 import { YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
+import { readExactNumbers } from './exactNumbers.ts'
 import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 
 type Issue = z.core.$ZodIssue
@@ -16,7 +17,7 @@ type Issue = z.core.$ZodIssue
 export function readScenario(file: string, text: string): Scenario {
   const document = new YamlDocument(file, text)
   const { content } = document
-  const checked = content === undefined ? undefined : scenarioSchema.safeParse(plainOf(content))
+  const checked = content === undefined ? undefined : scenarioSchema.safeParse(readExactNumbers(writeJson(content)))
   for (const issue of checked?.error?.issues ?? []) report(document, issue, [], content ?? null)
   if (checked?.success && document.problems.length === 0) return checked.data
   throw new FilesInvalid([...document.problems].sort((a, b) => a.line - b.line || a.column - b.column))
@@ -65,7 +66,7 @@ interface JsonSchema {
 
 /** The keys that may stand where a path leads, going by the published schema. */
 function keysAt(path: YamlPath, content: PayloadValue): string[] {
-  let schemas = [z.toJSONSchema(scenarioSchema, { io: 'input' }) as JsonSchema]
+  let schemas = [z.toJSONSchema(scenarioSchema, { io: 'input', unrepresentable: 'any' }) as JsonSchema]
   let value: PayloadValue | undefined = content
   for (const step of path) {
     schemas = schemas.flatMap(({ properties, additionalProperties, items }) => {

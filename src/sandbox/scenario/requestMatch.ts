@@ -1,13 +1,18 @@
 import { z } from 'zod'
-import { parseExactly } from '../endpoints/parseExactly.ts'
+import { type Digits, isDigits } from '../../yaml/exactJson.ts'
+import { digitsOf, parseExactly } from '../endpoints/parseExactly.ts'
 import { endpoints } from '../endpoints/requestSchemas.ts'
+import { canonicalNumber } from './exactNumbers.ts'
 import { contains, patternSchema } from './pattern.ts'
 
 /** Which requests a script or an expectation of a scenario speaks of. */
 
 const fieldWords = 'must be a text, a number, true, false, null, { pattern: … } or { exists: … }'
 
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()], { error: fieldWords })
+/** A number that is no double, as readScenario() and the control API hand it over. */
+const exactNumber = z.custom<Digits>(isDigits).meta({ type: 'number' })
+
+const scalar = z.union([z.string(), z.number(), z.boolean(), z.null(), exactNumber], { error: fieldWords })
 
 /** What a field holds: exactly this, something like this, or anything or nothing at all. */
 const fieldMatch = z.union(
@@ -100,26 +105,18 @@ export function readBody(text: string | null): unknown {
 }
 
 function holds(match: FieldMatch, value: unknown): boolean {
-  if (typeof match !== 'object' || match === null) return equal(match, value)
+  if (typeof match !== 'object' || match === null || isDigits(match)) return equal(match, value)
   if ('exists' in match) return match.exists === (value !== undefined)
   const text = typeof value === 'string' ? value : digitsOf(value)
   return text !== undefined && contains(match, text)
 }
 
+/** Numbers are compared by their digits: as doubles, two that differ in the twentieth would be the same. */
 function equal(expected: unknown, value: unknown): boolean {
-  if (typeof expected !== 'number') return expected === value
+  const asked = digitsOf(expected)
+  if (asked === undefined) return expected === value
   const digits = digitsOf(value)
-  return digits !== undefined && Number(digits) === expected
-}
-
-/** A number's digits as they came; undefined for what is no number. */
-function digitsOf(value: unknown): string | undefined {
-  if (typeof value === 'number') return String(value)
-  return isRawNumber(value) ? value.rawJSON : undefined
-}
-
-function isRawNumber(value: unknown): value is { rawJSON: string } {
-  return typeof value === 'object' && value !== null && 'rawJSON' in value && Object.getPrototypeOf(value) === null
+  return digits !== undefined && canonicalNumber(digits) === canonicalNumber(asked)
 }
 
 const shownCharactersMax = 200
@@ -135,6 +132,7 @@ function valueAt(body: unknown, path: string): unknown {
   let at = body
   for (const step of path.split('.')) {
     if (typeof at !== 'object' || at === null || !Object.hasOwn(at, step)) return undefined
+    if (Array.isArray(at) && !/^\d+$/.test(step)) return undefined // its length is no field of what was sent
     at = (at as Record<string, unknown>)[step]
   }
   return at

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults/faults.ts'
 import { clientsSchema, clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
+import { refuseWhatIsNotKept } from './notKept.ts'
 import { bodyMatch, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
@@ -41,7 +42,7 @@ const whole = () => z.int().min(0)
 export const expectationSchema = z
   .strictObject({
     name: z.string().optional().describe('how the answer calls it'),
-    requests: requestMatch.describe('which requests are counted'),
+    requests: requestMatch.superRefine(refuseWhatIsNotKept).describe('which requests are counted'),
     count: whole().optional().describe('exactly so many; 0 for none'),
     atLeast: whole().optional().describe('without count and atMost, 1'),
     atMost: whole().optional(),
@@ -49,6 +50,10 @@ export const expectationSchema = z
   .refine(({ count, atLeast, atMost }) => count === undefined || (atLeast ?? atMost) === undefined, {
     path: ['count'],
     error: 'must stand alone: it is atLeast and atMost in one',
+  })
+  .refine(({ atLeast = 0, atMost = atLeast }) => atLeast <= atMost, {
+    path: ['atMost'],
+    error: 'must not be less than atLeast: nothing could be as expected',
   })
 export type Expectation = z.infer<typeof expectationSchema>
 
@@ -90,6 +95,6 @@ function isFailure(step: unknown): boolean {
 
 /** The JSON Schema that editors complete and check scenario files by (draft 7, which yaml-language-server reads best). */
 export function scenarioJsonSchema(): string {
-  const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input' })
+  const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`
 }

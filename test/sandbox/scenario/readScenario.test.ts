@@ -82,6 +82,21 @@ test('so is one whose repetitions would be many steps for each character', () =>
   ])
 })
 
+test('a number that no double holds keeps its digits', () => {
+  const { records = [] } = readScenario(
+    's.yaml',
+    'records: [{ match: { a: 12345678901234567891, b: 12.50 } }]\nsettings: { failureShare: 0.50 }\n',
+  )
+  expect(JSON.stringify(records[0]?.match)).toBe('{"a":12345678901234567891,"b":12.5}')
+})
+
+test('an expectation of what the ledger does not keep is refused by its place; a script sees the request itself', () => {
+  expect(problems('expectations: [{ requests: { body: { data.password: x } } }]\n')).toEqual([
+    '1:53 "data.password" cannot be asked for: the ledger does not keep what this field holds, which may be a secret; { exists: … } alone can be asked',
+  ])
+  expect(problems('records: [{ match: { data.password: x } }]\n')).toEqual([])
+})
+
 function problems(text: string): string[] {
   try {
     readScenario('s.yaml', text)

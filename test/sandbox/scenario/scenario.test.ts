@@ -110,6 +110,44 @@ describe('what a test asks for itself', () => {
     expect(json.detail).toContain('at expectations[1].requests.path.pattern')
   })
 
+  test('numbers are compared by their digits, whatever a double makes of them', async () => {
+    const body = JSON.stringify(submission({ reference: 'NUMBER', price: 12.5 }, 'C-20'))
+    await on.call('POST', '/api/v1/data', body.replace('"NUMBER"', '12345678901234567890'))
+    const found = async (field: string, number: string) => {
+      const asked = `{"expectations":[{"requests":{"body":{"customerId":"C-20","data.${field}":${number}}}}]}`
+      return (await on.call('POST', '/_sandbox/verify', asked)).json.expectations[0].found
+    }
+    expect(await found('reference', '12345678901234567890')).toBe(1)
+    expect(await found('reference', '12345678901234567891')).toBe(0)
+    expect([await found('price', '12.50'), await found('price', '125e-1'), await found('price', '12.51')]).toEqual([
+      1, 1, 0,
+    ])
+  })
+
+  test('an array has no length to be asked for', async () => {
+    expect((await verify({ requests: { body: { 'items.length': 1 } } })).json.expectations[0].found).toBe(0)
+    expect((await verify({ requests: { body: { 'items.length': { exists: true } } } })).status).toBe(422)
+  })
+
+  test('what the ledger does not keep cannot be asked of it: 400, and no verdict', async () => {
+    for (const requests of [
+      { body: { apiKey: 'mine' } },
+      { body: { 'data.password': '***' } },
+      { body: { 'data.password': { pattern: '^.' } } },
+      { body: { 'token.value': { exists: false } } },
+      { endpoint: 'token', body: { other: 'x' } },
+      { endpoint: 'other', body: { field: { exists: true } } },
+    ]) {
+      const { status, json } = await verify({ requests, count: 0 })
+      expect([status, json.detail]).toEqual([
+        400,
+        expect.stringContaining('cannot be asked for: the ledger does not keep'),
+      ])
+    }
+    const there = { endpoint: 'token', body: { client_secret: { exists: true }, client_id: 'sandbox' } }
+    expect((await verify({ requests: there })).status).toBe(200)
+  })
+
   test('a request that came near is named, with what is different in it', async () => {
     const requests = { endpoint: 'submit', status: 200, body: { customerId: 'C-2', 'data.field3': 'x' } }
     const { json } = await verify({ requests })
@@ -134,8 +172,13 @@ describe('what a test asks for itself', () => {
 
   test('without expectations there is nothing to verify, and a wrong one is told by its place', async () => {
     expect((await on.call('POST', '/_sandbox/verify')).json.detail).toContain('There is nothing to verify')
-    const wrong = await verify({ requests: { endpoint: 'submits' } }, { requests: {}, count: 1, atMost: 2 })
+    const wrong = await verify(
+      { requests: { endpoint: 'submits' } },
+      { requests: {}, count: 1, atMost: 2 },
+      { requests: {}, atLeast: 5, atMost: 2 },
+    )
     expect(wrong.status).toBe(400)
+    expect(wrong.json.detail).toContain('expectations[2].atMost')
     expect(wrong.json.detail).toContain('expectations[0].requests.endpoint')
     expect(wrong.json.detail).toContain('expectations[1].count')
   })
