@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { readTransaction, submitData } from './endpoints/dataEndpoints.ts'
 import { createOrder, readOrder } from './endpoints/orderEndpoints.ts'
-import { type Answer, problem } from './endpoints/problemAnswer.ts'
+import { type Answer, problem, tokenError } from './endpoints/problemAnswer.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve, tokenGate } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
@@ -40,7 +40,9 @@ export interface ServerLimits {
 export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMax }: ServerLimits): FastifyInstance {
   const route = (endpoint: Exchange['endpoint'], gate: Gate, handler: Handler) =>
     async function answer(request: FastifyRequest, reply: FastifyReply) {
-      return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, handler))
+      const twice = headerTwice(request, endpoint)
+      const answering: Handler = twice === undefined ? handler : async () => ({ answer: twice })
+      return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
     }
   // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
   const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
@@ -144,6 +146,15 @@ function readExchange(
     maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
     isUtf8: request.isUtf8,
   }
+}
+
+/** Of two that contradict each other, Node takes the first or joins them; no client means that. */
+function headerTwice({ raw }: FastifyRequest, endpoint: Exchange['endpoint']): Answer | undefined {
+  const names = ['authorization', 'content-type', 'idempotency-key']
+  const name = names.find((each) => (raw.headersDistinct[each]?.length ?? 0) > 1)
+  if (name === undefined) return undefined
+  const detail = `The header ${name} came more than once.`
+  return endpoint === 'token' ? tokenError(400, 'invalid_request', detail) : problem(400, detail)
 }
 
 function gateOf(request: FastifyRequest): Gate {

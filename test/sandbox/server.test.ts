@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
+import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { problemSchema } from '../../src/sandbox/endpoints/requestSchemas.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
@@ -233,4 +234,22 @@ test('an expectation that cannot be met is answered as every request is: 417, wi
   })
   expect(answer.headers['x-ratelimit-remaining']).toMatch(/^\d+$/)
   answer.resume()
+})
+
+test.each([
+  ['/api/v1/data', 'authorization', 'detail'],
+  ['/api/v1/data', 'content-type', 'detail'],
+  ['/api/v1/orders', 'idempotency-key', 'detail'],
+  ['/oauth/token', 'content-type', 'error_description'],
+])('to %s, %s twice is 400', async (path, name, words) => {
+  const values = {
+    authorization: `Bearer ${await s.token()}`,
+    'content-type': 'application/json',
+    'idempotency-key': 'k',
+  }
+  const headers = { ...values, [name]: [values[name as keyof typeof values], 'another'] }
+  const asked = request(s.sandbox.url + path, { method: 'POST', headers }).end('{}')
+  const [answer] = await once(asked, 'response')
+  expect(answer.statusCode).toBe(400)
+  expect(((await json(answer)) as Json)[words]).toBe(`The header ${name} came more than once.`)
 })
