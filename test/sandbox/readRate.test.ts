@@ -46,13 +46,14 @@ describe('of the ledger', () => {
   })
 
   // LONG=1 npx vitest run --config test/vitest.config.ts test/sandbox/readRate
-  test.runIf(process.env.LONG)('300,000 rows take less than a second', { timeout: 120_000 }, async () => {
-    await using database = await createDatabase('sandbox_template')
-    await database.pool.query(fill, [300_000])
-    const started = performance.now()
-    expect((await readRate(database.pool, 60, null)).requests).toBe(270_000)
-    const tookMs = Math.round(performance.now() - started)
-    process.stdout.write(`GET /_sandbox/rate over 300,000 rows: ${tookMs} ms\n`)
-    expect(tookMs).toBeLessThan(1000)
-  })
+  if (process.env.LONG)
+    test('300,000 rows take less than a second', { timeout: 120_000 }, async () => {
+      await using database = await createDatabase('sandbox_template')
+      await database.pool.query(fill, [300_000])
+      const started = performance.now()
+      expect((await readRate(database.pool, 60, null)).requests).toBe(270_000)
+      const tookMs = Math.round(performance.now() - started)
+      process.stdout.write(`GET /_sandbox/rate over 300,000 rows: ${tookMs} ms\n`)
+      expect(tookMs).toBeLessThan(1000)
+    })
 })
