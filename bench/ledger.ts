@@ -17,9 +17,11 @@ import { shortReads } from '../src/ledger/shortReads.ts'
 import { countOperatorActions, readLastEventId, readSnapshot } from '../src/ledger/snapshot.ts'
 import { findStuck } from '../src/ledger/stuck.ts'
 import { readHolders } from '../src/ledger/transactionIds.ts'
+import { states } from '../src/model.ts'
 import { openCursorStore } from '../src/outbox/cursorStore.ts'
 import { begin, createPool, type Database } from '../src/postgres/database.ts'
 import { prune } from '../src/store/retention.ts'
+import { anySubmission } from '../test/support/anySubmission.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
@@ -86,21 +88,9 @@ async function statements(): Promise<void> {
     stamp: 'at:12345678 x',
     createdAt: null,
   }))
-  const none: SubmissionFilter = {
-    states: ['failed', 'rejected', 'uncertain'],
-    code: null,
-    type: null,
-    key: null,
-    sinceMs: null,
-    untilMs: null,
-    mayHaveArrived: null,
-    transactionId: null,
-    cause: null,
-    among: null,
-  }
-  const all = ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const
+  const forPerson: SubmissionFilter = { ...anySubmission, states: ['failed', 'rejected', 'uncertain'] }
   const list = (filter: Partial<SubmissionFilter>, order: 'longest' | 'newest' = 'longest') =>
-    selectSubmissions(command, { ...none, ...filter }, 50, order)
+    selectSubmissions(command, { ...forPerson, ...filter }, 50, order)
   const asked: [who: string, what: string, () => Promise<unknown>][] = [
     ['daemon', 'what is due, free and paused', () => readDemand(daemon, 100)],
     ['daemon', 'the snapshot for the metrics', () => readSnapshot(daemon)],
@@ -124,16 +114,16 @@ async function statements(): Promise<void> {
     ['status', 'activity', () => readActivity(command, 'continue')],
     ['status', 'snapshot', () => readSnapshot(command)],
     ['list', 'what waits for a person', () => list({})],
-    ['list', '--by-cause', () => readCauses(command, none, 10_000)],
+    ['list', '--by-cause', () => readCauses(command, forPerson, 10_000)],
     ['list', '--state accepted', () => list({ states: ['accepted'] })],
     ['list', '--state queued', () => list({ states: ['queued'] })],
     ['list', '--state completed', () => list({ states: ['completed'] })],
     ['list', '--state completed --newest', () => list({ states: ['completed'] }, 'newest')],
-    ['list', 'all states --key C4712', () => list({ states: all, key: 'C4712' })],
-    ['list', 'all states --transaction ID', () => list({ states: all, transactionId })],
-    ['list', 'all states --code E001', () => list({ states: all, code: 'E001' })],
+    ['list', 'all states --key C4712', () => list({ states, key: 'C4712' })],
+    ['list', 'all states --transaction ID', () => list({ states, transactionId })],
+    ['list', 'all states --code E001', () => list({ states, code: 'E001' })],
     ['list', '--state completed --type none', () => list({ states: ['completed'], type: 'none' })],
-    ['list', 'how many wait for a person', () => countSubmissions(command, none, 10_000)],
+    ['list', 'how many wait for a person', () => countSubmissions(command, forPerson, 10_000)],
     ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', outboxId: '4711' }, 50)],
     ['show', 'by its first digits', () => findSubmissions(command, { kind: 'range', from: id, to: id }, 50)],
     ['show', 'by its last digits', () => findSubmissions(command, { kind: 'ending', digits: id.slice(-8) }, 50)],
