@@ -4,7 +4,7 @@ export { percentile } from './workloads.ts'
 
 /** Prints a table in Markdown, which reads as well on a terminal and goes into docs/performance.md as it is. */
 export function printTable(columns: readonly string[], rows: readonly (readonly string[])[]): void {
-  const widths = columns.map((column, i) => Math.max(column.length, ...rows.map((row) => (row[i] ?? '').length)))
+  const widths = columns.map((column, i) => Math.max(3, column.length, ...rows.map((row) => (row[i] ?? '').length)))
   const line = (cells: readonly string[]) => `| ${cells.map((cell, i) => pad(cell, widths[i] ?? 0, i)).join(' | ')} |`
   const rule = widths.map((width, i) => (i === 0 ? '-'.repeat(width) : `${'-'.repeat(width - 1)}:`))
   process.stdout.write(`${[line(columns), `| ${rule.join(' | ')} |`, ...rows.map(line)].join('\n')}\n\n`)
