@@ -126,7 +126,8 @@ async function decide(
     const action = fault ?? (await parts.scripts.answer(exchange, client))
     if (stopsBefore(action)) return { answer: stopped, fault: action }
     if (action && heldBefore(action)) await wait(parts, action.delayMs)
-    return { fault: action, ...(await handler(parts, exchange, client)) }
+    const outcome = await handler(parts, exchange, client)
+    return { ...outcome, fault: outcome.fault ?? action }
   } catch (error) {
     if (error instanceof DatabaseAway) {
       parts.outage.met(error)

@@ -6,6 +6,7 @@ import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import { readTransaction, submitData } from './endpoints/dataEndpoints.ts'
 import { createOrder, readOrder } from './endpoints/orderEndpoints.ts'
 import { type Answer, problem, tokenError } from './endpoints/problemAnswer.ts'
+import { sendAnswer } from './endpoints/sendAnswer.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
 import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve, tokenGate } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
@@ -101,7 +102,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
-      return send(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
+      return sendAnswer(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
     }
     return otherwise(request, reply, problem(status, refusalText(error, parts.bodyLimitBytes)))
   })
@@ -191,10 +192,6 @@ function refuseUnreadable(error: Error & { code?: string }, socket: Socket): voi
 const unreadableReasons: Record<string, [status: number, detail: string]> = {
   ERR_HTTP_REQUEST_TIMEOUT: [408, 'The request did not arrive in time.'],
   HPE_HEADER_OVERFLOW: [431, `The headers are larger than ${headersMaxBytes} bytes.`],
-}
-
-function send(reply: FastifyReply, { status, headers, contentType, body }: Answer) {
-  return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
 }
 
 function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {

@@ -1,6 +1,7 @@
 import type { FastifyReply } from 'fastify'
 import { beyondBounds, holdsNul } from '../endpoints/bodyBounds.ts'
 import { problem } from '../endpoints/problemAnswer.ts'
+import { sendAnswer } from '../endpoints/sendAnswer.ts'
 
 /** What the routes of /_sandbox/ share. */
 
@@ -20,6 +21,5 @@ export function readJson(body: unknown): unknown {
 }
 
 export function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
-  const { contentType, body } = problem(status, detail)
-  return reply.code(status).header('content-type', contentType).send(JSON.stringify(body))
+  return sendAnswer(reply, problem(status, detail))
 }

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
 import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import { sendAnswer } from '../endpoints/sendAnswer.ts'
 import type { Failures } from '../gate/failures.ts'
 import { isLoopbackAddress, isLoopbackName } from '../gate/loopback.ts'
 import { plainAddress } from '../gate/plainAddress.ts'
@@ -142,8 +143,7 @@ export function guardControl(token: string | undefined, failures: Failures): onR
     const judged = tooMany ?? judgeControl(facts, token)
     const refusal = judged?.status === 401 ? (failures.count(who, request.arrivedUs) ?? judged) : judged
     if (refusal === undefined) return
-    const { status, headers, contentType, body } = refusal
-    return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
+    return sendAnswer(reply, refusal)
   }
 }
 

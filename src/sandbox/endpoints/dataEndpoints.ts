@@ -1,8 +1,7 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { settledNowUs } from '../processing/courseChanges.ts'
 import { decideCourse } from '../processing/processing.ts'
 import { isoTime } from '../sandboxClock.ts'
-import { goesByScript, tellStatus } from '../scenario/tellStatus.ts'
+import { pollCourse } from '../scenario/pollCourse.ts'
 import { findTransaction, type StoredTransaction } from '../storage/findStored.ts'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { ok } from './problemAnswer.ts'
@@ -34,15 +33,11 @@ export async function submitData(parts: Parts, exchange: Exchange, client: strin
 export async function readTransaction(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts, client)
   if (down) return { answer: down }
-  const which = { of: 'transaction' as const, id: exchange.id, client }
-  const nowUs = await settledNowUs(parts, which)
-  const found = await findTransaction(parts.pool, client, exchange.id)
-  if (found === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`, client) }
-  if (!goesByScript(found)) return { answer: ok(statusOf(found, nowUs)) }
-  const fault = await tellStatus(parts, { ...which, statuses: found.statuses })
-  const toldUs = await settledNowUs(parts, which)
-  const told = (await findTransaction(parts.pool, client, exchange.id)) ?? found
-  return { answer: ok(statusOf(told, toldUs)), fault }
+  const polled = await pollCourse(parts, { of: 'transaction', id: exchange.id, client }, () =>
+    findTransaction(parts.pool, client, exchange.id),
+  )
+  if (polled === undefined) return { answer: unknownId(parts, `transaction ${exchange.id}`, client) }
+  return { answer: ok(statusOf(polled.found, polled.nowUs)), fault: polled.fault }
 }
 
 /** An id is the client's own: another may choose the same. */

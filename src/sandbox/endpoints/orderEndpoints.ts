@@ -1,9 +1,8 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
-import { settledNowUs } from '../processing/courseChanges.ts'
 import { decideCourse } from '../processing/processing.ts'
 import { isoTime } from '../sandboxClock.ts'
-import { goesByScript, tellStatus } from '../scenario/tellStatus.ts'
+import { pollCourse } from '../scenario/pollCourse.ts'
 import { findOrder, type StoredOrder } from '../storage/findStored.ts'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { holdsNul } from './bodyBounds.ts'
@@ -52,15 +51,11 @@ export async function readOrder(parts: Parts, exchange: Exchange, client: string
   const down = downAnswer(parts, client)
   if (down) return { answer: down }
   if (!z.guid().safeParse(exchange.id).success) return { answer: problem(400, 'orderId: must be a uuid') }
-  const which = { of: 'order' as const, id: exchange.id, client }
-  const nowUs = await settledNowUs(parts, which)
-  const found = await findOrder(parts.pool, client, exchange.id)
-  if (found === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
-  if (!goesByScript(found)) return { answer: ok(orderAt(found, nowUs)) }
-  const fault = await tellStatus(parts, { ...which, statuses: found.statuses })
-  const toldUs = await settledNowUs(parts, which)
-  const told = (await findOrder(parts.pool, client, exchange.id)) ?? found
-  return { answer: ok(orderAt(told, toldUs)), fault }
+  const polled = await pollCourse(parts, { of: 'order', id: exchange.id, client }, () =>
+    findOrder(parts.pool, client, exchange.id),
+  )
+  if (polled === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
+  return { answer: ok(orderAt(polled.found, polled.nowUs)), fault: polled.fault }
 }
 
 function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number) {

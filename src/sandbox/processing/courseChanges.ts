@@ -39,11 +39,11 @@ type Needed = Pick<Parts, 'pool' | 'clock' | 'mutex'>
 
 /** Changes what is not finished; of two that want to finish it, the second finds it finished. */
 export async function changeCourse(parts: Needed, which: Which, change: CourseChange): Promise<Changed> {
-  return alone(parts, which, (nowUs) =>
-    which.of === 'order'
-      ? changeOrder(parts.pool, which, change, nowUs)
-      : changeTransaction(parts.pool, which, change, nowUs),
-  )
+  return alone(parts, which, async (nowUs) => {
+    const update = which.of === 'order' ? updateOrder : updateTransaction
+    const row = await update(parts.pool, which, change, nowUs)
+    return row === undefined ? findFinished(parts.pool, which) : { kind: 'changed', row }
+  })
 }
 
 /**
@@ -64,13 +64,16 @@ async function alone<T>({ mutex, clock }: Needed, { of, id, client }: Which, act
   }
 }
 
-async function changeTransaction(
+type Row = Record<string, unknown>
+
+/** @returns undefined where it is finished, or there is none */
+async function updateTransaction(
   pool: pg.Pool,
   { id, client }: Which,
   change: CourseChange,
   nowUs: number,
-): Promise<Changed> {
-  const { rows } = await pool.query(
+): Promise<Row | undefined> {
+  const { rows } = await pool.query<Row>(
     `
     update sandbox.transactions
     set held = $2 = 'hold', statuses = null,
@@ -82,21 +85,17 @@ async function changeTransaction(
     `,
     [id, change.kind, nowUs, change.kind === 'finish' ? change.errorCode : null, client],
   )
-  if (rows.length > 0) return { kind: 'changed', row: rows[0] }
-  const found = await pool.query(
-    `select ${transactionColumns} from sandbox.transactions where id = $1 and client = $2`,
-    [id, client],
-  )
-  return refusalOf(found.rows)
+  return rows[0]
 }
 
-async function changeOrder(
+/** @returns undefined where it is finished, or there is none */
+async function updateOrder(
   pool: pg.Pool,
   { id, client }: Which,
   change: CourseChange,
   nowUs: number,
-): Promise<Changed> {
-  const { rows } = await pool.query(
+): Promise<Row | undefined> {
+  const { rows } = await pool.query<Row>(
     `
     update sandbox.orders set held = $2 = 'hold', statuses = null, done_at = ${doneAt}
     where id = $1 and client = $4 and (held or done_at > ${time('$3::bigint')})
@@ -104,12 +103,7 @@ async function changeOrder(
     `,
     [id, change.kind, nowUs, client],
   )
-  if (rows.length > 0) return { kind: 'changed', row: rows[0] }
-  const found = await pool.query(
-    `select 'completed' as outcome, ${orderColumns} from sandbox.orders where id = $1 and client = $2`,
-    [id, client],
-  )
-  return refusalOf(found.rows)
+  return rows[0]
 }
 
 /** Let go, what was held past its time is done now, and not at a time at which it was seen pending. */
@@ -120,6 +114,13 @@ const doneAt = `
     else done_at
   end`
 
-function refusalOf([row]: { outcome: string; doneAt: string }[]): Changed {
+const found = {
+  transaction: `select ${transactionColumns} from sandbox.transactions where id = $1 and client = $2`,
+  order: `select 'completed' as outcome, ${orderColumns} from sandbox.orders where id = $1 and client = $2`,
+}
+
+async function findFinished(pool: pg.Pool, { of, id, client }: Which): Promise<Changed> {
+  const { rows } = await pool.query<{ outcome: string; doneAt: string }>(found[of], [id, client])
+  const [row] = rows
   return row === undefined ? { kind: 'unknown' } : { kind: 'finished', outcome: row.outcome, at: row.doneAt }
 }
