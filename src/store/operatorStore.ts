@@ -47,9 +47,7 @@ const outboxName = 'outboxd command outbox'
 /** More at once would only be held in memory; the rest is for the next run. */
 const gapRowsMax = 100_000
 
-/**
- * The databases, as an operator's commands use them.
- */
+/** The databases, as an operator's commands use them. */
 export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   /** The ERP's database is first asked when one of these is called. */
   outbox: Pick<

@@ -138,7 +138,7 @@ async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean
   }
   await db.query(`set local lock_timeout = ${turnMaxMs}`)
   try {
-    await db.query('select pg_advisory_xact_lock(7165)')
+    if (turn === 'wait') await db.query('select pg_advisory_xact_lock(7165)')
     await db.query('select pg_advisory_xact_lock(7161)')
     return true
   } catch (error) {

@@ -14,6 +14,13 @@ export interface Batch {
   limit: number
 }
 
+/** Those of a batch, locked: $1 is how many days ago they ended at least, $2 how many there are at most. */
+const due = (condition: string) => `due as (
+       select id from outboxd.submission
+       where ${condition} and ended_at < now() - $1 * interval '1 day'
+       order by ended_at limit $2 for update skip locked
+     )`
+
 /**
  * Deletes the submissions that ended longest ago, with their events. Of those whose row may be met again, that of the
  * outbox that is served, what tells the row again stays.
@@ -25,11 +32,7 @@ export interface Batch {
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `with due as (
-       select id from outboxd.submission
-       where ${mayGo} and ended_at < now() - $1 * interval '1 day'
-       order by ended_at limit $2 for update skip locked
-     ), gone as (
+    `with ${due(mayGo)}, gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
      ), remembered as (
@@ -51,11 +54,7 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
  */
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
-    `with due as (
-       select id from outboxd.submission
-       where ${mayBeEmptied} and ended_at < now() - $1 * interval '1 day'
-       order by ended_at limit $2 for update skip locked
-     )
+    `with ${due(mayBeEmptied)}
      update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
