@@ -139,6 +139,10 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
     const { describeSandbox, sandbox } = await import('./commands/sandbox.ts')
     return describeSandbox(command).action((options) => finish(sandbox(context, options)))
   },
+  async console(command) {
+    const { describeConsole, serveConsole } = await import('./commands/console.ts')
+    return describeConsole(command).action((options) => finish(serveConsole(context, options)))
+  },
   async demo(command) {
     const { describeDemo, demo } = await import('./commands/demo.ts')
     return describeDemo(command).action((options) => finish(demo(context, options)))

@@ -70,14 +70,14 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(from, ...stages, 'mapping') && adapterPackages.includes(to),
   },
   {
-    says: 'the daemon imports no command, not cli, not main.ts, not the sandbox, not the demo',
+    says: 'the daemon imports no command, not cli, not the console, not main.ts, not the sandbox, not the demo',
     breaks: ({ from, to }) =>
-      folder(from) === 'daemon' && isIn(to, '', 'cli', 'commands', 'sandbox', 'demo') && !isShared(to),
+      folder(from) === 'daemon' && isIn(to, '', 'cli', 'commands', 'console', 'sandbox', 'demo') && !isShared(to),
   },
   {
     says: 'main.ts reaches the rest through commands and cli alone',
     breaks: ({ from, to }) =>
-      from === 'main.ts' && isIn(to, ...stages, ...databases, 'daemon', 'service', 'sandbox', 'demo'),
+      from === 'main.ts' && isIn(to, ...stages, ...databases, 'daemon', 'service', 'console', 'sandbox', 'demo'),
   },
   { says: 'nobody imports main.ts', breaks: ({ to }) => to === 'main.ts' },
   {
@@ -85,8 +85,26 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'commands') && from !== 'main.ts' && !isIn(from, 'commands'),
   },
   {
-    says: 'cli is imported by main.ts, commands and itself alone',
-    breaks: ({ from, to }) => isIn(to, 'cli') && from !== 'main.ts' && !isIn(from, 'commands', 'cli'),
+    says: 'cli is imported by main.ts, commands, what both they and the console call, the console and itself alone',
+    breaks: ({ from, to }) =>
+      isIn(to, 'cli') && from !== 'main.ts' && !isIn(from, 'commands', 'operations', 'console', 'cli'),
+  },
+  {
+    says: 'cli and operations import neither commands nor the console: both of those are made of them',
+    breaks: ({ from, to }) => isIn(from, 'cli', 'operations') && isIn(to, 'commands', 'console'),
+  },
+  {
+    says: 'operations are imported by commands and the console alone',
+    breaks: ({ from, to }) => isIn(to, 'operations') && !isIn(from, 'commands', 'console', 'operations'),
+  },
+  {
+    says: 'only commands/console.ts imports the console',
+    breaks: ({ from, to }) => isIn(to, 'console') && !isIn(from, 'console') && from !== 'commands/console.ts',
+  },
+  {
+    says: 'the console imports no stage, no daemon, no command, no demo: it has the store, and what says things',
+    breaks: ({ from, to }) =>
+      isIn(from, 'console') && isIn(to, ...stages, 'daemon', 'commands', 'sandbox', 'demo', 'embedded'),
   },
   {
     says: 'daemon/app.ts is imported by commands alone',
@@ -131,8 +149,8 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isOneOf(to, 'pino', 'prom-client') && !isIn(from, 'observe'),
   },
   {
-    says: 'the sandbox is the only importer of fastify',
-    breaks: ({ from, to }) => (to === 'fastify' || to.startsWith('@fastify/')) && !isIn(from, 'sandbox'),
+    says: 'the sandbox and the console are the only importers of fastify',
+    breaks: ({ from, to }) => (to === 'fastify' || to.startsWith('@fastify/')) && !isIn(from, 'sandbox', 'console'),
   },
 ]
 
@@ -213,6 +231,12 @@ describe('the rules themselves', () => {
     ['commands/list.ts', `import type { Pool } from 'pg'`],
     ['commands/run.ts', `import { pino } from 'pino'`],
     ['observe/httpServer.ts', `import fastify from 'fastify'`],
+    ['commands/status.ts', `import { layout } from '../console/html/layout.ts'`],
+    ['console/now/readNow.ts', `import { allocateSlots } from '../../daemon/dispatch/allocateSlots.ts'`],
+    ['console/now/readNow.ts', `import { startSandbox } from '../../sandbox/startSandbox.ts'`],
+    ['console/records/routes.ts', `import { list } from '../../commands/list.ts'`],
+    ['cli/readStatus.ts', `import { replay } from '../operations/replay.ts'`],
+    ['operations/replay.ts', `import { replay } from '../commands/replay.ts'`],
   ])('%s with %s is caught', (path, text) => {
     const edges = allImports(new Map([[path, text]]))
     expect(edges).toHaveLength(1)
@@ -229,6 +253,9 @@ describe('the rules themselves', () => {
     ['model/change.ts', `import type { State } from '../model.ts'`],
     ['outbox/cursorStore.ts', `import { isSameRow } from '../ledger/sameRow.ts'`],
     ['commands/sandbox.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
+    ['commands/console.ts', `import { createConsole } from '../console/createConsole.ts'`],
+    ['console/now/readNow.ts', `import { readLedgerHalf } from '../../cli/readStatus.ts'`],
+    ['console/now/routes.ts', `import type { FastifyInstance } from 'fastify'`],
     ['ledger/queue.ts', `import { PgBoss } from 'pg-boss'\nimport pg from 'pg'`],
     [
       'daemon/app.ts',

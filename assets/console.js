@@ -1,0 +1,100 @@
+// Shows times in the zone of whoever looks, and renews what a page says is live, when the server says that it has changed.
+// Without it the pages are as they were when they were loaded, with times in UTC.
+;(() => {
+  const said = document.getElementById('said')
+  const { topic, version, says } = document.body.dataset
+  /** The version that is on the page. */
+  let shown = version
+  /** What was taken over last, by id, before anything was unfolded in it. */
+  const taken = new Map()
+  let isRenewing = false
+
+  const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+  function showTimes(within) {
+    for (const time of within.querySelectorAll('time[datetime]')) {
+      const at = new Date(time.dateTime)
+      if (Number.isNaN(at.getTime())) continue
+      const here = local.format(at)
+      if (time.dataset.age === undefined) time.textContent = here
+      else if (!time.title.includes(here)) time.title = `${here} ${zone}\n${time.title} (UTC)`
+    }
+  }
+
+  function say(words) {
+    if (said.textContent !== words) said.textContent = words
+  }
+
+  /** Takes over what has changed, but for what somebody is at. What is unfolded stays so. */
+  async function renew() {
+    const response = await fetch(location.href, { headers: { accept: 'text/html' } })
+    if (response.status === 401) return location.reload() // to sign in
+    const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
+    if (!response.ok)
+      throw new Error(fresh.querySelector('main .notice')?.textContent.trim() ?? `answer ${response.status}`)
+    for (const old of document.querySelectorAll('[data-live]')) {
+      const next = fresh.getElementById(old.id)
+      if (next === null || taken.get(old.id) === next.innerHTML || isAt(old)) continue
+      taken.set(old.id, next.innerHTML)
+      for (const { id } of old.querySelectorAll('details[open][id]'))
+        next.querySelector(`#${CSS.escape(id)}`)?.setAttribute('open', '')
+      showTimes(next)
+      old.replaceChildren(...next.childNodes)
+      old.dispatchEvent(new CustomEvent('renewed', { bubbles: true }))
+    }
+    shown = fresh.body.dataset.version
+    say('')
+  }
+
+  /** Whether somebody types, chooses or has marked text in it. */
+  function isAt(element) {
+    const selection = getSelection()
+    return (
+      (element.contains(document.activeElement) && document.activeElement !== element) ||
+      (!selection.isCollapsed && element.contains(selection.anchorNode))
+    )
+  }
+
+  async function onVersion({ data }) {
+    const news = JSON.parse(data)
+    if (document.body.dataset.away !== undefined) return location.reload()
+    if (news.topic !== topic || news.version === shown || isRenewing) return say('')
+    if (says !== undefined) return say(says)
+    isRenewing = true
+    try {
+      await renew()
+    } catch (error) {
+      say(`What is shown is old: ${error.message}`)
+    } finally {
+      isRenewing = false
+    }
+  }
+
+  let stream
+  /** A browser opens six connections to a host: a page that nobody sees gives its own back. */
+  function follow() {
+    if (topic === undefined || document.hidden || stream !== undefined) return
+    stream = new EventSource(`/live?on=${encodeURIComponent(topic)}`)
+    stream.addEventListener('version', onVersion)
+    stream.addEventListener('trouble', ({ data }) => say(`What is shown is old: ${JSON.parse(data).message}`))
+    stream.addEventListener('error', () => {
+      say('What is shown is old: the console does not answer.')
+      if (stream?.readyState === EventSource.CLOSED) {
+        leave()
+        setTimeout(follow, 5000)
+      }
+    })
+  }
+
+  function leave() {
+    stream?.close()
+    stream = undefined
+  }
+
+  document.addEventListener('visibilitychange', () => (document.hidden ? leave() : follow()))
+  addEventListener('pagehide', leave)
+  addEventListener('pageshow', follow)
+  showTimes(document)
+  follow()
+})()

@@ -1,0 +1,78 @@
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import cookie from '@fastify/cookie'
+import formbody from '@fastify/formbody'
+import helmet from '@fastify/helmet'
+import files from '@fastify/static'
+import fastify, { type FastifyInstance } from 'fastify'
+import { auditRoutes } from './audit/routes.ts'
+import { errorRoutes } from './errors/errorRoutes.ts'
+import { createGuard, type GuardOptions } from './guard/createGuard.ts'
+import { liveRoutes } from './live/liveRoutes.ts'
+import { mappingRoutes } from './mapping/routes.ts'
+import { nowRoutes } from './now/routes.ts'
+import type { ConsoleParts } from './parts.ts'
+import { recordRoutes } from './record/routes.ts'
+import { recordsRoutes } from './records/routes.ts'
+
+const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
+
+/** The largest form is a payload to map. */
+const bodyMaxBytes = 2_000_000
+
+/**
+ * Builds the console's HTTP server with every page; does not listen yet. `close` ends the streams that are open, too.
+ *
+ * A page is a folder here with what reads, what renders (a view in, html out) and `routes.ts`.
+ */
+export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
+  const app = fastify({
+    bodyLimit: bodyMaxBytes,
+    forceCloseConnections: true,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 5_000,
+    http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+  })
+  app.server.maxConnections = 1_000
+  const closing = new AbortController()
+  app.addHook('preClose', async () => closing.abort())
+  await app.register(cookie, { secret: randomBytes(32).toString('base64') })
+  await app.register(helmet, headers)
+  errorRoutes(app, parts)
+  await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
+  assetRoutes(app)
+  await app.register(async (pages) => {
+    createGuard(pages, guard)
+    await pages.register(formbody)
+    pages.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
+    for (const routes of [nowRoutes, recordsRoutes, recordRoutes, mappingRoutes, auditRoutes]) routes(pages, parts)
+    liveRoutes(pages, parts, closing.signal)
+  })
+  return app
+}
+
+/** Nothing comes from elsewhere, nothing that stands in a page runs, and no other page may frame it or be sent a form. */
+const headers = {
+  contentSecurityPolicy: {
+    useDefaults: false,
+    directives: {
+      defaultSrc: ["'none'"],
+      styleSrc: ["'self'"],
+      scriptSrc: ["'self'"],
+      imgSrc: ["'self'"],
+      connectSrc: ["'self'"],
+      formAction: ["'self'"],
+      baseUri: ["'none'"],
+      frameAncestors: ["'none'"],
+    },
+  },
+  referrerPolicy: { policy: 'same-origin' as const },
+  hsts: false,
+  xFrameOptions: { action: 'deny' as const },
+}
+
+/** Each file by its name: nothing else of the folder is served. */
+function assetRoutes(app: FastifyInstance): void {
+  for (const name of ['console.css', 'console.js', 'console.svg'])
+    app.get(`/assets/${name}`, (_request, reply) => reply.header('cache-control', 'no-cache').sendFile(name))
+}

@@ -1,0 +1,46 @@
+import { html } from '@prairielearn/html'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { explain } from '../../cli/explainError.ts'
+import { DatabaseUnusable, isPassing } from '../../postgres/database.ts'
+import { layout } from '../html/layout.ts'
+import { notice } from '../html/notice.ts'
+import type { ConsoleParts } from '../parts.ts'
+
+/** What is said where a page cannot be shown: a database that is away, an address that is none, a request that is refused. */
+export function errorRoutes(app: FastifyInstance, { say }: ConsoleParts): void {
+  app.setNotFoundHandler((request, reply) =>
+    reply
+      .code(404)
+      .type(htmlType)
+      .send(errorPage(request, 'Not found', 'There is no page at this address.')),
+  )
+  app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
+    const { status, title, words } = readError(error)
+    if (status >= 500) say(`${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
+    return reply
+      .code(status)
+      .type(htmlType)
+      .send(errorPage(request, title, words))
+  })
+}
+
+const htmlType = 'text/html; charset=utf-8'
+
+/** What an error means for whoever reads the page. */
+export function readError(error: Error & { statusCode?: number }): { status: number; title: string; words: string } {
+  if (error instanceof DatabaseUnusable || isPassing(error))
+    return { status: 503, title: 'A database is away', words: troubleOf(error) }
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return { status: error.statusCode, title: 'Refused', words: error.message }
+  return { status: 500, title: 'This went wrong', words: troubleOf(error) }
+}
+
+/** An error in a sentence. */
+export function troubleOf(error: unknown): string {
+  const { message } = explain(error)
+  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+}
+
+function errorPage(request: FastifyRequest, title: string, words: string): string {
+  return layout({ title, current: null, viewer: request.viewer ?? null }, notice('bad', html`<p>${words}</p>`))
+}

@@ -1,0 +1,78 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { Viewer } from '../guard/viewer.ts'
+import { form } from './form.ts'
+
+/** The pages, in the order in which they stand on each. */
+const pages = [
+  { path: '/', words: 'Now' },
+  { path: '/records', words: 'Records' },
+  { path: '/mapping', words: 'Mapping' },
+  { path: '/audit', words: 'Audit' },
+] as const
+
+export interface PageHead {
+  /** The page's first heading, and what its tab is called. */
+  title: string
+  /** Which of the pages it belongs to; null where it is none of them. */
+  current: (typeof pages)[number]['path'] | null
+  /** `request.viewer`; null where nobody has signed in. */
+  viewer: Viewer | null
+  /**
+   * What of it changes by itself. When the topic's version is another than the one that it was rendered with, assets/console.js
+   * reads the page again and puts what is `data-live` there (each such element has an id) in the place of the old, or, with `says`, says that there is
+   * something newer and leaves it to the reader.
+   */
+  live?: { topic: string; version: string; says?: string }
+}
+
+/** A whole page around `main`. Every value is escaped by `html`; nothing in it is a script, and nothing comes from elsewhere. */
+export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
+  return html`<!doctype html>
+<html lang="en">
+<head>
+  <meta charset="utf-8">
+  <meta name="viewport" content="width=device-width, initial-scale=1">
+  <meta name="color-scheme" content="light dark">
+  <title>${title} · outboxd</title>
+  <link rel="icon" href="/assets/console.svg">
+  <link rel="stylesheet" href="/assets/console.css">
+  <script src="/assets/console.js" defer></script>
+</head>
+<body${attributes(live)}>
+<a class="skip" href="#main">To the contents</a>
+<header>
+  <p class="name"><a href="/">outboxd</a></p>
+  ${viewer === null ? '' : navigation(current)}
+  ${viewer === null ? '' : who(viewer)}
+</header>
+<p id="said" role="status"></p>
+<main id="main" tabindex="-1">
+<h1>${title}</h1>
+${main}
+</main>
+</body>
+</html>
+`.toString()
+}
+
+function attributes(live: PageHead['live']): HtmlValue {
+  if (live === undefined) return ''
+  const says = live.says === undefined ? '' : html` data-says="${live.says}"`
+  return html` data-topic="${live.topic}" data-version="${live.version}"${says}`
+}
+
+function navigation(current: PageHead['current']): HtmlSafeString {
+  const links = pages.map(({ path, words }) =>
+    path === current
+      ? html`<li><a href="${path}" aria-current="page">${words}</a></li>`
+      : html`<li><a href="${path}">${words}</a></li>`,
+  )
+  return html`<nav aria-label="Pages"><ul>${links}</ul></nav>`
+}
+
+function who(viewer: Viewer): HtmlSafeString {
+  const leave = viewer.canSignOut
+    ? form({ action: '/logout', viewer, changes: false }, html`<button>sign out</button>`)
+    : ''
+  return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
+}

@@ -1,0 +1,51 @@
+import type { FastifyInstance } from 'fastify'
+import type { ConsoleParts } from '../parts.ts'
+import type { LiveNews } from './createLive.ts'
+
+/** More than a person looks at, and less than the memory for them would be felt. */
+const streamsMax = 500
+const topicsPerStreamMax = 200
+
+/** Who reads so slowly is let go; its browser comes again. */
+const behindMaxBytes = 64_000
+
+/** A reader who is gone without a word is noticed by what cannot be written to it. */
+const breathMs = 15_000
+
+/**
+ * The stream of server-sent events at /live?on=TOPIC&on=TOPIC…: `version` or `trouble`, each with the topic as JSON.
+ *
+ * @param closing aborted when the console ends: the streams end with it
+ */
+export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing: AbortSignal): void {
+  let streams = 0
+  app.get<{ Querystring: { on?: string | string[] } }>('/live', async (request, reply) => {
+    const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
+    if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
+      return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
+    if (streams >= streamsMax || closing.aborted)
+      return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('Too many look.\n')
+    streams += 1
+    const { raw } = reply.hijack()
+    raw.writeHead(200, {
+      ...reply.getHeaders(),
+      'content-type': 'text/event-stream; charset=utf-8',
+      'x-accel-buffering': 'no',
+    } as Record<string, string>)
+    raw.write('retry: 2000\n\n')
+    const tell = ({ kind, ...news }: LiveNews) => {
+      if (raw.writableLength > behindMaxBytes) raw.destroy()
+      else raw.write(`event: ${kind}\ndata: ${JSON.stringify(news)}\n\n`)
+    }
+    const stops = topics.map((topic) => live.follow(topic, tell))
+    const breathing = setInterval(() => raw.write(':\n\n'), breathMs).unref()
+    const end = () => raw.end()
+    closing.addEventListener('abort', end)
+    raw.once('close', () => {
+      streams -= 1
+      clearInterval(breathing)
+      closing.removeEventListener('abort', end)
+      for (const stop of stops) stop()
+    })
+  })
+}

@@ -1,0 +1,20 @@
+import type { Clock } from '../clock.ts'
+import type { StoreConfig } from '../config.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { Live } from './live/createLive.ts'
+
+/** What every page of the console is made with. */
+export interface ConsoleParts {
+  /**
+   * The databases: opened when they are first asked for and kept open, tried again each time while they are away.
+   *
+   * @throws DatabaseUnusable; a route lets it through, and the reader is told in words
+   */
+  store(): Promise<OperatorStore>
+  config: StoreConfig
+  clock: Clock
+  /** What tells viewers that something has changed, and reads once for all of them what all of them look at. */
+  live: Live
+  /** Writes a line for whoever runs the console; the data of a record never stand in it. */
+  say(line: string): void
+}

@@ -1,0 +1,48 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { type OpenedConsole, openConsole } from './openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+
+test.each(['/', '/records', '/records/1', '/mapping', '/audit'])('%s is a page', async (path) => {
+  const { status, headers, text } = await served.get(path)
+  expect({ status, type: headers.get('content-type') }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
+  expect(text).toContain('<h1>')
+  expect(text).toContain('href="/records"')
+})
+
+test('the page Now begins with the sentence that status begins with', async () => {
+  const { text } = await served.get('/')
+  expect(text).toContain('No daemon is running, so nothing is sent')
+})
+
+test('what looks, moves or is drawn comes from here, and nothing else is there to be had', async () => {
+  const types = { 'console.css': 'text/css', 'console.js': 'javascript', 'console.svg': 'image/svg+xml' }
+  for (const [name, type] of Object.entries(types)) {
+    const { status, headers } = await served.get(`/assets/${name}`)
+    expect({ name, status }).toEqual({ name, status: 200 })
+    expect(headers.get('content-type')).toContain(type)
+  }
+  for (const path of ['/assets/sandbox.js', '/assets/', '/assets/../package.json', '/assets/%2e%2e/package.json'])
+    expect(await served.get(path)).toMatchObject({ status: 404 })
+})
+
+test('what changes is told by the stream', async () => {
+  const response = await fetch(`${served.url}/live?on=now`, { signal: AbortSignal.timeout(20_000) })
+  expect(response.headers.get('content-type')).toBe('text/event-stream; charset=utf-8')
+  let seen = ''
+  for await (const chunk of response.body ?? []) {
+    seen += Buffer.from(chunk).toString()
+    if (seen.includes('event: version')) break
+  }
+  expect(seen).toContain('"topic":"now"')
+})
