@@ -12,6 +12,7 @@ const stages = [
   'daemon/report',
   'daemon/maintenance',
 ]
+const ofTerminal = ['confirm', 'context', 'exitCodes', 'printJson'].map((name) => `cli/${name}.ts`)
 const databases = ['postgres', 'ledger', 'outbox', 'store']
 
 interface Import {
@@ -38,6 +39,7 @@ const mayImport: Record<string, string[]> = {
   ledger: ['postgres'],
   outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
   store: ['postgres', 'ledger', 'outbox'],
+  operations: ['cli', 'store', 'ledger', 'mapping'],
   service: [],
   observe: [],
 }
@@ -96,6 +98,10 @@ const rules: Rule[] = [
   {
     says: 'operations are imported by commands and the console alone',
     breaks: ({ from, to }) => isIn(to, 'operations') && !isIn(from, 'commands', 'console', 'operations'),
+  },
+  {
+    says: 'operations have no terminal and no exit code: they choose, foresee and carry out, and somebody else asks and tells',
+    breaks: ({ from, to }) => isIn(from, 'operations') && isOneOf(to, ...ofTerminal),
   },
   {
     says: 'only commands/console.ts imports the console',
@@ -222,7 +228,10 @@ describe('the rules themselves', () => {
     ['daemon/app.ts', `import '../main.ts'`],
     ['store/openStore.ts', `import { run } from '../commands/run.ts'`],
     ['store/openStore.ts', `const app = await import('../daemon/app.ts')`],
-    ['cli/selection.ts', `import { submissionTable } from '../commands/list.ts'`],
+    ['cli/filters.ts', `import { list } from '../commands/list.ts'`],
+    ['operations/replay.ts', `import { exit } from '../cli/exitCodes.ts'`],
+    ['operations/replay.ts', `import { openPool } from '../postgres/database.ts'`],
+    ['daemon/app.ts', `import { replaySubmissions } from '../operations/replay.ts'`],
     ['sandbox/server.ts', `import { states } from '../model.ts'`],
     ['commands/run.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['commands/run.ts', `import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'`],

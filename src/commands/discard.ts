@@ -4,52 +4,16 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeFilters, hasFilters } from '../cli/filters.ts'
 import { printJson } from '../cli/printJson.ts'
 import { referenceHelp } from '../cli/references.ts'
-import {
-  type BulkChange,
-  type BulkOptions,
-  batches,
-  preview,
-  type Skipped,
-  selectForChange,
-  selectionProblems,
-  skippedLines,
-} from '../cli/selection.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { type State, waitingForPerson } from '../model.ts'
+import { waitingForPerson } from '../model.ts'
+import { discardChange, discardSubmissions } from '../operations/discard.ts'
+import { reasonProblem } from '../operations/reason.ts'
+import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
 
 export interface DiscardOptions extends BulkOptions {
   reason?: string
 }
-
-const discardable: readonly State[] = [...waitingForPerson, 'accepted']
-
-const discardChange: BulkChange = {
-  verb: 'discard',
-  allowedStates: discardable,
-  defaultStates: waitingForPerson,
-  whyNotAllowed(state) {
-    if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was given up before'
-    return 'it is on its way; only failed, rejected, uncertain and accepted ones can be given up'
-  },
-  whySpared: null,
-  riskOf(submissions) {
-    const count = submissions.filter(isAccepted).length
-    return count === 0
-      ? ''
-      : `The service has accepted ${pluralize(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
-  },
-  asksAlways: isAccepted,
-}
-
-function isAccepted({ state }: ListedSubmission): boolean {
-  return state === 'accepted'
-}
-
-const batchSize = 500
-const reasonMost = 1_000
 
 export function describeDiscard(command: Command): Command {
   return describeFilters(
@@ -84,8 +48,8 @@ export async function discard(
 ): Promise<number> {
   const reason = options.reason?.trim() ?? ''
   const problems = selectionProblems(discardChange, ids, options)
-  if (reason === '') problems.push('--reason must say why')
-  if (reason.length > reasonMost) problems.push(`--reason is longer than ${reasonMost} characters`)
+  const wrong = reasonProblem(reason)
+  if (wrong !== null) problems.push(`--reason ${wrong}`)
   if (ids.length === 0 && !hasFilters(options))
     problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
   if (problems.length > 0) return usageError(context, problems)
@@ -94,24 +58,20 @@ export async function discard(
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
     if (options.dryRun && !options.json) context.stdout.write(preview(discardChange, submissions, chosen.skipped))
-    const done: string[] = []
-    const skipped: Skipped[] = [...chosen.skipped]
-    for (const batch of batches(submissions, batchSize)) {
-      if (context.signal.aborted) break
-      const discarded = new Set(options.dryRun ? batch.map(({ id }) => id) : await store.discard(batch, reason))
-      done.push(...discarded)
-      for (const submission of batch)
-        if (!discarded.has(submission.id)) skipped.push({ submission, reason: 'changed meanwhile and was left alone' })
-    }
-    if (!options.dryRun && !options.json) context.stderr.write(skippedLines(skipped))
+    const run = { signal: context.signal, onProgress: () => {} }
+    const { done, skipped } = options.dryRun
+      ? { done: submissions.map(({ id }) => id), skipped: [] }
+      : await discardSubmissions(store, submissions, reason, run)
+    const allSkipped = [...chosen.skipped, ...skipped]
+    if (!options.dryRun && !options.json) context.stderr.write(skippedLines(allSkipped))
     if (options.json)
       printJson(context, {
         dryRun: options.dryRun ?? false,
         discarded: done,
-        leftAlone: skipped.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
+        leftAlone: allSkipped.map(({ submission: { id, outboxId }, reason: why }) => ({ id, outboxId, reason: why })),
       })
     context.stderr.write(`${options.dryRun ? 'Would discard' : 'Discarded'} ${pluralize(done.length, 'record')}.\n`)
     if (options.dryRun && submissions.length > 0) return exit.done
-    return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+    return allSkipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
   })
 }

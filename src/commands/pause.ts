@@ -2,9 +2,10 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { isoTimeOrNull, parseDurationMs, showMoment } from '../cli/time.ts'
+import { isoTimeOrNull, showMoment } from '../cli/time.ts'
 import { operatorName, withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
+import { pauseDetail, readPause } from '../operations/pause.ts'
 
 export interface PauseOptions {
   reason?: string
@@ -12,9 +13,6 @@ export interface PauseOptions {
   dryRun?: boolean
   json?: boolean
 }
-
-const reasonMost = 1_000
-const longestMs = 366 * 86_400_000
 
 export function describePause(command: Command): Command {
   return command
@@ -36,17 +34,15 @@ Examples:
 
 /** Pauses all instances. */
 export async function pause(context: CommandContext, options: PauseOptions): Promise<number> {
-  const reason = options.reason?.replace(/\s+/g, ' ').trim() ?? ''
-  const forMs = options.for === undefined ? null : parseDurationMs(options.for)
-  const problems: string[] = []
-  if (reason === '') problems.push('--reason must say why')
-  if (reason.length > reasonMost) problems.push(`--reason is longer than ${reasonMost} characters`)
-  if (options.for !== undefined && (forMs === null || forMs === 0))
-    problems.push(`--for ${options.for}: give a duration such as 30s, 45m, 2h, 1h30m, 1d`)
-  if ((forMs ?? 0) > longestMs) problems.push(`--for ${options.for}: give at most a year, or leave it out`)
-  if (problems.length > 0) return usageError(context, problems)
+  const read = readPause({ reason: options.reason, for: options.for })
+  if (read.kind === 'invalid')
+    return usageError(
+      context,
+      read.problems.map(({ field, problem }) => `--${field} ${problem}`),
+    )
+  const { forMs } = read
   return withOperatorStore(context, async (store) => {
-    const detail = `${reason} (${operatorName(context.env)})`
+    const detail = pauseDetail(read.reason, operatorName(context.env))
     const { dryRun = false } = options
     if (!dryRun) await store.pause(detail, forMs)
     const nowMs = systemClock.nowMs()

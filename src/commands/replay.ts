@@ -4,55 +4,19 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeFilters } from '../cli/filters.ts'
 import { printJson } from '../cli/printJson.ts'
 import { referenceHelp } from '../cli/references.ts'
-import {
-  type BulkChange,
-  type BulkOptions,
-  batches,
-  preview,
-  type Skipped,
-  selectForChange,
-  selectionProblems,
-  skippedLines,
-} from '../cli/selection.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
-import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
-import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
-import { differInTime } from '../ledger/sameRow.ts'
-import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
-import type { OutboxRecord, State } from '../model.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import type { Skipped } from '../operations/bulkChange.ts'
+import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
+import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
 
 export interface ReplayOptions extends BulkOptions {
   refresh?: boolean
   evenIfArrived?: boolean
   newKey?: boolean
 }
-
-const replayable: readonly State[] = ['failed', 'rejected']
-
-const replayChange = (options: ReplayOptions): BulkChange => ({
-  verb: 'replay',
-  allowedStates: replayable,
-  defaultStates: replayable,
-  whyNotAllowed(state) {
-    if (state === 'uncertain')
-      return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
-    if (state === 'completed') return 'it has arrived'
-    if (state === 'discarded') return 'it was given up for good'
-    return 'it is on its way'
-  },
-  whySpared: options.evenIfArrived
-    ? null
-    : 'may have arrived: look at the service first. A replay by name, or --even-if-arrived, sends it again',
-  riskOf: (submissions) => riskMessage(submissions, options),
-  asksAlways: () => false,
-})
-
-/** Payloads can be large: so many are in memory at once. */
-const batchSize = 100
 
 export function describeReplay(command: Command): Command {
   return describeFilters(
@@ -90,7 +54,9 @@ Examples:
 
 /** Sends failed and rejected submissions again. @returns 1 where some could not be replayed, 3 where there are none */
 export async function replay(context: CommandContext, ids: readonly string[], options: ReplayOptions): Promise<number> {
-  const change = replayChange(options)
+  const { refresh = false, evenIfArrived = false, newKey = false } = options
+  const terms = { refresh, evenIfArrived, newKey }
+  const change = replayChange(terms)
   const problems = selectionProblems(change, ids, options)
   if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
@@ -98,17 +64,12 @@ export async function replay(context: CommandContext, ids: readonly string[], op
     const chosen = await selectForChange(context, store, change, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
-    const done: string[] = []
-    const skipped = [...chosen.skipped]
-    const refresh = options.refresh ? store.outbox.readRecord : null
-    for (const batch of batches(submissions, batchSize)) {
-      if (context.signal.aborted) break
-      const prepared = await prepare(store, mappings, batch, refresh)
-      const ready = new Set(prepared.replays.map(({ id }) => id))
-      const replayed = options.dryRun ? ready : new Set(await store.replay(prepared.replays, options.newKey ?? false))
-      done.push(...replayed)
-      skipped.push(...prepared.skipped, ...overtaken(batch, ready, replayed))
-    }
+    const parts = { store, mappings, changes: store }
+    const run = { signal: context.signal, onProgress: () => {} }
+    const carryOut = options.dryRun ? tryReplay : replaySubmissions
+    const carriedOut = await carryOut(parts, submissions, terms, run)
+    const { done } = carriedOut
+    const skipped = [...chosen.skipped, ...carriedOut.skipped]
     if (options.dryRun && !options.json) {
       const would = new Set(done)
       context.stdout.write(
@@ -122,86 +83,6 @@ export async function replay(context: CommandContext, ids: readonly string[], op
     return conclude(context, { done, skipped, chosen: submissions.length }, options)
   })
 }
-
-/** What is risked by sending again what may have arrived; empty where none of them may. */
-function riskMessage(submissions: readonly ListedSubmission[], { newKey }: ReplayOptions): string {
-  const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
-  if (count === 0) return ''
-  const key = newKey
-    ? 'under a new idempotency key, so that a service with the record has it twice'
-    : 'once where the service recognises the idempotency key that is kept, and twice where it does not'
-  return `${pluralize(count, 'record')} may have arrived before: the service then has it ${key}.\n`
-}
-
-interface Prepared {
-  replays: Replay[]
-  skipped: Skipped[]
-}
-
-/** Maps a batch anew. @param refresh reads an outbox row; null: the stored payloads are mapped */
-async function prepare(
-  store: OperatorStore,
-  mappings: Mappings,
-  batch: readonly ListedSubmission[],
-  refresh: OperatorStore['outbox']['readRecord'] | null,
-): Promise<Prepared> {
-  const replays: Replay[] = []
-  const found = await store.readReplayable(batch)
-  const skipped = moved(batch, found)
-  for (const submission of found) {
-    const read = await readPayload(submission, refresh)
-    const { id, revision } = submission
-    const { type, key } = read
-    const mapped = mapOutboxRecord(mappings, read, id)
-    if (mapped.kind === 'refused') {
-      skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
-    } else if (read.payload !== null) {
-      const { resource, body, tracked, sendsOwnId } = mapped
-      const { payload, stamp } = read
-      replays.push({ id, revision, type, key, resource, payload, body, tracked, sendsOwnId, stamp })
-    }
-  }
-  return { replays, skipped }
-}
-
-async function readPayload(
-  { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
-  refresh: OperatorStore['outbox']['readRecord'] | null,
-): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
-  if (refresh === null) {
-    const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
-    return { type, key, payload, unreadable, stamp: null }
-  }
-  const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
-  const record = isServed ? await refresh(outboxId) : null
-  if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
-  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
-  const { unreadable } = record
-  const known = wasUnread({ type, stamp }) ? record : { type, key }
-  return { type: known.type, key: known.key, payload: record.payload, unreadable, stamp: record.stamp }
-}
-
-/** Nothing of it could be read when it was captured. */
-const wasUnread = ({ type, stamp }: Pick<ReplayableSubmission, 'type' | 'stamp'>) => type === '' && stamp === null
-
-/** By when it was recorded alone: that its content is another is what it is read anew for. */
-const isAnother = (known: string | null, read: string | null) =>
-  known !== null && read !== null && differInTime(known, read)
-
-/** What took a step between being chosen and being read. */
-function moved(batch: readonly ListedSubmission[], found: readonly ReplayableSubmission[]): Skipped[] {
-  const ids = new Set(found.map(({ id }) => id))
-  return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
-}
-
-/** What took a step between being read and being written. */
-function overtaken(batch: readonly ListedSubmission[], ready: Set<string>, replayed: Set<string>): Skipped[] {
-  return batch
-    .filter(({ id }) => ready.has(id) && !replayed.has(id))
-    .map((submission) => ({ submission, reason: changedMeanwhile }))
-}
-
-const changedMeanwhile = 'changed meanwhile and was left alone'
 
 function conclude(
   context: CommandContext,

@@ -1,0 +1,108 @@
+import { isConfirmed } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import type { FilterOptions } from '../cli/filters.ts'
+import { noteOn, submissionTable } from '../cli/submissionTable.ts'
+import { escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
+import { systemClock } from '../clock.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
+import { type Chosen, choiceProblems, chooseSubmissions, mostAtOnce } from '../operations/chooseSubmissions.ts'
+import { previewChange } from '../operations/previewChange.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+
+/** How a change in bulk is steered, beside the filters. */
+export interface BulkOptions extends FilterOptions {
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+/** What was chosen, or the exit code where nothing is to be done, which has been explained. */
+export type Selected = Extract<Chosen, { kind: 'chosen' }> | { kind: 'over'; exitCode: number }
+
+/** Whether the ids and filters of a command make sense together. @returns what is wrong, in words */
+export function selectionProblems(change: BulkChange, ids: readonly string[], options: BulkOptions): string[] {
+  return choiceProblems(change, { ids, filters: options, nowMs: systemClock.nowMs() })
+}
+
+/**
+ * Chooses the submissions that a change is for, shows what it would do where it is more than one, and asks.
+ *
+ * @throws nothing of its own; the options have passed `selectionProblems`
+ */
+export async function selectForChange(
+  context: CommandContext,
+  store: OperatorStore,
+  change: BulkChange,
+  { ids, options }: { ids: readonly string[]; options: BulkOptions },
+): Promise<Selected> {
+  const choice = { ids, filters: options, nowMs: systemClock.nowMs() }
+  const chosen = await chooseSubmissions(store, change, choice, (cut) => void context.stderr.write(`${cut}\n`))
+  if (chosen.kind === 'invalid') return over(usageError(context, chosen.problems))
+  if (chosen.kind === 'missing') {
+    for (const problem of chosen.problems) context.stderr.write(`outboxd: ${problem}\n`)
+    return over(exit.nothing)
+  }
+  const { submissions, skipped } = chosen
+  if (submissions.length === 0 && skipped.length === 0) {
+    context.stderr.write(`There is nothing to ${change.verb}.\n`)
+    return over(exit.nothing)
+  }
+  if (submissions.length === 0 || options.dryRun) return chosen
+  const asks = ids.length !== 1 || submissions.some(change.asksAlways)
+  if (!asks) {
+    if (!options.json) context.stderr.write(change.riskOf(submissions))
+    return chosen
+  }
+  if (!options.json) context.stderr.write(preview(change, submissions, skipped))
+  if (options.yes) return chosen
+  const question = `${capital(change.verb)} ${pluralize(submissions.length, 'record')}?`
+  return (await isConfirmed(context, question)) ? chosen : over(exit.unconfirmed)
+}
+
+const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
+
+/** What a change would do: how many of each kind, and the first few. */
+export function preview(
+  change: BulkChange,
+  submissions: readonly ListedSubmission[],
+  skipped: readonly Skipped[],
+): string {
+  const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions)
+  const more = count - first.length
+  const cap = isCapped ? ` (at most ${mostAtOnce} at once: run it again for the rest)` : ''
+  return [
+    `This would ${verb} ${pluralize(count, 'record')}${cap}:\n\n`,
+    renderTable(
+      ['COUNT', 'STATE', 'TYPE', 'CODE', 'NOTE'],
+      groups.map((group) => [
+        String(group.count),
+        group.state,
+        truncate(group.type, 24),
+        truncate(group.code ?? '-', 16),
+        noteOn(group),
+      ]),
+    ),
+    `\n${submissionTable(first)}`,
+    more > 0 ? `... and ${more} more\n` : '',
+    '\n',
+    risk,
+    skippedLines(skipped),
+  ].join('')
+}
+
+const skippedShownMax = 20
+
+/** What is left as it is, one line each, the first twenty. */
+export function skippedLines(skipped: readonly Skipped[]): string {
+  const lines = skipped
+    .slice(0, skippedShownMax)
+    .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
+  const more = skipped.length - lines.length
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
+    .map((line) => `${escapeControl(truncate(line, 400))}\n`)
+    .join('')
+}
+
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,0 +1,82 @@
+import { type FilterOptions, type FiltersRead, hasFilters, readFilters } from '../cli/filters.ts'
+import { narrowByText } from '../cli/narrowByText.ts'
+import { findAll } from '../cli/references.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { BulkChange, Skipped } from './bulkChange.ts'
+
+/** Which submissions a change is for: by name, or by the filters of `list`. */
+export interface Choice {
+  ids: readonly string[]
+  /** Read where there are no ids. */
+  filters: FilterOptions
+  nowMs: number
+}
+
+/** What was chosen; or what is wrong with the choice, or names nothing. */
+export type Chosen =
+  | { kind: 'chosen'; submissions: ListedSubmission[]; skipped: Skipped[] }
+  | { kind: 'invalid'; problems: string[] }
+  | { kind: 'missing'; problems: string[] }
+
+/** More at once would only be held in memory; the rest is for the next run. */
+export const mostAtOnce = 100_000
+
+/** Whether ids and filters make sense together. Pure. @returns what is wrong, in words */
+export function choiceProblems(change: BulkChange, choice: Choice): string[] {
+  const { ids, filters } = choice
+  if (ids.length > 0 && (hasFilters(filters) || filters.limit !== undefined)) return ['give ids or filters, not both']
+  const read = readChoice(change, choice)
+  return read.kind === 'invalid' ? read.problems : []
+}
+
+/**
+ * Chooses the submissions that a change is for, each with the revision under which it was seen.
+ *
+ * @param onCut told where a search for a text did not look at all of them
+ */
+export async function chooseSubmissions(
+  store: Pick<OperatorStore, 'find' | 'select' | 'searchText'>,
+  change: BulkChange,
+  choice: Choice,
+  onCut: (message: string) => void,
+): Promise<Chosen> {
+  if (choice.ids.length > 0) return chooseNamed(store, change, choice.ids)
+  const read = readChoice(change, choice)
+  return read.kind === 'invalid' ? read : chooseMatching(store, change, read, onCut)
+}
+
+const readChoice = ({ allowedStates, defaultStates, whyNotAllowed }: BulkChange, { filters, nowMs }: Choice) =>
+  readFilters(filters, { defaultStates, allowedStates, whyNotAllowed, nowMs })
+
+async function chooseNamed(
+  store: Pick<OperatorStore, 'find'>,
+  { allowedStates, whyNotAllowed }: BulkChange,
+  ids: readonly string[],
+): Promise<Chosen> {
+  const found = await findAll(store, ids)
+  if (found.kind !== 'found') return found
+  const fits = ({ state }: ListedSubmission) => allowedStates.includes(state)
+  return {
+    kind: 'chosen',
+    submissions: found.submissions.filter(fits),
+    skipped: found.submissions
+      .filter((submission) => !fits(submission))
+      .map((submission) => ({ submission, reason: `is ${submission.state}: ${whyNotAllowed(submission.state)}` })),
+  }
+}
+
+async function chooseMatching(
+  store: Pick<OperatorStore, 'select' | 'searchText'>,
+  { whySpared }: BulkChange,
+  read: Extract<FiltersRead, { kind: 'value' }>,
+  onCut: (message: string) => void,
+): Promise<Chosen> {
+  const filter = await narrowByText(store, read, onCut)
+  const limit = Math.min(read.limit ?? mostAtOnce, mostAtOnce)
+  if (whySpared === null) return { kind: 'chosen', submissions: await store.select(filter, limit), skipped: [] }
+  const submissions = filter.mayHaveArrived ? [] : await store.select({ ...filter, mayHaveArrived: false }, limit)
+  const spared = await store.select({ ...filter, mayHaveArrived: true }, mostAtOnce)
+  const skipped = spared.map((submission) => ({ submission, reason: whySpared }))
+  return { kind: 'chosen', submissions, skipped }
+}

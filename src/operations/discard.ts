@@ -1,0 +1,52 @@
+import { pluralize } from '../cli/table.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { type State, waitingForPerson } from '../model.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import { type BulkChange, type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
+
+const discardable: readonly State[] = [...waitingForPerson, 'accepted']
+
+/** What can be given up, and what that risks. */
+export const discardChange: BulkChange = {
+  verb: 'discard',
+  allowedStates: discardable,
+  defaultStates: waitingForPerson,
+  whyNotAllowed(state) {
+    if (state === 'completed') return 'it has arrived'
+    if (state === 'discarded') return 'it was given up before'
+    return 'it is on its way; only failed, rejected, uncertain and accepted ones can be given up'
+  },
+  whySpared: null,
+  riskOf(submissions) {
+    const count = submissions.filter(isAccepted).length
+    return count === 0
+      ? ''
+      : `The service has accepted ${pluralize(count, 'record')} of these and may complete what you give up: nobody will ask any more.\n`
+  },
+  asksAlways: isAccepted,
+}
+
+function isAccepted({ state }: Pick<ListedSubmission, 'state'>): boolean {
+  return state === 'accepted'
+}
+
+/** What a discard works on: as seen when it was chosen. */
+export type Discarded = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key' | 'state'>
+
+const batchSize = 500
+
+/** Gives these up, each as it was seen; what took a step since is left as it is. */
+export function discardSubmissions(
+  changes: Pick<OperatorChanges, 'discard'>,
+  submissions: readonly Discarded[],
+  reason: string,
+  run: BulkRun,
+): Promise<CarriedOut> {
+  return inBatches(submissions, batchSize, run, async (batch) => {
+    const discarded = new Set(await changes.discard(batch, reason))
+    const skipped = batch
+      .filter(({ id }) => !discarded.has(id))
+      .map((submission) => ({ submission, reason: changedMeanwhile }))
+    return { done: [...discarded], skipped }
+  })
+}

@@ -1,0 +1,76 @@
+import { estimateBacklog } from '../cli/estimateBacklog.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { states } from '../model.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import type { BulkChange } from './bulkChange.ts'
+import { mostAtOnce } from './chooseSubmissions.ts'
+
+/** Submissions that are alike to whoever decides about them. */
+export interface Group extends Pick<ListedSubmission, 'state' | 'type' | 'code' | 'mayHaveArrived'> {
+  count: number
+}
+
+/** What a change would do. */
+export interface ChangePreview {
+  verb: BulkChange['verb']
+  count: number
+  /** How many of each kind, the most first. */
+  groups: Group[]
+  /** The first few. */
+  first: readonly ListedSubmission[]
+  /** There may be more that match: so many are done at once. */
+  isCapped: boolean
+  /** What is risked, one sentence a line; empty where nothing is. */
+  risk: string
+}
+
+const firstMax = 5
+
+/** Says what a change would do to these. Pure. */
+export function previewChange(change: BulkChange, submissions: readonly ListedSubmission[]): ChangePreview {
+  return {
+    verb: change.verb,
+    count: submissions.length,
+    groups: groupsOf(submissions),
+    first: submissions.slice(0, firstMax),
+    isCapped: submissions.length === mostAtOnce,
+    risk: change.riskOf(submissions),
+  }
+}
+
+function groupsOf(submissions: readonly ListedSubmission[]): Group[] {
+  const kinds = Map.groupBy(
+    submissions,
+    ({ state, type, code, mayHaveArrived }) => `${state} ${type} ${code} ${mayHaveArrived}`,
+  )
+  return [...kinds.values()]
+    .flatMap(([first, ...others]) => {
+      if (first === undefined) return []
+      const { state, type, code, mayHaveArrived } = first
+      return [{ count: 1 + others.length, state, type, code, mayHaveArrived }]
+    })
+    .sort((a, b) => b.count - a.count || states.indexOf(a.state) - states.indexOf(b.state))
+}
+
+/** What sending so many again costs. */
+export interface Cost {
+  /** Requests of the budget: each is sent, and asked for as often as the last ones were. */
+  requests: number
+  /** How long the whole budget is spent on them, where nothing else wants it. */
+  durationMs: number
+}
+
+/** Reckons what a replay of so many costs, as `status` reckons the backlog. */
+export async function readReplayCost(
+  store: Pick<OperatorStore, 'readSnapshot' | 'readActivity'>,
+  count: number,
+  rateLimit: { requests: number; windowMs: number },
+): Promise<Cost> {
+  const [{ rateCapacity }, { pollsPerRecord }] = await Promise.all([store.readSnapshot(), store.readActivity()])
+  const capacity = rateCapacity || rateLimit.requests
+  const { windowMs } = rateLimit
+  const { durationMs, pollsPerRecord: polls } = estimateBacklog({
+    ...{ toSend: count, tracked: 0, pollsPerRecord, capacity, windowMs, lastDueInMs: 0 },
+  })
+  return { requests: Math.ceil(count * (1 + polls)), durationMs }
+}

@@ -1,0 +1,166 @@
+import { pluralize } from '../cli/table.ts'
+import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubmissions.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { differInTime } from '../ledger/sameRow.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import type { OutboxRecord, State } from '../model.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import {
+  type BulkChange,
+  type BulkRun,
+  type CarriedOut,
+  changedMeanwhile,
+  inBatches,
+  type Skipped,
+} from './bulkChange.ts'
+
+export const replayable: readonly State[] = ['failed', 'rejected']
+
+/** How records are sent again. */
+export interface ReplayTerms {
+  /** The payload is read from the outbox row anew. */
+  refresh: boolean
+  /** Also those that may have arrived, although nobody named them. */
+  evenIfArrived: boolean
+  /** Also what may have arrived gets a new idempotency key. */
+  newKey: boolean
+}
+
+/** What a replay can be done to, and what it risks. Pure. */
+export const replayChange = (terms: Pick<ReplayTerms, 'evenIfArrived' | 'newKey'>): BulkChange => ({
+  verb: 'replay',
+  allowedStates: replayable,
+  defaultStates: replayable,
+  whyNotAllowed(state) {
+    if (state === 'uncertain')
+      return 'it may have arrived, and a replay could send it twice: settle each with outboxd resolve'
+    if (state === 'completed') return 'it has arrived'
+    if (state === 'discarded') return 'it was given up for good'
+    return 'it is on its way'
+  },
+  whySpared: terms.evenIfArrived
+    ? null
+    : 'may have arrived: look at the service first. A replay by name, or --even-if-arrived, sends it again',
+  riskOf: (submissions) => riskMessage(submissions, terms),
+  asksAlways: () => false,
+})
+
+/** What is risked by sending again what may have arrived; empty where none of them may. */
+function riskMessage(submissions: readonly ListedSubmission[], { newKey }: Pick<ReplayTerms, 'newKey'>): string {
+  const count = submissions.filter(({ mayHaveArrived }) => mayHaveArrived).length
+  if (count === 0) return ''
+  const key = newKey
+    ? 'under a new idempotency key, so that a service with the record has it twice'
+    : 'once where the service recognises the idempotency key that is kept, and twice where it does not'
+  return `${pluralize(count, 'record')} may have arrived before: the service then has it ${key}.\n`
+}
+
+/** Who a replay works with. */
+export interface ReplayParts {
+  store: Pick<OperatorStore, 'readReplayable'> & { outbox: Pick<OperatorStore['outbox'], 'readRecord'> }
+  mappings: Mappings
+}
+
+/** What a replay works on: as seen when it was chosen. */
+export type Replayed = Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
+
+/** Payloads can be large: so many are in memory at once. */
+const batchSize = 100
+
+/** Sends these again, each as it was seen; what does not map, and what took a step since, is left as it is. */
+export function replaySubmissions(
+  parts: ReplayParts & { changes: Pick<OperatorChanges, 'replay'> },
+  submissions: readonly Replayed[],
+  { refresh, newKey }: Pick<ReplayTerms, 'refresh' | 'newKey'>,
+  run: BulkRun,
+): Promise<CarriedOut> {
+  return inBatches(submissions, batchSize, run, async (batch) => {
+    const { replays, skipped } = await prepare(parts, batch, refresh)
+    const replayed = new Set(await parts.changes.replay(replays, newKey))
+    const ready = new Set(replays.map(({ id }) => id))
+    return { done: [...replayed], skipped: [...skipped, ...overtaken(batch, ready, replayed)] }
+  })
+}
+
+/** What `replaySubmissions` would do, and what still does not map; changes nothing. */
+export function tryReplay(
+  parts: ReplayParts,
+  submissions: readonly Replayed[],
+  { refresh }: Pick<ReplayTerms, 'refresh'>,
+  run: BulkRun,
+): Promise<CarriedOut> {
+  return inBatches(submissions, batchSize, run, async (batch) => {
+    const { replays, skipped } = await prepare(parts, batch, refresh)
+    return { done: replays.map(({ id }) => id), skipped }
+  })
+}
+
+interface Prepared {
+  replays: Replay[]
+  skipped: Skipped[]
+}
+
+/** Maps a batch anew. */
+async function prepare(
+  { store, mappings }: ReplayParts,
+  batch: readonly Replayed[],
+  refresh: boolean,
+): Promise<Prepared> {
+  const replays: Replay[] = []
+  const found = await store.readReplayable(batch)
+  const skipped = moved(batch, found)
+  for (const submission of found) {
+    const read = await readPayload(submission, refresh ? store.outbox.readRecord : null)
+    const { id, revision } = submission
+    const { type, key } = read
+    const mapped = mapOutboxRecord(mappings, read, id)
+    if (mapped.kind === 'refused') {
+      skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
+    } else if (read.payload !== null) {
+      const { resource, body, tracked, sendsOwnId } = mapped
+      const { payload, stamp } = read
+      replays.push({ id, revision, type, key, resource, payload, body, tracked, sendsOwnId, stamp })
+    }
+  }
+  return { replays, skipped }
+}
+
+/** @param refresh reads an outbox row; null: the stored payload is mapped */
+async function readPayload(
+  { outboxId, type, key, payload, stamp, isServed }: ReplayableSubmission,
+  refresh: OperatorStore['outbox']['readRecord'] | null,
+): Promise<Pick<OutboxRecord, 'type' | 'key' | 'payload' | 'unreadable' | 'stamp'>> {
+  if (refresh === null) {
+    const unreadable = 'its payload could not be read when it was captured; --refresh reads it anew'
+    return { type, key, payload, unreadable, stamp: null }
+  }
+  const none = (unreadable: string) => ({ type, key, payload: null, unreadable, stamp: null })
+  const record = isServed ? await refresh(outboxId) : null
+  if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
+  if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
+  const { unreadable } = record
+  const known = wasUnread({ type, stamp }) ? record : { type, key }
+  return { type: known.type, key: known.key, payload: record.payload, unreadable, stamp: record.stamp }
+}
+
+/** Nothing of it could be read when it was captured. */
+const wasUnread = ({ type, stamp }: Pick<ReplayableSubmission, 'type' | 'stamp'>) => type === '' && stamp === null
+
+/** By when it was recorded alone: that its content is another is what it is read anew for. */
+const isAnother = (known: string | null, read: string | null) =>
+  known !== null && read !== null && differInTime(known, read)
+
+/** What took a step between being chosen and being read. */
+function moved(batch: readonly Replayed[], found: readonly ReplayableSubmission[]): Skipped[] {
+  const ids = new Set(found.map(({ id }) => id))
+  return batch.filter(({ id }) => !ids.has(id)).map((submission) => ({ submission, reason: changedMeanwhile }))
+}
+
+/** What took a step between being read and being written. */
+function overtaken(batch: readonly Replayed[], ready: Set<string>, replayed: Set<string>): Skipped[] {
+  return batch
+    .filter(({ id }) => ready.has(id) && !replayed.has(id))
+    .map((submission) => ({ submission, reason: changedMeanwhile }))
+}

@@ -1,0 +1,217 @@
+import type { Testimony } from '../cli/askForTransaction.ts'
+import { takenMessage, transactionOf } from '../cli/matchAnswers.ts'
+import { findAll } from '../cli/references.ts'
+import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
+import { whyNotSettled } from '../cli/whyNotSettled.ts'
+import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import type { Holder, TransactionRef } from '../ledger/transactionIds.ts'
+import type { State } from '../model.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+
+/** What a person says became of a submission. */
+export interface Answer {
+  /** It arrived as this transaction. */
+  arrived?: string | undefined
+  notArrived: boolean
+  /** The id that a person gave is wrong, and no other is known. */
+  takeBack: boolean
+  /** The service is not asked for the transaction first. */
+  unchecked: boolean
+  /** It is sent again under a new idempotency key. */
+  newKey: boolean
+}
+
+/** What came of it, or would come of it. */
+export type ResolveOutcome =
+  | { kind: 'settled'; state: State; arrivedAs: string | null; message: string }
+  | { kind: 'left'; reason: string }
+
+/** A submission that is to be settled, as it was seen. */
+export interface Settling {
+  submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'revision' | 'key'>
+  detail: SubmissionDetail
+}
+
+/** A question to ask before anything is changed. */
+export interface Question {
+  text: string
+  /** Where nobody can be asked, as in a script, the command itself is the word that it is meant. */
+  isImplied: boolean
+}
+
+/** What is wrong with an answer. Pure. */
+export function answerProblems({ arrived, notArrived, takeBack, unchecked, newKey }: Answer): string[] {
+  if ([arrived !== undefined, notArrived, takeBack].filter(Boolean).length !== 1)
+    return ['give exactly one of --arrived TRANSACTION_ID, --not-arrived and --take-back']
+  if (takeBack) return unchecked || newKey ? ['--take-back goes alone'] : []
+  if (notArrived) return unchecked ? ['--unchecked belongs to --arrived'] : []
+  const problems = newKey ? ['--new-key belongs to --not-arrived'] : []
+  if (!arrived) return [...problems, '--arrived needs the transaction id that the service gave']
+  if (arrived.startsWith('--'))
+    return [...problems, `--arrived needs the transaction id that the service gave; ${arrived} is an option`]
+  const problem = transactionIdProblem(arrived)
+  return problem === null ? problems : [...problems, `--arrived: ${problem}`]
+}
+
+/** Finds what is to be settled. @param name as a person gives it */
+export async function findSettling(
+  store: Pick<OperatorStore, 'find' | 'readSubmissionDetail'>,
+  name: string,
+): Promise<{ kind: 'found'; settling: Settling } | { kind: 'invalid'; problems: string[] } | { kind: 'missing' }> {
+  const found = await findAll(store, [name])
+  if (found.kind === 'invalid') return found
+  const submission = found.kind === 'found' ? found.submissions[0] : undefined
+  const detail = submission === undefined ? null : await store.readSubmissionDetail(submission.id)
+  return submission === undefined || detail === null
+    ? { kind: 'missing' }
+    : { kind: 'found', settling: { submission, detail } }
+}
+
+/** Why the answer cannot be taken, as far as the ledger knows; null where it can. @param name as a person calls it */
+export async function whyNotResolved(
+  store: Pick<OperatorStore, 'readOtherHolder'>,
+  { submission, detail }: Settling,
+  answer: Answer,
+  name: string,
+): Promise<ResolveOutcome | null> {
+  const whyNotAllowed = answer.takeBack ? whyNotTakenBack(detail) : whyNotSettled(detail)
+  if (whyNotAllowed !== null) return left(`${name} is ${detail.state}${whyNotAllowed}`)
+  const transaction = transactionIn(detail, answer)
+  const other = transaction === null ? null : await store.readOtherHolder(submission, transaction)
+  return other === null ? null : taken(other)
+}
+
+const whyNotTakenBack = ({ idByPerson }: SubmissionDetail) =>
+  idByPerson ? null : ', and no person gave its transaction id: there is nothing to take back'
+
+const transactionIn = (detail: SubmissionDetail, { arrived }: Answer): TransactionRef | null =>
+  arrived === undefined ? null : transactionOf(detail, arrived)
+
+/** What the answer would come to. Pure. */
+export function previewResolve({ detail }: Settling, answer: Answer): ResolveOutcome {
+  const now = `${nameOf(detail)} is ${detail.state}${detail.idByPerson ? ` as ${detail.transactionId}, which a person said` : ''}.`
+  if (answer.takeBack)
+    return settled('uncertain', null, `${now} This would make it uncertain again, and its id free for another record.`)
+  if (answer.arrived === undefined) {
+    const key = answer.newKey
+      ? 'a new idempotency key'
+      : 'its idempotency key, or a new one where the service has processed that'
+    return settled('queued', null, `${now} This would send it again, under ${key}.`)
+  }
+  const asked = answer.unchecked ? 'without asking the service' : 'if the service, which is asked first, knows that id'
+  return detail.tracked
+    ? settled('accepted', answer.arrived, `${now} This would follow it as ${answer.arrived}, ${asked}.`)
+    : settled('completed', answer.arrived, `${now} This would complete it as ${answer.arrived}, ${asked}.`)
+}
+
+/**
+ * What to ask before. What has ended by a person's word is not undone in passing. Nor is anything sent again without a
+ * question to whoever can be asked; a script that names one record is believed, as with `replay ID`. Pure.
+ */
+export function questionsBefore({ detail }: Settling, { arrived, notArrived, unchecked }: Answer): Question[] {
+  const name = nameOf(detail)
+  const hasEnded = detail.state === 'completed' || (detail.state === 'failed' && detail.idByPerson)
+  const first = hasEnded
+    ? [ask(`${name} is ${detail.state} as ${detail.transactionId}, which a person said. Is that wrong?`)]
+    : notArrived
+      ? [ask(`Send ${name} again? If it did arrive, the service may then have it twice.`, true)]
+      : []
+  const second =
+    arrived !== undefined && unchecked ? [ask(`Follow ${name} as ${arrived}, without asking the service?`)] : []
+  return [...first, ...second]
+}
+
+const ask = (text: string, isImplied = false): Question => ({ text, isImplied })
+
+/** Who settles. */
+export interface ResolveParts {
+  changes: Pick<OperatorChanges, 'resolveArrived' | 'resolveNotArrived' | 'takeBack'>
+  /** Asks the service for a transaction. */
+  askService(transaction: TransactionRef): Promise<Testimony>
+  /** Told what the service says of it, where that lets it be settled. */
+  onTestimony(message: string): void
+}
+
+/** Writes what a person says, under the revision that was seen. `whyNotResolved` has found nothing against it. */
+export async function resolveSubmission(
+  parts: ResolveParts,
+  settling: Settling,
+  answer: Answer,
+): Promise<ResolveOutcome> {
+  const transaction = transactionIn(settling.detail, answer)
+  if (transaction !== null) return settleArrived(parts, settling, { transaction, unchecked: answer.unchecked })
+  return answer.takeBack ? takeBack(parts, settling) : settleNotArrived(parts, settling, answer.newKey)
+}
+
+async function takeBack({ changes }: ResolveParts, { submission, detail }: Settling): Promise<ResolveOutcome> {
+  const name = nameOf(submission)
+  if (!(await changes.takeBack(submission))) return changed(name)
+  const free = `${detail.transactionId} free for the record that it belongs to`
+  return settled('uncertain', null, `${name} is uncertain again, and ${free}.`)
+}
+
+async function settleArrived(
+  { changes, askService, onTestimony }: ResolveParts,
+  { submission }: Settling,
+  { transaction, unchecked }: { transaction: TransactionRef; unchecked: boolean },
+): Promise<ResolveOutcome> {
+  const name = nameOf(submission)
+  const { transactionId } = transaction
+  if (!unchecked) {
+    const { kind, message } = await askService(transaction)
+    if (kind !== 'known') return left(`${message}\nNothing was changed. ${hints[kind]}`)
+    onTestimony(message)
+  }
+  const written = await changes.resolveArrived(submission, transaction)
+  if (written.kind === 'taken') return taken(written.by)
+  if (written.kind === 'changed') return changed(name)
+  return written.tracked
+    ? settled('accepted', transactionId, `${name} is accepted as ${transactionId}, and we ask for it at once.`)
+    : settled(
+        'completed',
+        transactionId,
+        `${name} is completed as ${transactionId}: its mapping says that it is not tracked.`,
+      )
+}
+
+const hints = {
+  denied: 'Look the id up once more; if you are sure, --unchecked believes you.',
+  silent: 'Try again when the service answers (outboxd check); if you are sure of the id, --unchecked believes you.',
+}
+
+async function settleNotArrived(
+  { changes }: ResolveParts,
+  { submission, detail }: Settling,
+  newKey: boolean,
+): Promise<ResolveOutcome> {
+  const name = nameOf(submission)
+  const written = await changes.resolveNotArrived(submission, newKey)
+  if (written === null) return changed(name)
+  const key = written.keptKey ? 'the same idempotency key' : 'a new idempotency key'
+  const hint = written.keptKey && detail.code === 'E002' ? `\n${sameKeyHint}` : ''
+  return settled('queued', null, `${name} is queued again, under ${key}.${hint}`)
+}
+
+const sameKeyHint =
+  'The service has said that it has this key (E002): if it says so again the record is uncertain once more, and\n' +
+  'only --new-key sends it as another. Be sure, then, that it is not there.'
+
+const nameOf = ({ outboxId }: Pick<ListedSubmission, 'outboxId'>) => `outbox:${outboxId}`
+
+const settled = (state: State, arrivedAs: string | null, message: string): ResolveOutcome => ({
+  kind: 'settled',
+  ...{ state, arrivedAs, message },
+})
+
+const left = (reason: string): ResolveOutcome => ({ kind: 'left', reason })
+
+function taken(holder: Holder): ResolveOutcome {
+  const told = `${takenMessage(holder)}. One transaction is one record's; nothing was changed.`
+  if (!holder.idByPerson) return left(told)
+  const correct = `outboxd resolve outbox:${holder.outboxId} --arrived ITS_ID, or --take-back where that is not known`
+  return left(`${told}\nA person said so. If that is wrong, correct it first: ${correct}.`)
+}
+
+const changed = (name: string) => left(`${name} changed meanwhile and was left alone: outboxd show ${name}`)

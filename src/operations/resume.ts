@@ -1,0 +1,90 @@
+import { truncate } from '../cli/table.ts'
+import { showMoment } from '../cli/time.ts'
+import type { LedgerSnapshot } from '../ledger/snapshot.ts'
+import type { PauseReason } from '../model.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+
+/** How far a resume goes. */
+export interface ResumeTerms {
+  /** Also do not wait for the end of the other pauses. */
+  all: boolean
+  /** Take mass refusals at their word. */
+  believeRefusals: boolean
+}
+
+/** How long refusals in the same words are taken at their word. */
+const believedMs = 86_400_000
+
+/** There is one mass refusal a resource. */
+const problemsMax = 1_000
+
+/** What was, or would be, changed. */
+export interface Resumed {
+  /** What was said when the operator's pause was raised; null where there was none. */
+  ended: string | null
+  /** Refusals that are taken at their word. */
+  believed: readonly string[]
+  /** Pauses that now end with the first good answer. */
+  shortened: readonly PauseReason[]
+  remaining: LedgerSnapshot['pauses']
+}
+
+/** Ends the operator's pause, and what else the terms name. */
+export async function resumeSending(
+  store: Pick<OperatorStore, 'readSnapshot'>,
+  changes: Pick<OperatorStore, 'resume' | 'believeRefusals' | 'shortenPauses'>,
+  { all, believeRefusals }: ResumeTerms,
+): Promise<Resumed> {
+  const ended = await changes.resume()
+  const believed = believeRefusals ? await changes.believeRefusals(believedMs) : []
+  const shortened = all || believeRefusals ? await changes.shortenPauses() : []
+  const { pauses } = await store.readSnapshot()
+  return { ended, believed, shortened, remaining: pauses }
+}
+
+/** What `resumeSending` would do, from what stands. */
+export async function previewResume(
+  store: Pick<OperatorStore, 'readSnapshot' | 'readProblems'>,
+  { all, believeRefusals }: ResumeTerms,
+): Promise<Resumed> {
+  const { pauses } = await store.readSnapshot()
+  const problems = await store.readProblems(problemsMax)
+  const remaining = pauses.filter(({ reason }) => reason !== 'operator')
+  const refusals = problems.filter(({ kind }) => kind === 'mass_refusal')
+  return {
+    ended: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
+    believed: believeRefusals ? refusals.map(({ detail }) => withoutAdvice(detail)) : [],
+    shortened: all || believeRefusals ? remaining.map(({ reason }) => reason) : [],
+    remaining,
+  }
+}
+
+/** What was done, or would be, and which pauses remain; one sentence a line. Pure. */
+export function resumeMessages(
+  { ended, believed, shortened, remaining }: Resumed,
+  { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
+): string[] {
+  const endedMessage =
+    ended !== null
+      ? `${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`
+      : remaining.length === 0
+        ? 'No pause was on.'
+        : 'No operator had paused.'
+  return [
+    endedMessage,
+    ...believed.map((summary) => `Taken at its word for a day: ${truncate(summary, 300)}`),
+    ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal to believe.'] : []),
+    ...remaining.map(({ reason, untilMs, detail }) => {
+      const until = shortened.includes(reason)
+        ? 'until the next request has shown that it is over'
+        : `until ${showMoment(untilMs ?? nowMs, nowMs)} at least`
+      return `Still paused (${reason}) ${until}: ${truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)}`
+    }),
+    ...(remaining.length > 0 && !all && !believeRefusals
+      ? ['These end by themselves; outboxd resume --all tries at once.']
+      : []),
+  ]
+}
+
+/** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */
+const withoutAdvice = (detail: string) => detail.replace(/; if it is right, outboxd resume --believe-refusals.*$/s, '')
