@@ -81,6 +81,7 @@ function ledgerRows(report: StatusReport): Row[] {
     ['budget', `${rateAvailable} of ${rateCapacity} requests free${nextSlot(nextSlotMs, nowMs)}`],
     ['last hour', performanceMessage(performanceOf(totalOf(report.recent.lastHour)))],
     ['last day', performanceMessage(performanceOf(totalOf(report.recent.lastDay)))],
+    ['last 28 days', performanceMessage(performanceOf(totalOf(report.recent.last28Days)))],
     ...pauseRows(report),
     ...problemRows(report),
     ...instanceRows(report),

@@ -54,8 +54,8 @@ export function targetsMissed({ requests, failed, answered, slow }: RequestCount
 }
 
 /** For `--json`. */
-export function performanceJson({ lastHour, lastDay }: RecentCounts) {
-  return { targets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay) }
+export function performanceJson({ lastHour, lastDay, last28Days }: RecentCounts) {
+  return { targets, lastHour: timeJson(lastHour), lastDay: timeJson(lastDay), last28Days: timeJson(last28Days) }
 }
 
 function timeJson(counts: CountsByKind) {

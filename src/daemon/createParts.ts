@@ -30,6 +30,7 @@ import { createProblemTelling, type ProblemTelling } from './maintenance/problem
 import { createPruning, type Pruning } from './maintenance/pruning.ts'
 import { createReconciling, type Reconciling } from './maintenance/reconciling.ts'
 import { createReloadAnswering, type ReloadAnswering } from './maintenance/reloadAnswering.ts'
+import { createSumming, type Summing } from './maintenance/summing.ts'
 import { createTouching, type Touching } from './maintenance/touching.ts'
 import { createReporting, type Reporting } from './report/reporting.ts'
 import { snapshotOf } from './snapshotOf.ts'
@@ -97,6 +98,7 @@ export function createParts(deps: PartsDeps): Parts {
     onRoom: wakeups.dispatch.wake,
   })
   const outboxHistory = outboxHistoryOf(deps)
+  const summing = createSumming({ elapsedMs: clock.stopwatch(), ...store.maintenance })
   return {
     capture: captureOf(deps, telemetry),
     dispatch,
@@ -104,12 +106,13 @@ export function createParts(deps: PartsDeps): Parts {
     heartbeat,
     orphanRescue: orphanRescueOf(deps, telemetry, dispatch, onWritten),
     touching: createTouching({ pollsInHand: dispatch.pollsInHand, touch: store.queue.touch }),
-    reconciling: reconcilingOf(deps, telemetry, dispatch),
+    reconciling: reconcilingOf(deps, telemetry, dispatch, summing),
     learning,
     comparing: createComparing({ compareLedger: store.compareLedger }),
     pruning: pruningOf(deps, telemetry),
     observing: observingOf(deps, telemetry, async (rows) => {
       outboxWaiting = rows
+      summing.sawWaiting(rows)
       await outboxHistory.sawWaiting(rows)
     }),
     problemTelling: problemTellingOf(deps, dispatch),
@@ -209,7 +212,12 @@ function orphanRescueOf(
   })
 }
 
-function reconcilingOf({ config, store, wakeups }: PartsDeps, telemetry: Telemetry, dispatch: Dispatch): Reconciling {
+function reconcilingOf(
+  { config, store, wakeups }: PartsDeps,
+  telemetry: Telemetry,
+  dispatch: Dispatch,
+  summing: Summing,
+): Reconciling {
   const { maintenance, problems } = store
   return createReconciling({
     supervise: store.queue.supervise,
@@ -224,6 +232,7 @@ function reconcilingOf({ config, store, wakeups }: PartsDeps, telemetry: Telemet
     findStuck: maintenance.findStuck,
     replaceStuck: (stuck) => problems.replace('stuck_transaction', stuck),
     compactCounts: store.compactCounts,
+    sumUp: summing.runOnce,
   })
 }
 

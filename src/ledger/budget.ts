@@ -71,7 +71,7 @@ async function writeSlots(db: Database, rows: readonly SlotRow[]): Promise<void>
      from json_to_recordset($1) as r(id int, permits int, "retiredPermits" int, "freeInMs" float8)
      on conflict (id) do update set permits = excluded.permits, retired_permits = excluded.retired_permits,
        free_at = excluded.free_at, set_at = excluded.set_at, lease = s.lease + 1, taken_by = null,
-       spent_on_submissions = 0`,
+       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0`,
     [JSON.stringify(rows)],
   )
 }
@@ -109,10 +109,11 @@ export async function takeSlots(db: Database, permits: number, reachMs: number, 
  */
 export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): Promise<void> {
   await db.query(
-    `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions, set_at = clock_timestamp(),
+    `update outboxd.slot s set taken_by = null, spent_on_submissions = r.submissions,
+       spent_on_polls = r.polls, spent_on_others = r.others, set_at = clock_timestamp(),
        free_at = clock_timestamp()
          + case when r.used then (select window_ms from outboxd.budget) else 0 end * interval '1 ms'
-     from json_to_recordset($1) as r(id int, lease bigint, used boolean, submissions int)
+     from json_to_recordset($1) as r(id int, lease bigint, used boolean, submissions int, polls int, others int)
      where s.id = r.id and s.lease = r.lease`,
     [JSON.stringify(slots)],
   )
@@ -133,7 +134,8 @@ export async function holdBack(db: Database, remaining: number): Promise<number>
        select id from free where so_far > $1 and (select max(so_far) from free) - $1
          > (select greatest(2, sum(permits) * 0.05) from outboxd.slot)
      )
-     update outboxd.slot s set spent_on_submissions = 0, set_at = clock_timestamp(),
+     update outboxd.slot s set taken_by = null, spent_on_submissions = 0, spent_on_polls = 0,
+       spent_on_others = 0, set_at = clock_timestamp(),
        free_at = clock_timestamp() + (select window_ms from outboxd.budget) * interval '1 ms'
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
     [remaining],

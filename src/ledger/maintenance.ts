@@ -4,6 +4,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import type { WrittenStep } from './dispatchStore.ts'
 import { deleteStaleInstances, readOrphaned, readOverdue, recreateMissingJobs } from './instances.ts'
 import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
+import { prunePeriods, type Span, writePeriods, writeRequestHours } from './periods.ts'
 import { type Queue, queueSchema } from './queue.ts'
 import { pruneRequestCounts } from './requestCounts.ts'
 import { findStuck } from './stuck.ts'
@@ -28,6 +29,12 @@ export interface Maintenance {
   deleteStaleInstances(): Promise<void>
   /** Deletes counts of requests that nobody asks for any more. */
   pruneRequestCounts(): Promise<void>
+  /** Writes what became of records in the minutes, or hours, that are over. */
+  writePeriods(span: Span, outboxWaiting: number | null): Promise<{ written: number; hasMore: boolean }>
+  /** Adds up the requests of the hours that are over. */
+  writeRequestHours(): Promise<void>
+  /** Deletes the minutes and hours that nobody asks for any more. */
+  prunePeriods(): Promise<void>
   /** What there is to say of transactions that the service does not end. */
   findStuck(stuckAfterMs: number): Promise<Omit<RaisedProblem, 'kind'>[]>
 }
@@ -72,6 +79,9 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
       await forgetProblems(pool)
     },
     pruneRequestCounts: () => pruneRequestCounts(pool),
+    writePeriods: (span, outboxWaiting) => writePeriods(pool, span, outboxWaiting),
+    writeRequestHours: () => writeRequestHours(pool),
+    prunePeriods: () => prunePeriods(pool),
     findStuck: (stuckAfterMs) => findStuck(pool, stuckAfterMs),
   }
 }

@@ -52,23 +52,41 @@ export type CountsByKind = Record<MadeRequest['kind'], RequestCounts>
 export interface RecentCounts {
   lastHour: CountsByKind
   lastDay: CountsByKind
+  /** As far as it was counted; hours that are over count whole. */
+  last28Days: CountsByKind
 }
+
+type Reach = keyof RecentCounts
 
 export async function readRecentCounts(db: Database): Promise<RecentCounts> {
-  const { rows } = await db.query<RequestCounts & { kind: MadeRequest['kind']; isLastHour: boolean }>(
-    `select kind, minute > clock_timestamp() - interval '1 hour' as "isLastHour", sum(requests)::float8 as requests,
-       sum(failed)::float8 as failed, sum(answered)::float8 as answered, sum(slow)::float8 as slow
-     from outboxd.request_count where minute > clock_timestamp() - interval '1 day' group by 1, 2`,
+  const { rows } = await db.query<RequestCounts & { kind: MadeRequest['kind']; reach: Reach }>(
+    `with minutes as materialized (
+       select minute, kind, requests, failed, answered, slow from outboxd.request_count
+     ), counted as (
+       select 'lastHour' as reach, kind, requests, failed, answered, slow from minutes
+       where minute > clock_timestamp() - interval '1 hour'
+       union all
+       select 'lastDay', kind, requests, failed, answered, slow from minutes
+       where minute > clock_timestamp() - interval '1 day'
+       union all
+       -- What is in no hour yet.
+       select 'last28Days', kind, requests, failed, answered, slow from minutes
+       where minute >= coalesce((select max(hour) + interval '1 hour' from outboxd.request_hour), '-infinity')
+       union all
+       select 'last28Days', kind, requests, failed, answered, slow from outboxd.request_hour
+       where hour > clock_timestamp() - interval '28 days'
+     )
+     select reach, kind, sum(requests)::float8 as requests, sum(failed)::float8 as failed, sum(answered)::float8 as answered,
+       sum(slow)::float8 as slow
+     from counted group by 1, 2`,
   )
-  const sumOf = (kind: MadeRequest['kind'], hourOnly: boolean) =>
-    addCounts(rows.filter((row) => row.kind === kind && (row.isLastHour || !hourOnly)))
-  const counts = (hourOnly: boolean) => ({ submit: sumOf('submit', hourOnly), status: sumOf('status', hourOnly) })
-  return { lastHour: counts(true), lastDay: counts(false) }
-}
-
-function addCounts(all: readonly RequestCounts[]): RequestCounts {
-  const sum = (name: keyof RequestCounts) => all.reduce((total, each) => total + each[name], 0)
-  return { requests: sum('requests'), failed: sum('failed'), answered: sum('answered'), slow: sum('slow') }
+  const counts = (reach: Reach): CountsByKind => ({ submit: sumOf(reach, 'submit'), status: sumOf(reach, 'status') })
+  const sumOf = (reach: Reach, kind: MadeRequest['kind']): RequestCounts => {
+    const row = rows.find((each) => each.reach === reach && each.kind === kind)
+    const { requests = 0, failed = 0, answered = 0, slow = 0 } = row ?? {}
+    return { requests, failed, answered, slow }
+  }
+  return { lastHour: counts('lastHour'), lastDay: counts('lastDay'), last28Days: counts('last28Days') }
 }
 
 /** Deletes counts that nobody asks for any more. */

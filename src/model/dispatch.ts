@@ -15,6 +15,9 @@ export interface Slot {
 export interface ReturnableSlot extends Slot {
   used: boolean
   submissions: number
+  polls: number
+  /** For a token, as a trial without a transaction, and by `outboxd check`. */
+  others: number
 }
 
 /** A record that the service itself has answered, with an id or a refusal of its own. */

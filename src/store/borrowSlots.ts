@@ -23,7 +23,8 @@ export async function borrowSlots(
     return await onBudget(async (db) => {
       if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
       const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
-      const spent = (used: boolean) => slots.map((slot) => ({ ...slot, used, submissions: 0 }))
+      const spent = (used: boolean) =>
+        slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
       if (slots.reduce((sum, slot) => sum + slot.permits, 0) >= permits)
         return { kind: 'loan', giveBack: () => onBudget((again) => budget.giveBack(again, spent(true))) }
       await budget.giveBack(db, spent(false))

@@ -46,7 +46,7 @@ export async function openFixture(): Promise<Fixture> {
       const { submissions, slots } = await claim(work, { submissions: 1 })
       const [sending] = submissions
       if (sending === undefined || sending.id !== id) throw new Error('something else was in front of it')
-      const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0 }))
+      const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
       await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
       await ledger.pool.query('update outboxd.submission set report_due = false where id = $1', [id]) // it was told
       return id

@@ -36,7 +36,7 @@ async function mistaken(outboxId: string, transactionId: string, verdict: 'compl
       ? ({ kind: 'completed', result: '{"paid":1.10}' } as const)
       : ({ kind: 'failed', code: 'E001', reason: 'no' } as const)
   const { change } = advanceTrack(poll.submission, messages, now)
-  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0 }))
+  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
   await work.writeOutcomes(outcomeBatch({ transitions: [transition(poll.submission, change, poll.job)], slots: spent }))
   expect(await fixture.ledger.row(id)).toMatchObject({ state: verdict, id_by_person: true })
   return id

@@ -32,7 +32,7 @@ const take = (permits: number) => takeSlots(ledger.pool, permits, leaseMs - wind
 const back = (slots: readonly Slot[], used: boolean) =>
   giveBack(
     ledger.pool,
-    slots.map((slot) => ({ ...slot, used, submissions: 0 })),
+    slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: 0 })),
   )
 
 /** Lets time go by: everything in the tables that lies in time moves into the past. */
@@ -155,7 +155,7 @@ describe('slots', () => {
         for (const _ of slots) sentAtMs.push(performance.now())
         await giveBack(
           ledger.pool,
-          slots.map((slot) => ({ ...slot, used: true, submissions: 1 })),
+          slots.map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
         )
       }
     })
@@ -334,7 +334,7 @@ describe('someone else spends from the same budget', () => {
     await fitSlots(ledger.pool, 10)
     await giveBack(
       ledger.pool,
-      (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1 })),
+      (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
     )
     await pass(windowMs)
     await holdBack(ledger.pool, 0)

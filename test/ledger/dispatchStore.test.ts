@@ -187,7 +187,7 @@ describe('a batch of outcomes', () => {
     const { slots } = await claim(dispatch, { submissions: 1 })
     const whole = outcomeBatch({
       transitions: [transition(submission, accepted(60_000)), transition(slotted, { state: 'failed' })],
-      slots: slots.map((slot) => ({ ...slot, used: false, submissions: 0 })),
+      slots: slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 })),
     })
     expect((await dispatch.writeOutcomes(whole)).written).toHaveLength(2)
     const once = await everything()

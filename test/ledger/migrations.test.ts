@@ -201,3 +201,23 @@ test('0019: what was pruned before stays known for a year from then on', async (
   )
   expect(rows).toEqual([{ was_gone: false, later: true }])
 })
+
+test('0020: rows in every state and slots come through; there is no history yet, and no slot says what else it was spent on', async () => {
+  const { pool, migrate } = await before('0020_minutes.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await pool.query('insert into outboxd.slot (id, permits, spent_on_submissions) values (1, 12, 3)')
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0020 = (await pool.query(rows)).rows
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0020)
+  expect(
+    (await pool.query('select spent_on_submissions, spent_on_polls, spent_on_others from outboxd.slot')).rows,
+  ).toEqual([{ spent_on_submissions: 3, spent_on_polls: 0, spent_on_others: 0 }])
+  expect((await pool.query('select from outboxd.period union all select from outboxd.request_hour')).rowCount).toBe(0)
+})

@@ -49,7 +49,7 @@ test('what the service did not serve counts against it, and what it took longer 
     submit: { requests: 9, failed: 4, answered: 8, slow: 2 },
     status: { requests: 1, failed: 0, answered: 1, slow: 0 },
   }
-  expect(await readRecentCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts })
+  expect(await readRecentCounts(ledger.pool)).toEqual({ lastHour: counts, lastDay: counts, last28Days: counts })
 })
 
 test('an outcome that is written twice is counted once; a step without a request is not', async () => {
@@ -95,7 +95,25 @@ test('an hour and a day are told apart, and what is older than two days goes', a
   expect(await readRecentCounts(ledger.pool)).toEqual({
     lastHour: { submit: none, status: tenOf(1) },
     lastDay: { submit: none, status: tenOf(2) },
+    last28Days: { submit: none, status: tenOf(4) },
   })
   await pruneRequestCounts(ledger.pool)
   expect((await ledger.pool.query('select from outboxd.request_count')).rowCount).toBe(3)
+})
+
+test('28 days are told by the hours that were added up, and by the minutes since', async () => {
+  await ledger.pool.query(
+    `insert into outboxd.request_hour
+     select date_trunc('hour', now()) - age, 'submit', 100, 1, 100, 20
+     from unnest(array['1 hour', '10 days', '27 days', '29 days']::interval[]) age`,
+  )
+  await ledger.pool.query(
+    `insert into outboxd.request_count
+     select date_trunc('hour', now()) + age, 'submit', $1, 10, 1, 10, 2 from unnest(array['-1 hour', '0']::interval[]) age`,
+    [randomUUID()],
+  )
+  expect((await readRecentCounts(ledger.pool)).last28Days).toEqual({
+    submit: { requests: 310, failed: 4, answered: 310, slow: 62 },
+    status: none,
+  })
 })

@@ -27,7 +27,7 @@ async function ended(change: GivenChange, days: number): Promise<string> {
   const { submissions, slots } = await claim(work, { submissions: 1 })
   const [sending] = submissions
   if (sending?.id !== id) throw new Error('something else was in front of it')
-  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0 }))
+  const spent = slots.map((slot) => ({ ...slot, used: false, submissions: 0, polls: 0, others: 0 }))
   await work.writeOutcomes(outcomeBatch({ transitions: [transition(sending, change)], slots: spent }))
   await endAgo(ledger.pool, days, `id = '${id}'`)
   return id

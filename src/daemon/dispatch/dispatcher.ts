@@ -208,14 +208,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (isTimely) lost.forget(id)
     for (const submission of isTimely ? claim.submissions : []) {
       deps.onWaited(submission.waitedMs)
-      const permit = deps.slotPool.acquire('submission')
+      const permit = deps.slotPool.acquire('submissions')
       const mayLeave = () => permit.isValid() && deps.mayClaim()
       const working = deps.submit(submission, accessToken, mayLeave)
       const piece = { submission, job: null, permit, accessToken, trial: claim.proves, working }
       inHand.follow(piece, () => finish(piece))
     }
     for (const { submission, job } of claim.polls) {
-      const permit = deps.slotPool.acquire('poll')
+      const permit = deps.slotPool.acquire('polls')
       const working = deps.poll(submission, accessToken, permit.isValid)
       const piece = { submission, job, permit, accessToken, trial, working }
       inHand.follow(piece, () => finish(piece))
@@ -229,7 +229,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const slots = await deps.claimTrial(deps.slotPool.available() > 0 ? 0 : 1)
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
-    const permit = deps.slotPool.acquire('poll')
+    const permit = deps.slotPool.acquire('others')
     inHand.follow(null, () => finishTrial(permit, accessToken))
     return 1
   }

@@ -9,22 +9,24 @@ export interface Permit {
   release(): void
 }
 
+/** What a request is made for. */
+type SpentOn = 'submissions' | 'polls' | 'others'
+
 export interface SlotPool {
   /** Requests that may be made with what is in hand. */
   available(): number
   /** @param ageMs a stopwatch that was started before the slots were asked for */
   add(slots: readonly Slot[], ageMs: () => number): void
   /** A permit that is not good where the slots in hand have run out since they were counted. */
-  acquire(spentOn: 'submission' | 'poll'): Permit
+  acquire(spentOn: SpentOn): Permit
   /** Whether there are slots to give back. */
   hasReturnable(): boolean
   /** Takes the slots to give back out of the pool: used up and all answered, kept too long, or not used at all. */
   takeReturnable(): ReturnableSlot[]
 }
 
-interface HeldSlot extends Slot {
+interface HeldSlot extends Slot, Record<SpentOn, number> {
   left: number
-  submissions: number
   unanswered: number
   ageMs: () => number
 }
@@ -45,14 +47,15 @@ export function createSlotPool(windowMs: number): SlotPool {
   return {
     available: () => [...held].reduce((sum, slot) => sum + (isOpen(slot) ? slot.left : 0), 0),
     add(slots, ageMs) {
-      for (const slot of slots) held.add({ ...slot, left: slot.permits, submissions: 0, unanswered: 0, ageMs })
+      for (const slot of slots)
+        held.add({ ...slot, left: slot.permits, submissions: 0, polls: 0, others: 0, unanswered: 0, ageMs })
     },
     acquire(spentOn) {
       const slot = held.values().find(isOpen) ?? held.values().find(({ left }) => left > 0)
       if (!slot) return { isValid: () => false, release: () => {} }
       slot.left -= 1
       slot.unanswered += 1
-      if (spentOn === 'submission') slot.submissions += 1
+      slot[spentOn] += 1
       return {
         isValid: () => slot.ageMs() < permitValidMs(windowMs),
         release: () => {
@@ -64,11 +67,13 @@ export function createSlotPool(windowMs: number): SlotPool {
     takeReturnable() {
       const taken = returnable()
       for (const slot of taken) held.delete(slot)
-      return taken.map(({ id, lease, permits, left, submissions }) => ({
+      return taken.map(({ id, lease, permits, left, submissions, polls, others }) => ({
         id,
         lease,
         permits,
         submissions,
+        polls,
+        others,
         used: left < permits,
       }))
     },

@@ -45,7 +45,7 @@ export function createTokenSlot<Answered>(deps: TokenSlotDeps<Answered>): TokenS
       if (need === 'renewal' && capacity === 1) return 'no-slot'
       const ageMs = deps.stopwatch()
       slotPool.add(await deps.takeSlots(permits), ageMs)
-      const permit = slotPool.available() >= permits ? slotPool.acquire('poll') : null
+      const permit = slotPool.available() >= permits ? slotPool.acquire('others') : null
       deps.onReturnable() // gives back what it does not use, at once
       if (permit === null) return 'no-slot'
       const answered = await request(permit.isValid).finally(() => {

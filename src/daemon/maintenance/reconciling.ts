@@ -19,6 +19,8 @@ export interface ReconcilingDeps<Problem> {
   findStuck(stuckAfterMs: number): Promise<Problem[]>
   /** Says that exactly these stuck transactions stand. */
   replaceStuck(problems: readonly Problem[]): Promise<void>
+  /** Writes what became of records in the minutes and hours that are over. @returns whether there is more to write */
+  sumUp(): Promise<boolean>
   /** Adds the small differences up again of which the counts are made. */
   compactCounts(): Promise<void>
 }
@@ -36,6 +38,10 @@ const suspiciousMs = 5_000
 
 export function createReconciling<Problem>(deps: ReconcilingDeps<Problem>): Reconciling {
   let rounds = 0
+  let isBehind = false
+  const sumUp = async () => {
+    isBehind = await deps.sumUp()
+  }
   const whole = [
     async () => deps.onJobsRecreated(await deps.recreateMissingJobs()),
     async () => {
@@ -48,13 +54,17 @@ export function createReconciling<Problem>(deps: ReconcilingDeps<Problem>): Reco
       await deps.replaceStuck(stuckAfterMs === null ? [] : await deps.findStuck(stuckAfterMs))
     },
     deps.compactCounts,
+    sumUp,
   ]
   return {
     async runOnce() {
       const isWhole = rounds++ % wholeEveryRounds === 0
       // A poll that is long due may be in the hand of a dead instance.
       const isSuspicious = deps.pollOverdueMs() > suspiciousMs
-      await takeEach([...(isWhole || isSuspicious ? [deps.supervise] : []), ...(isWhole ? whole : [])])
+      await takeEach([
+        ...(isWhole || isSuspicious ? [deps.supervise] : []),
+        ...(isWhole ? whole : isBehind ? [sumUp] : []),
+      ])
       return everyMs
     },
   }

@@ -70,7 +70,7 @@ function setup({ outcome = () => null }: { outcome?: (batch: OutcomeBatch, nth: 
 
 test('idle, one piece is written at once, with the slots that can go back', async () => {
   const { outcomeWriter, writes, spend } = setup()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
   spend([slot])
   await outcomeWriter.add(work('a'))
   expect(writes.map(idsOf)).toEqual([['a']])
@@ -129,7 +129,7 @@ test('a piece that the database refuses is written apart, and given up alone', a
   const outcome = (batch: OutcomeBatch) => (idsOf(batch).includes('bad') ? refusal : null)
   const { outcomeWriter, written, abandoned, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
   const added = ['first', 'a', 'bad', 'b'].map((id) => outcomeWriter.add(work(id, { remaining: 5 })))
   spend([slot])
   letThrough()
@@ -144,7 +144,7 @@ test('a piece that somebody’s lock holds up is written when that lets go, and 
   const outcome = (batch: OutcomeBatch) => (isLocked && idsOf(batch).includes('held') ? lock : null)
   const { outcomeWriter, written, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
-  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1 }
+  const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
   const added = ['first', 'a', 'held', 'b'].map((id) => outcomeWriter.add(work(id)))
   spend([slot])
   letThrough()

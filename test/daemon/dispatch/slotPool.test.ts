@@ -29,39 +29,45 @@ function setup() {
 test('a slot for one request is given back with its answer, used', () => {
   const { slotPool, take } = setup()
   take(1)
-  const permit = slotPool.acquire('submission')
+  const permit = slotPool.acquire('submissions')
   expect(slotPool.available()).toBe(0)
   expect(slotPool.hasReturnable()).toBe(false)
   permit.release()
   expect(slotPool.hasReturnable()).toBe(true)
-  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 1, used: true, submissions: 1 }])
+  expect(slotPool.takeReturnable()).toEqual([
+    { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 },
+  ])
   expect(slotPool.takeReturnable()).toEqual([])
 })
 
 test('a slot that nobody used goes back unused', () => {
   const { slotPool, take } = setup()
   take(1)
-  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 1, used: false, submissions: 0 }])
+  expect(slotPool.takeReturnable()).toEqual([
+    { id: 1, lease: '1', permits: 1, used: false, submissions: 0, polls: 0, others: 0 },
+  ])
 })
 
 test('a slot for several requests is kept for a moment to be used up, and goes back when all are answered', () => {
   const { slotPool, take, pass } = setup()
   take(3)
-  slotPool.acquire('poll').release()
+  slotPool.acquire('polls').release()
   expect(slotPool.available()).toBe(2)
   expect(slotPool.takeReturnable()).toEqual([])
-  const last = [slotPool.acquire('submission'), slotPool.acquire('submission')] as [Permit, Permit]
+  const last = [slotPool.acquire('submissions'), slotPool.acquire('submissions')] as [Permit, Permit]
   last[0].release()
   expect(slotPool.takeReturnable()).toEqual([])
   last[1].release()
-  expect(slotPool.takeReturnable()).toEqual([{ id: 1, lease: '1', permits: 3, used: true, submissions: 2 }])
+  expect(slotPool.takeReturnable()).toEqual([
+    { id: 1, lease: '1', permits: 3, used: true, submissions: 2, polls: 1, others: 0 },
+  ])
   pass(windowMs)
 })
 
 test('a slot that was kept too long goes back, used as it is, and gives no more', () => {
   const { slotPool, take, pass } = setup()
   take(3)
-  slotPool.acquire('poll').release()
+  slotPool.acquire('polls').release()
   pass(1_001)
   expect(slotPool.available()).toBe(0)
   expect(slotPool.takeReturnable()).toMatchObject([{ used: true }])
@@ -70,7 +76,7 @@ test('a slot that was kept too long goes back, used as it is, and gives no more'
 test('a permit is good for as long as its slot’s lease reckons with, and not after the process was stopped', () => {
   const { slotPool, take, pass } = setup()
   take(1)
-  const permit = slotPool.acquire('submission')
+  const permit = slotPool.acquire('submissions')
   pass(5_999)
   expect(permit.isValid()).toBe(true)
   pass(1)
@@ -79,7 +85,7 @@ test('a permit is good for as long as its slot’s lease reckons with, and not a
 
 test('without a slot there is no good permit', () => {
   const { slotPool } = setup()
-  const permit = slotPool.acquire('poll')
+  const permit = slotPool.acquire('polls')
   expect(permit.isValid()).toBe(false)
   permit.release()
   expect(slotPool.takeReturnable()).toEqual([])
@@ -90,7 +96,7 @@ test('a slot that ran out between counting and drawing still serves while the le
   take(1)
   pass(2_000)
   expect(slotPool.available()).toBe(0)
-  expect(slotPool.acquire('poll').isValid()).toBe(true)
+  expect(slotPool.acquire('polls').isValid()).toBe(true)
 })
 
 test('the lease covers the last moment at which a permit is good, the whole request, and one window', () => {
@@ -129,7 +135,7 @@ describe('whatever happens', () => {
           } else if (each.kind === 'draw') {
             for (let i = 0; i < each.times; i++) {
               const before = slotPool.available()
-              const permit = slotPool.acquire('poll')
+              const permit = slotPool.acquire('polls')
               if (before > 0) expect(permit.isValid()).toBe(true)
               if (permit.isValid()) good += 1
               unanswered.push(permit)
@@ -157,7 +163,7 @@ describe('whatever happens', () => {
         take(...permits)
         const total = permits.reduce((sum, each) => sum + each, 0)
         const drawn = Math.min(draws, total)
-        for (let i = 0; i < drawn; i++) slotPool.acquire('submission').release()
+        for (let i = 0; i < drawn; i++) slotPool.acquire('submissions').release()
         const spent = slotPool.takeReturnable()
         expect(spent.reduce((sum, { submissions }) => sum + submissions, 0)).toBeLessThanOrEqual(drawn)
         for (const slot of spent) expect(slot.used).toBe(slot.submissions > 0)

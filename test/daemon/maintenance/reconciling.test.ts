@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { createReconciling } from '../../../src/daemon/maintenance/reconciling.ts'
 
 function setup(given: { stuckAfterMs?: number | null; released?: number } = {}) {
-  const state = { overdueMs: 0, recreateFails: false }
+  const state = { overdueMs: 0, recreateFails: false, isBehind: false }
   const calls: string[] = []
   const call = (name: string) => async () => void calls.push(name)
   const reconciling = createReconciling<string>({
@@ -28,6 +28,10 @@ function setup(given: { stuckAfterMs?: number | null; released?: number } = {}) 
     },
     replaceStuck: async (stuck) => void calls.push(`stuck: ${stuck}`),
     compactCounts: call('compact'),
+    async sumUp() {
+      calls.push('sum up')
+      return state.isBehind
+    },
   })
   return { ...reconciling, state, calls }
 }
@@ -35,7 +39,7 @@ function setup(given: { stuckAfterMs?: number | null; released?: number } = {}) 
 test('all is looked at in the first round and in each tenth after it', async () => {
   const { runOnce, calls } = setup()
   expect(await runOnce()).toBe(3_000)
-  const whole = ['supervise', 'recreate', 'recreated 2', 'release', 'delete', 'prune', 'stuck: ', 'compact']
+  const whole = ['supervise', 'recreate', 'recreated 2', 'release', 'delete', 'prune', 'stuck: ', 'compact', 'sum up']
   expect(calls).toEqual(whole)
   for (let i = 0; i < 9; i++) await runOnce()
   expect(calls).toEqual(whole)
@@ -59,7 +63,7 @@ test('what fails keeps nothing else from being done, and is thrown at the end', 
   const { runOnce, state, calls } = setup()
   state.recreateFails = true
   await expect(runOnce()).rejects.toThrow('lock timeout')
-  expect(calls).toEqual(['supervise', 'recreate', 'release', 'delete', 'prune', 'stuck: ', 'compact'])
+  expect(calls).toEqual(['supervise', 'recreate', 'release', 'delete', 'prune', 'stuck: ', 'compact', 'sum up'])
 })
 
 test('whoever dispatches hears of records that may go now', async () => {
@@ -73,4 +77,17 @@ test('transactions that the service does not end are told, where it is said afte
   await runOnce()
   expect(calls).toContain('find stuck after 60000')
   expect(calls).toContain('stuck: one')
+})
+
+test('minutes that were missed are made up for a few at each round', async () => {
+  const { runOnce, state, calls } = setup()
+  state.isBehind = true
+  await runOnce()
+  calls.length = 0
+  await runOnce()
+  expect(calls).toEqual(['sum up'])
+  state.isBehind = false
+  await runOnce()
+  await runOnce()
+  expect(calls).toEqual(['sum up', 'sum up'])
 })
