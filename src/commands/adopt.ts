@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
@@ -11,8 +12,9 @@ import { systemClock } from '../clock.ts'
 import type { Adoption, UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import type { HiddenRows } from '../outbox/beforeStart.ts'
+import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
-export interface AdoptOptions {
+export interface AdoptOptions extends ActorOptions {
   same?: boolean
   new?: boolean
   start?: string
@@ -30,6 +32,8 @@ export function describeAdopt(command: Command): Command {
     )
     .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
     .option('--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'show what it would mean; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as JSON')
@@ -53,6 +57,7 @@ type Start = 'now' | StartPosition | null
 export async function adopt(context: CommandContext, options: AdoptOptions): Promise<number> {
   const start = readStart(options.start)
   const problems = [
+    ...actorProblems(options),
     start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
     options.same && options.new ? 'give --same or --new, not both' : null,
     !options.same && !options.new && start === null ? 'give --same, --new or --start' : null,
@@ -82,7 +87,7 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
       if (answer !== 'yes') return exit.unconfirmed
     }
     if (!options.dryRun) {
-      await store.adopt(adoption)
+      await store.actingAs(actorOf(context, options)).adopt(adoption)
       context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
     }
     if (options.json) printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden })

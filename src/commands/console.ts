@@ -1,9 +1,10 @@
 import { once } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
+import { actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { escapeLines } from '../cli/table.ts'
-import { openStoreOf, operatorName } from '../cli/withOperatorStore.ts'
+import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
@@ -36,9 +37,9 @@ export function describeConsole(command: Command): Command {
 export async function serveConsole(context: CommandContext, options: ConsoleOptions): Promise<number> {
   const config = readStoreConfig(context.env)
   if (!isLoopback(options.host)) return usageError(context, [`--host ${options.host}: only loopback`])
-  const who = options.as === undefined ? operatorName(context.env) : `operator ${options.as}`
+  const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(() => openStoreOf(config, who))
+  await using opened = openLater(() => openStoreOf(config))
   using live = createLive(systemClock, troubleOf)
   const parts = { store: opened.get, config, clock: systemClock, live, say }
   await using app = await createConsole(parts, { who, isReadOnly: options.readOnly ?? false })

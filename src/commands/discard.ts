@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeFilters, hasFilters } from '../cli/filters.ts'
@@ -8,12 +9,10 @@ import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { waitingForPerson } from '../model.ts'
 import { discardChange, discardSubmissions } from '../operations/discard.ts'
-import { reasonProblem } from '../operations/reason.ts'
+import { actorProblems, asOption } from './actorOptions.ts'
 import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
 
-export interface DiscardOptions extends BulkOptions {
-  reason?: string
-}
+export interface DiscardOptions extends BulkOptions, ActorOptions {}
 
 export function describeDiscard(command: Command): Command {
   return describeFilters(
@@ -24,6 +23,7 @@ export function describeDiscard(command: Command): Command {
     'at most so many, longest in their state first',
   )
     .requiredOption('--reason <text>', 'why; it is kept with each record')
+    .addOption(asOption)
     .option('--dry-run', 'show what would be discarded; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'what was discarded and what was not, as JSON')
@@ -46,10 +46,10 @@ export async function discard(
   ids: readonly string[],
   options: DiscardOptions,
 ): Promise<number> {
-  const reason = options.reason?.trim() ?? ''
-  const problems = selectionProblems(discardChange, ids, options)
-  const wrong = reasonProblem(reason)
-  if (wrong !== null) problems.push(`--reason ${wrong}`)
+  const problems = [
+    ...selectionProblems(discardChange, ids, options),
+    ...actorProblems({ ...options, reason: options.reason ?? '' }),
+  ]
   if (ids.length === 0 && !hasFilters(options))
     problems.push('say which: ids, or a filter such as --state rejected (outboxd discard --help)')
   if (problems.length > 0) return usageError(context, problems)
@@ -61,7 +61,7 @@ export async function discard(
     const run = { signal: context.signal, onProgress: () => {} }
     const { done, skipped } = options.dryRun
       ? { done: submissions.map(({ id }) => id), skipped: [] }
-      : await discardSubmissions(store, submissions, reason, run)
+      : await discardSubmissions(store.actingAs(actorOf(context, options)), submissions, run)
     const allSkipped = [...chosen.skipped, ...skipped]
     if (!options.dryRun && !options.json) context.stderr.write(skippedLines(allSkipped))
     if (options.json)

@@ -1,14 +1,16 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { isoTimeOrNull, showMoment } from '../cli/time.ts'
-import { operatorName, withOperatorStore } from '../cli/withOperatorStore.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { pauseDetail, readPause } from '../operations/pause.ts'
+import { pauseDetail } from '../ledger/operator/pauses.ts'
+import { readPause } from '../operations/pause.ts'
+import { actorProblems, asOption } from './actorOptions.ts'
 
-export interface PauseOptions {
-  reason?: string
+export interface PauseOptions extends ActorOptions {
   for?: string
   dryRun?: boolean
   json?: boolean
@@ -18,6 +20,7 @@ export function describePause(command: Command): Command {
   return command
     .description('stop sending and asking, for all instances; survives restarts')
     .requiredOption('--reason <text>', 'why; outboxd status shows it, with your name')
+    .addOption(asOption)
     .option('--for <duration>', 'ends by itself after 30s, 45m, 2h, 1d, ... (default: until outboxd resume)')
     .option('--dry-run', 'say what it would do; change nothing')
     .option('--json', 'as JSON')
@@ -35,16 +38,15 @@ Examples:
 /** Pauses all instances. */
 export async function pause(context: CommandContext, options: PauseOptions): Promise<number> {
   const read = readPause({ reason: options.reason, for: options.for })
-  if (read.kind === 'invalid')
-    return usageError(
-      context,
-      read.problems.map(({ field, problem }) => `--${field} ${problem}`),
-    )
+  const problems = actorProblems({ as: options.as })
+  if (read.kind === 'invalid') problems.push(...read.problems.map(({ field, problem }) => `--${field} ${problem}`))
+  if (read.kind === 'invalid' || problems.length > 0) return usageError(context, problems)
   const { forMs } = read
   return withOperatorStore(context, async (store) => {
-    const detail = pauseDetail(read.reason, operatorName(context.env))
+    const actor = actorOf(context, { ...options, reason: read.reason })
+    const detail = pauseDetail(actor)
     const { dryRun = false } = options
-    if (!dryRun) await store.pause(detail, forMs)
+    if (!dryRun) await store.actingAs(actor).pause(forMs)
     const nowMs = systemClock.nowMs()
     const untilMs = forMs === null ? null : nowMs + forMs
     if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })

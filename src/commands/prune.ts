@@ -1,16 +1,18 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize, renderTable, terminalOf } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { PrunableCount } from '../ledger/retention/readPrunable.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { Pruned, PruneEnd } from '../store/retention.ts'
+import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
-export interface PruneOptions {
+export interface PruneOptions extends ActorOptions {
   dryRun?: boolean
   json?: boolean
 }
@@ -18,6 +20,8 @@ export interface PruneOptions {
 export function describePrune(command: Command): Command {
   return command
     .description('delete from the ledger what was completed or discarded longer ago than RETENTION_DAYS')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'say what would go, by state and age; change nothing')
     .option('--json', 'as JSON')
     .addHelpText(
@@ -37,10 +41,13 @@ Examples:
 
 /** Deletes what is due. @returns 3 where nothing is, 1 where some of it is left */
 export async function prune(context: CommandContext, options: PruneOptions): Promise<number> {
+  const problems = actorProblems(options)
+  if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store, { retention }) => {
     const due = await store.countPrunable()
     const dryRun = options.dryRun ?? false
-    const { pruned, end } = dryRun || due.length === 0 ? nothingDone : await pruneAll(context, store, due)
+    const { pruned, end } =
+      dryRun || due.length === 0 ? nothingDone : await pruneAll(context, store.actingAs(actorOf(context, options)), due)
     if (options.json)
       printJson(context, { dryRun, ...retentionJson(retention), due, ...pruned, isComplete: end === 'through' })
     else if (due.length > 0) context.stdout.write(tableOf(due, context))
@@ -59,11 +66,11 @@ const nothingDone: { pruned: Pruned; end: PruneEnd } = {
 
 const firstProgressMs = 2_000
 
-async function pruneAll(context: CommandContext, store: OperatorStore, due: readonly PrunableCount[]) {
+async function pruneAll(context: CommandContext, changes: OperatorChanges, due: readonly PrunableCount[]) {
   let pruned = nothingDone.pruned
   let tellAtMs = systemClock.nowMs() + firstProgressMs
   const { submissions, toEmpty } = totalsOf(due)
-  const end = await store.prune({
+  const end = await changes.prune({
     goOn: () => !context.signal.aborted,
     onProgress(soFar) {
       pruned = soFar

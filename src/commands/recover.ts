@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
 import { v7 as uuidv7 } from 'uuid'
+import { actorOf } from '../cli/actor.ts'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
@@ -14,10 +15,14 @@ import type { CapturedRecord } from '../model.ts'
 import { batches } from '../operations/bulkChange.ts'
 import type { TakenRow } from '../outbox/takenRows.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
 
 export interface RecoverOptions {
   as?: string
+  by?: string
+  reason?: string
   dryRun?: boolean
   yes?: boolean
   json?: boolean
@@ -32,6 +37,8 @@ export function describeRecover(command: Command): Command {
       'capture rows again that say they were taken and that the ledger has lost, as after a restore or a failover',
     )
     .option('--as <state>', 'uncertain: a person decides about each; new: we send each')
+    .addOption(byOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'show which rows; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as JSON')
@@ -52,6 +59,9 @@ Examples:
 /** Takes in what the ledger lost. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
 export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
   const { as } = options
+  const given = { as: options.by, reason: options.reason }
+  const problems = actorProblems(given, '--by')
+  if (problems.length > 0) return usageError(context, problems)
   if (as !== undefined && as !== 'uncertain' && as !== 'new')
     return usageError(context, ['--as takes uncertain or new'])
   if (as === undefined && !options.dryRun) return usageError(context, ['give --as uncertain or --as new, or --dry-run'])
@@ -72,18 +82,25 @@ export async function recover(context: CommandContext, options: RecoverOptions):
         context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
-    const taken = await takeIn(context, store, mappings, { rows: gap.rows, as })
+    const changes = store.actingAs(actorOf(context, given))
+    const taken = await takeIn({ context, store, changes, mappings }, gap.rows, as)
     context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
     await store.tellGap(await store.findGap(() => !context.signal.aborted))
     return context.signal.aborted ? exit.failed : exit.done
   })
 }
 
+interface Parts {
+  context: CommandContext
+  store: OperatorStore
+  changes: OperatorChanges
+  mappings: Mappings
+}
+
 async function takeIn(
-  context: CommandContext,
-  store: OperatorStore,
-  mappings: Mappings,
-  { rows, as }: { rows: readonly TakenRow[]; as: 'uncertain' | 'new' },
+  { context, store, changes, mappings }: Parts,
+  rows: readonly TakenRow[],
+  as: 'uncertain' | 'new',
 ): Promise<number> {
   let taken = 0
   for (const batch of batches(rows, batchSize)) {
@@ -93,7 +110,7 @@ async function takeIn(
       const record = await readKept(store, mappings, row, as)
       if (record !== null) records.push(record)
     }
-    await store.recover(records)
+    await changes.recover(records)
     taken += records.length
   }
   return taken

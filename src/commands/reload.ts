@@ -1,15 +1,17 @@
 import { setTimeout } from 'node:timers/promises'
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { type InstanceReload, tableUntried } from '../ledger/reloads.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
+import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
-export interface ReloadOptions {
+export interface ReloadOptions extends ActorOptions {
   dryRun?: boolean
   json?: boolean
 }
@@ -17,6 +19,8 @@ export interface ReloadOptions {
 export function describeReload(command: Command): Command {
   return command
     .description('have every running daemon read its mapping files and outbox.yaml again')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'say which daemons it would ask')
     .option('--json', 'as JSON')
     .addHelpText(
@@ -34,9 +38,11 @@ const askAgainMs = 250
 
 /** Asks the daemons, and waits for what they say. @returns 3 where none runs */
 export async function reload(context: CommandContext, options: ReloadOptions): Promise<number> {
+  const problems = actorProblems(options)
+  if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
     const { dryRun = false } = options
-    const asked = dryRun ? await store.readReloads() : await store.askReload()
+    const asked = dryRun ? await store.readReloads() : await store.actingAs(actorOf(context, options)).askReload()
     const answers = dryRun ? asked : await awaitAnswers(store, asked, context.signal)
     if (options.json) printJson(context, { dryRun, instances: answers })
     if (asked.length === 0) {

@@ -1,4 +1,5 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeFilters } from '../cli/filters.ts'
@@ -10,9 +11,10 @@ import { readStoreConfig } from '../config.ts'
 import { loadMappings } from '../mapping/loadMappings.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { replayable, replayChange, replaySubmissions, tryReplay } from '../operations/replay.ts'
+import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 import { type BulkOptions, preview, selectForChange, selectionProblems, skippedLines } from './selection.ts'
 
-export interface ReplayOptions extends BulkOptions {
+export interface ReplayOptions extends BulkOptions, ActorOptions {
   refresh?: boolean
   evenIfArrived?: boolean
   newKey?: boolean
@@ -32,6 +34,8 @@ export function describeReplay(command: Command): Command {
     )
     .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
     .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'show what would be replayed and what still does not map; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'what was replayed and what was not, as JSON')
@@ -45,7 +49,7 @@ that recognises it then has the record once.
 What still does not map stays as it is, and the exit code is 1.
 
 Examples:
-  outboxd replay outbox:4711 --refresh                 the row was corrected
+  outboxd replay outbox:4711 --refresh --reason "amount corrected, ticket 231"
   outboxd replay --state failed --since 2h --dry-run   after an outage: first look
   outboxd replay --state failed --since 2h             then do it
   outboxd replay --state rejected --type order --yes   the mapping was mended`,
@@ -57,14 +61,14 @@ export async function replay(context: CommandContext, ids: readonly string[], op
   const { refresh = false, evenIfArrived = false, newKey = false } = options
   const terms = { refresh, evenIfArrived, newKey }
   const change = replayChange(terms)
-  const problems = selectionProblems(change, ids, options)
+  const problems = [...selectionProblems(change, ids, options), ...actorProblems(options)]
   if (problems.length > 0) return usageError(context, problems)
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
   return withOperatorStore(context, async (store) => {
     const chosen = await selectForChange(context, store, change, { ids, options })
     if (chosen.kind === 'over') return chosen.exitCode
     const { submissions } = chosen
-    const parts = { store, mappings, changes: store }
+    const parts = { store, mappings, changes: store.actingAs(actorOf(context, options)) }
     const run = { signal: context.signal, onProgress: () => {} }
     const carryOut = options.dryRun ? tryReplay : replaySubmissions
     const carriedOut = await carryOut(parts, submissions, terms, run)

@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { usageError } from '../cli/exitCodes.ts'
 import { referenceHelp } from '../cli/references.ts'
+import { asOption, reasonOption } from './actorOptions.ts'
 import { resolveFile } from './resolveFile.ts'
 import { type ResolveOneOptions, resolveOne } from './resolveOne.ts'
 
@@ -19,6 +20,8 @@ export function describeResolve(command: Command): Command {
     .option('--take-back', 'the id that a person gave is wrong, and no other is known yet: it is uncertain again')
     .option('--unchecked', 'with --arrived or --file: do not ask the service first')
     .option('--new-key', 'with --not-arrived or --file: under a new idempotency key')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'show what would be settled; change nothing, and do not ask the service')
     .option('--yes', 'do not ask whether it is meant (what is asked, and where, stands below)')
     .option('--json', 'what was settled and what was left alone, as JSON')

@@ -1,4 +1,5 @@
 import { readFile, stat } from 'node:fs/promises'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import { type AskedTestimony, askForTransactions } from '../cli/askForTransaction.ts'
 import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
@@ -11,9 +12,10 @@ import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactionIds.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import { actorProblems } from './actorOptions.ts'
 
-export interface ResolveFileOptions {
+export interface ResolveFileOptions extends ActorOptions {
   unchecked?: boolean
   newKey?: boolean
   dryRun?: boolean
@@ -27,6 +29,8 @@ export interface ResolveFileOptions {
  * @returns 1 where some were left alone, 2 where a line is wrong, 3 where nothing is to be settled, 4 where it was not confirmed
  */
 export async function resolveFile(context: CommandContext, path: string, options: ResolveFileOptions): Promise<number> {
+  const problems = actorProblems(options)
+  if (problems.length > 0) return usageError(context, problems)
   const text = await readText(path)
   if (typeof text !== 'string') return usageError(context, [text.problem])
   const read = readAnswersFile(text)
@@ -43,7 +47,8 @@ export async function resolveFile(context: CommandContext, path: string, options
     const question = `Settle ${pluralize(settling.length, 'record')}?`
     if (asks && !(await isConfirmed(context, question))) return exit.unconfirmed
     const progress = createProgress(context, 'Settled', settling.length)
-    const run = { context, store, options, done: [], skipped: [...matched.skipped], progress }
+    const changes = store.actingAs(actorOf(context, options))
+    const run = { context, changes, options, done: [], skipped: [...matched.skipped], progress }
     if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
     await settle(run, settling)
     return conclude(run, matched, unanswered)
@@ -120,7 +125,7 @@ function skippedLines(skipped: readonly SkippedLine[]): string {
 
 interface Run {
   context: CommandContext
-  store: OperatorStore
+  changes: OperatorChanges
   options: ResolveFileOptions
   done: SettlingLine[]
   skipped: SkippedLine[]
@@ -128,10 +133,10 @@ interface Run {
 }
 
 async function settle(run: Run, settling: readonly SettlingLine[]): Promise<void> {
-  const { context, store, options, progress } = run
+  const { context, changes, options, progress } = run
   for (const each of settling.filter(({ transaction }) => transaction === null)) {
     if (context.signal.aborted) return
-    const settled = await store.resolveNotArrived(each.submission, options.newKey ?? false)
+    const settled = await changes.resolveNotArrived(each.submission, options.newKey ?? false)
     note(run, each, settled === null ? changed : null)
     progress(run.done.length)
   }
@@ -188,8 +193,8 @@ const ask = ({ context }: Run, batch: readonly ArrivedLine[]) =>
   )
 
 /** @returns why it was left alone; null where it is followed from here on */
-async function follow({ store }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
-  const settled = await store.resolveArrived(submission, transaction)
+async function follow({ changes }: Run, { submission, transaction }: ArrivedLine): Promise<string | null> {
+  const settled = await changes.resolveArrived(submission, transaction)
   if (settled.kind === 'changed') return changed
   return settled.kind === 'taken' ? `was left alone: the id is the transaction of outbox:${settled.by.outboxId}` : null
 }

@@ -1,3 +1,4 @@
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import { askForTransaction } from '../cli/askForTransaction.ts'
 import { isConfirmed, isNotRefused } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
@@ -17,9 +18,10 @@ import {
   type Settling,
   whyNotResolved,
 } from '../operations/resolve.ts'
-import type { OperatorStore } from '../store/operatorStore.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import { actorProblems } from './actorOptions.ts'
 
-export interface ResolveOneOptions {
+export interface ResolveOneOptions extends ActorOptions {
   arrived?: string
   notArrived?: boolean
   takeBack?: boolean
@@ -39,7 +41,7 @@ export interface ResolveOneOptions {
 export async function resolveOne(context: CommandContext, name: string, options: ResolveOneOptions): Promise<number> {
   const answer = answerOf(options)
   const problems = name === '' ? ['give the id of a submission, or --file'] : []
-  problems.push(...answerProblems(answer))
+  problems.push(...answerProblems(answer), ...actorProblems(options))
   if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
     const found = await findSettling(store, name)
@@ -53,7 +55,12 @@ export async function resolveOne(context: CommandContext, name: string, options:
     if (against !== null) return conclude(context, settling, against, options)
     if (options.dryRun) return conclude(context, settling, previewResolve(settling, answer), options)
     if (!options.yes && !(await isMeant(context, settling, answer))) return exit.unconfirmed
-    return conclude(context, settling, await carryOut(context, store, settling, answer), options)
+    return conclude(
+      context,
+      settling,
+      await carryOut(context, store.actingAs(actorOf(context, options)), settling, answer),
+      options,
+    )
   })
 }
 
@@ -71,10 +78,10 @@ async function isMeant(context: CommandContext, settling: Settling, answer: Answ
   return true
 }
 
-const carryOut = (context: CommandContext, store: OperatorStore, settling: Settling, answer: Answer) =>
+const carryOut = (context: CommandContext, changes: OperatorChanges, settling: Settling, answer: Answer) =>
   resolveSubmission(
     {
-      changes: store,
+      changes,
       askService: (transaction) => askForTransaction(context, readConfig(context.env), transaction),
       onTestimony: (message) => void context.stderr.write(`${escapeLines(message)}.\n`),
     },

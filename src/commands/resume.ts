@@ -1,14 +1,16 @@
 import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
-import { exit } from '../cli/exitCodes.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl } from '../cli/table.ts'
 import { isoTimeOrNull } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { previewResume, type Resumed, resumeMessages, resumeSending } from '../operations/resume.ts'
+import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
-export interface ResumeOptions {
+export interface ResumeOptions extends ActorOptions {
   all?: boolean
   believeRefusals?: boolean
   dryRun?: boolean
@@ -20,6 +22,8 @@ export function describeResume(command: Command): Command {
     .description("end the operator's pause")
     .option('--all', 'also do not wait for the end of the other pauses: you have removed their cause')
     .option('--believe-refusals', 'refusals of record after record in the same words are right: reject the records')
+    .addOption(asOption)
+    .addOption(reasonOption)
     .option('--dry-run', 'say what it would do; change nothing')
     .option('--json', 'as JSON')
     .addHelpText(
@@ -40,10 +44,14 @@ Examples:
 
 /** Ends the operator's pause, and says which others remain. */
 export async function resume(context: CommandContext, options: ResumeOptions): Promise<number> {
+  const problems = actorProblems(options)
+  if (problems.length > 0) return usageError(context, problems)
   return withOperatorStore(context, async (store) => {
     const { all = false, believeRefusals = false, dryRun = false } = options
     const terms = { all, believeRefusals }
-    const resumed = await (dryRun ? previewResume(store, terms) : resumeSending(store, store, terms))
+    const resumed = await (dryRun
+      ? previewResume(store, terms)
+      : resumeSending(store, store.actingAs(actorOf(context, options)), terms))
     if (options.json) printJson(context, jsonOf(resumed, options))
     for (const line of resumeMessages(resumed, { ...terms, dryRun, nowMs: systemClock.nowMs() }))
       context.stderr.write(`${escapeControl(line)}\n`)

@@ -1,6 +1,7 @@
 import type { CapturedRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
+import { type Actor, actorDetail } from './operator/acts.ts'
 import {
   anotherRow,
   differsInContent,
@@ -21,14 +22,14 @@ import {
  *
  * Keyed records start held: `releaseNext` frees those whose turn it is, in the same transaction.
  *
- * @param how `recovered`: their rows say more than the ledger knew, and are told what it says now
+ * @param recoverer a person who takes them in that the ledger had lost: their rows say more than it knew, and are told what it says now
  * @returns the rows that are in conflict
  */
 export async function insertCaptured(
   db: Database,
   records: readonly CapturedRecord[],
   who: string,
-  how: 'captured' | 'recovered' = 'captured',
+  recoverer: Actor | null = null,
 ): Promise<RowConflict[]> {
   const repeated = findRepeated(records.map(({ outboxId }) => outboxId))
   const single = records.filter(({ outboxId }) => !repeated.has(outboxId))
@@ -45,7 +46,7 @@ export async function insertCaptured(
          case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
          key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
          coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
-         error is null and doubt is not null, $3 = 'recovered'
+         error is null and doubt is not null, $3
        from record r where not exists (
          select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
        ) order by ord
@@ -80,15 +81,16 @@ export async function insertCaptured(
        delete from outboxd.pruned_submission p using pruned
        where pruned.same and p.outbox_id = pruned.outbox_id and p.outbox = pruned.outbox
      ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, null, state, 0, case when $3 = 'recovered' then 'recovered as ' || state
-         when state = 'queued' then 'captured' else 'did not map' end, $2 from kept
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, null, state, 0, case when $3 then 'recovered as ' || state
+         when state = 'queued' then 'captured' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end
+       from kept
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from (
        select outbox_id, state, recorded_at, same from known union all select outbox_id, state, recorded_at, same from pruned
      ) met where not same`,
-    [JSON.stringify(single.map(stored)), who, how],
+    [JSON.stringify(single.map(stored)), who, recoverer !== null, recoverer?.reason, recoverer?.account],
   )
   return [
     ...rows.map(({ outboxId, state, recorded }) => ({ outboxId, detail: anotherRow(state, recorded) })),

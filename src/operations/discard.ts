@@ -39,11 +39,10 @@ const batchSize = 500
 export function discardSubmissions(
   changes: Pick<OperatorChanges, 'discard'>,
   submissions: readonly Discarded[],
-  reason: string,
   run: BulkRun,
 ): Promise<CarriedOut> {
   return inBatches(submissions, batchSize, run, async (batch) => {
-    const discarded = new Set(await changes.discard(batch, reason))
+    const discarded = new Set(await changes.discard(batch))
     const skipped = batch
       .filter(({ id }) => !discarded.has(id))
       .map((submission) => ({ submission, reason: changedMeanwhile }))

@@ -32,6 +32,3 @@ function durationProblem(text: string, forMs: number | null): string | null {
   if (forMs === null || forMs === 0) return `${text}: give a duration such as 30s, 45m, 2h, 1h30m, 1d`
   return forMs > longestMs ? `${text}: give at most a year, or leave it out` : null
 }
-
-/** What `status` shows of the pause: why, and who. Pure. */
-export const pauseDetail = (reason: string, who: string): string => `${reason} (${who})`

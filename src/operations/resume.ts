@@ -2,6 +2,7 @@ import { truncate } from '../cli/table.ts'
 import { showMoment } from '../cli/time.ts'
 import type { LedgerSnapshot } from '../ledger/snapshot.ts'
 import type { PauseReason } from '../model.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 /** How far a resume goes. */
@@ -32,7 +33,7 @@ export interface Resumed {
 /** Ends the operator's pause, and what else the terms name. */
 export async function resumeSending(
   store: Pick<OperatorStore, 'readSnapshot'>,
-  changes: Pick<OperatorStore, 'resume' | 'believeRefusals' | 'shortenPauses'>,
+  changes: Pick<OperatorChanges, 'resume' | 'believeRefusals' | 'shortenPauses'>,
   { all, believeRefusals }: ResumeTerms,
 ): Promise<Resumed> {
   const ended = await changes.resume()

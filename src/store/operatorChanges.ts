@@ -3,14 +3,21 @@ import type pg from 'pg'
 import type { StoreConfig } from '../config.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
+import { type Actor, logAct } from '../ledger/operator/acts.ts'
+import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
+import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
+import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
 import { type Replay, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
+import { believeRefusals } from '../ledger/refusals.ts'
+import { askReload, type InstanceReload } from '../ledger/reloads.ts'
 import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
-import type { State } from '../model.ts'
+import type { CapturedRecord, PauseReason, State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { type PruneDeps, type Pruned, type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 /** A submission as the operator saw it. */
 export type Seen = Pick<ListedSubmission, 'id' | 'revision' | 'key'>
@@ -24,28 +31,46 @@ export type ArrivalSettled =
   | { kind: 'changed' }
 
 /**
- * What an operator changes of submissions. Each is one transaction under the revision that the operator saw, appends to
- * the log, makes the report to the outbox due, and lets go who waited behind it.
+ * What an operator changes; the logs say that it was he, and why. What he changes of submissions is one transaction each under the
+ * revision that he saw, makes the report to the outbox due, and lets go who waited behind it.
  */
 export interface OperatorChanges {
   /** @param newKeys also of what may have arrived  @returns the ids of those that were queued again */
   replay(replays: readonly Replay[], newKeys: boolean): Promise<string[]>
-  /** Another submission than this one that the ledger has under the transaction's id; null where there is none. */
-  readOtherHolder(seen: Seen, transaction: TransactionRef): Promise<Holder | null>
   resolveArrived(seen: Seen, transaction: TransactionRef): Promise<ArrivalSettled>
   /** @returns whether it keeps its idempotency key; null where it was no longer as it was seen, or nothing is to settle */
   resolveNotArrived(seen: Seen, newKey: boolean): Promise<{ keptKey: boolean } | null>
   /** @returns false where its id is no person's word, or it was no longer as it was seen */
   takeBack(seen: Seen): Promise<boolean>
   /** @returns the ids of those that were discarded */
-  discard(seen: readonly (Seen & { state: State })[], reason: string): Promise<string[]>
+  discard(seen: readonly (Seen & { state: State })[]): Promise<string[]>
+  /** @param forMs null: until somebody resumes */
+  pause(forMs: number | null): Promise<void>
+  /** @returns what was said when the pause was raised; null where there was none */
+  resume(): Promise<string | null>
+  /** Lets the other pauses come to their end now. */
+  shortenPauses(): Promise<PauseReason[]>
+  /** Takes mass refusals at their word for so long. @returns what was said in them */
+  believeRefusals(forMs: number): Promise<string[]>
+  /** Asks all daemons that live to read their files again. */
+  askReload(): Promise<InstanceReload[]>
+  adopt(adoption: Adoption): Promise<void>
+  /** Takes records in that the ledger lost. */
+  recover(records: readonly CapturedRecord[]): Promise<void>
+  /** Lets go what the retention of this configuration says. */
+  prune(round: Pick<PruneRound, 'goOn' | 'onProgress'>): Promise<PruneEnd>
 }
 
-/** @param who for the event log */
-export function operatorChanges(
-  pool: pg.Pool,
-  { stateDatabaseUrl, keyOnFailure, who }: StoreConfig & { who: string },
-): OperatorChanges {
+export interface OperatorChangesDeps {
+  ledger: pg.Pool
+  outbox: PruneDeps['outbox']
+  config: StoreConfig
+  actor: Actor
+}
+
+/** What this person changes, for this reason. */
+export function operatorChanges({ ledger, outbox, config, actor }: OperatorChangesDeps): OperatorChanges {
+  const { stateDatabaseUrl, keyOnFailure, retention } = config
   /**
    * Runs `work` with these records, their polls, their lines, and ids that are to be theirs locked, in the one order, and
    * lets the lines' heads go after it.
@@ -55,7 +80,7 @@ export function operatorChanges(
     work: (db: Database) => Promise<T>,
     ids: readonly TransactionRef[] = [],
   ) =>
-    inTransaction(pool, async (db) => {
+    inTransaction(ledger, async (db) => {
       await lockJobsOf(db, seen)
       if (ids.length > 0) await lockTransactionIds(db, ids)
       await lockSubmissions(db, seen)
@@ -72,8 +97,7 @@ export function operatorChanges(
   }
 
   return {
-    replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, who })),
-    readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
+    replay: (replays, newKeys) => inLine(replays, (db) => writeReplays(db, replays, { newKeys, actor })),
     resolveArrived: (seen, transaction) =>
       withQueue((queue) =>
         inLine(
@@ -83,7 +107,7 @@ export function operatorChanges(
             if (by) return { kind: 'taken', by }
             const jobId = randomUUID()
             const { transactionId } = transaction
-            const settled = await resolveArrived(db, seen, { transactionId, jobId, who })
+            const settled = await resolveArrived(db, seen, { transactionId, jobId, actor })
             if (settled === null) return { kind: 'changed' }
             if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
             if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
@@ -95,7 +119,7 @@ export function operatorChanges(
     resolveNotArrived: (seen, newKey) =>
       withQueue((queue) =>
         inLine([seen], async (db) => {
-          const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, who })
+          const settled = await resolveNotArrived(db, seen, { idempotencyKey: randomUUID(), newKey, actor })
           if (settled?.formerJobId) await queue.remove(db, [settled.formerJobId])
           return settled
         }),
@@ -103,20 +127,54 @@ export function operatorChanges(
     takeBack: (seen) =>
       withQueue((queue) =>
         inLine([seen], async (db) => {
-          const taken = await takeBack(db, seen, who)
+          const taken = await takeBack(db, seen, actor)
           if (taken?.formerJobId) await queue.remove(db, [taken.formerJobId])
           return taken !== null
         }),
       ),
-    async discard(seen, reason) {
+    async discard(seen) {
       const discardWith = (queue: Queue | null) =>
         inLine(seen, async (db) => {
-          const discarded = await discardSubmissions(db, seen, { reason, who })
+          const discarded = await discardSubmissions(db, seen, actor)
           const jobs = discarded.flatMap(({ formerJobId }) => formerJobId ?? [])
           if (jobs.length > 0) await queue?.remove(db, jobs)
           return discarded.map(({ id }) => id)
         })
       return seen.some(({ state }) => state === 'accepted') ? withQueue(discardWith) : discardWith(null)
+    },
+    pause: (forMs) => raiseOperatorPause(ledger, actor, forMs),
+    resume: () => endOperatorPause(ledger, actor),
+    shortenPauses: () => shortenPauses(ledger, actor),
+    believeRefusals: (forMs) =>
+      inTransaction(ledger, async (db) => {
+        const said = await believeRefusals(db, forMs)
+        if (said.length > 0) await logAct(db, actor, 'resume --believe-refusals', { said })
+        return said
+      }),
+    askReload: () =>
+      inTransaction(ledger, async (db) => {
+        const instances = await askReload(db)
+        await logAct(db, actor, 'reload', { instances: instances.map(({ id }) => id) })
+        return instances
+      }),
+    adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
+    recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
+    async prune({ goOn, onProgress }) {
+      let pruned: Pruned | null = null
+      try {
+        return await prune(
+          { ledger, outbox },
+          {
+            ...{ retention, turn: 'wait', goOn },
+            onProgress(soFar) {
+              pruned = soFar
+              onProgress(soFar)
+            },
+          },
+        )
+      } finally {
+        if (pruned !== null) await logAct(ledger, actor, 'prune', { ...retention, ...(pruned as Pruned) })
+      }
     },
   }
 }

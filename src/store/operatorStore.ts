@@ -1,14 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import { type Adoption, adoptOutbox, readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
+import type { Actor } from '../ledger/operator/acts.ts'
+import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
-import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import {
@@ -20,25 +19,24 @@ import {
 } from '../ledger/operator/selectSubmissions.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
-import { believeRefusals } from '../ledger/refusals.ts'
-import { askReload, type InstanceReload, readReloads } from '../ledger/reloads.ts'
+import { type InstanceReload, readReloads } from '../ledger/reloads.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
-import type { CapturedRecord, PauseReason, Problem } from '../model.ts'
+import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
+import type { Problem } from '../model.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
-import { asText, createPool, inTransaction, withDatabase } from '../postgres/database.ts'
+import { asText, createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { comparisonBounds } from './comparison.ts'
 import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
 import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
-import { type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 const goodbyeMs = 1_000
 
@@ -48,7 +46,9 @@ const outboxName = 'outboxd command outbox'
 const gapRowsMax = 100_000
 
 /** The databases, as an operator's commands use them. */
-export interface OperatorStore extends OperatorChanges, AsyncDisposable {
+export interface OperatorStore extends AsyncDisposable {
+  /** What this person changes, for this reason: the logs say so. */
+  actingAs(actor: Omit<Actor, 'account'>): OperatorChanges
   /** The ERP's database is first asked when one of these is called. */
   outbox: Pick<
     Outbox,
@@ -76,15 +76,9 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   readSubmissionDetail(id: string): Promise<SubmissionDetail | null>
   /** What is left of the submission of an outbox row that was pruned; null where none was. */
   readPruned(outboxId: string): Promise<PrunedSubmission | null>
+  /** Another submission than this one that the ledger has under the transaction's id; null where there is none. */
+  readOtherHolder(seen: Seen, transaction: TransactionRef): Promise<Holder | null>
   readReplayable(seen: readonly Seen[]): Promise<ReplayableSubmission[]>
-  pause(detail: string, forMs: number | null): Promise<void>
-  /** @returns what was said when the pause was raised; null where there was none */
-  resume(): Promise<string | null>
-  shortenPauses(): Promise<PauseReason[]>
-  /** Takes mass refusals at their word for so long. @returns what was said in them */
-  believeRefusals(forMs: number): Promise<string[]>
-  /** Asks all daemons that live to read their files again. */
-  askReload(): Promise<InstanceReload[]>
   /** The daemons that live, and what they have said to that. */
   readReloads(): Promise<InstanceReload[]>
   readSnapshot(): Promise<LedgerSnapshot>
@@ -94,7 +88,6 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   /** The outbox that the ledger belongs to. */
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
-  adopt(adoption: Adoption): Promise<void>
   /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
   findGap(goOn: () => boolean): Promise<LedgerGap>
   tellGap(gap: LedgerGap): Promise<void>
@@ -102,10 +95,6 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
   /** What the retention of this configuration lets go now. */
   countPrunable(): Promise<PrunableCount[]>
-  /** Lets it go. */
-  prune(round: Pick<PruneRound, 'goOn' | 'onProgress'>): Promise<PruneEnd>
-  /** Takes records in that the ledger lost. */
-  recover(records: readonly CapturedRecord[]): Promise<void>
   /** The types that a running daemon has a mapping file for; null where one, of an older version, does not say. */
   readPublishedTypes(): Promise<string[] | null>
   /** Why one of the databases cannot be written; null where it can. */
@@ -121,13 +110,13 @@ export interface OperatorStore extends OperatorChanges, AsyncDisposable {
 /**
  * Opens the ledger for a command.
  *
- * @param who for the event log
+ * @param account user@host that gives the command, for the logs
  * @param outboxTable how to read the outbox, asked when it is first used: a broken description keeps nobody from pausing
  * @throws DatabaseUnusable when it cannot be reached or has not been migrated
  */
 export async function openOperatorStore(
   config: StoreConfig,
-  who: string,
+  account: string,
   outboxTable: () => OutboxTable | string,
 ): Promise<OperatorStore> {
   const onIdleError = () => {} // the next statement says so
@@ -182,15 +171,15 @@ export async function openOperatorStore(
     searchText: (filter, text, bounds) => searchText(pool, filter, text, bounds),
     readCauses: (filter, rowsMax) => readCauses(pool, filter, rowsMax),
     find: (reference, limit) => findSubmissions(pool, reference, limit),
-    ...operatorChanges(pool, { ...config, who }),
+    actingAs: (actor) =>
+      operatorChanges({
+        ...{ ledger: pool, config, actor: { ...actor, account } },
+        outbox: { findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)) },
+      }),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readPruned: (outboxId) => readPruned(pool, outboxId),
+    readOtherHolder: (seen, transaction) => readOtherHolder(pool, transaction, seen.id),
     readReplayable: (seen) => readReplayable(pool, seen),
-    pause: (detail, forMs) => raiseOperatorPause(pool, detail, forMs),
-    resume: () => endOperatorPause(pool),
-    shortenPauses: () => shortenPauses(pool),
-    believeRefusals: (forMs) => believeRefusals(pool, forMs),
-    askReload: () => askReload(pool),
     readReloads: () => readReloads(pool),
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool, keyOnFailure),
@@ -210,13 +199,6 @@ export async function openOperatorStore(
         }),
       ),
     countPrunable: () => countPrunable(pool, config.retention),
-    prune: (round) =>
-      prune(
-        { ledger: pool, outbox: { findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)) } },
-        { retention: config.retention, turn: 'wait', ...round },
-      ),
-    recover: (records) => inTransaction(pool, (db) => recoverRecords(db, records, { who, keyOnFailure })),
-    adopt: (adoption) => inTransaction(pool, (db) => adoptOutbox(db, adoption, who)),
     readPublishedTypes: () => readPublishedTypes(pool),
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),

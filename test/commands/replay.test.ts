@@ -79,6 +79,7 @@ test('a failed one is queued as new, with a new key, and the log keeps what was 
     cause: 'replay',
     who: expect.stringMatching(/^operator .+/),
     detail: {
+      account: expect.stringContaining('@'),
       former: {
         code: 'E003',
         error: 'the service was down',

@@ -21,17 +21,18 @@ const resolvedMost = 2
  * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
  */
 export async function resolveBlocking(environment: Environment, resume: boolean): Promise<Settled> {
-  await using store = await openOperatorStore(environment.config, 'operator', () => 'outbox')
-  if (resume) await store.shortenPauses()
+  await using store = await openOperatorStore(environment.config, 'crash@campaign', () => 'outbox')
+  const changes = store.actingAs({ who: 'operator crash', reason: 'crash campaign' })
+  if (resume) await changes.shortenPauses()
   const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
   const settled: Settled = { discarded: 0, resolved: 0 }
   const hopeless: ListedSubmission[] = []
   for (const each of seen) {
     const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
     if (effect === null) hopeless.push(each)
-    else if ((await store.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
+    else if ((await changes.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
   }
-  if (hopeless.length > 0) settled.discarded = (await store.discard(hopeless, 'crash campaign')).length
+  if (hopeless.length > 0) settled.discarded = (await changes.discard(hopeless)).length
   return settled
 }
 

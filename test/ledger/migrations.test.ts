@@ -221,3 +221,37 @@ test('0020: rows in every state and slots come through; there is no history yet,
   ).toEqual([{ spent_on_submissions: 3, spent_on_polls: 0, spent_on_others: 0 }])
   expect((await pool.query('select from outboxd.period union all select from outboxd.request_hour')).rowCount).toBe(0)
 })
+
+test('0021: rows in every state come through with their events, and the pause that stands is an act of its operator', async () => {
+  const { pool, migrate } = await before('0021_audit.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await pool.query(`insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who)
+    select id, state, 0, 'test', 'test' from outboxd.submission`)
+  await pool.query(`insert into outboxd.pause (reason, since, until, detail) values
+    ('operator', '2026-11-01T00:00Z', '2026-11-01T02:00Z', 'year-end (again) (operator alice)'),
+    ('throttled', now(), now(), 'slow down')`)
+  const rows =
+    'select s.*, e.id as event, e.cause from outboxd.submission s join outboxd.submission_event e on e.submission_id = s.id order by s.seq'
+  const before0021 = (await pool.query(rows)).rows
+  expect(before0021).toHaveLength(8)
+  await migrate()
+  expect((await pool.query(rows)).rows).toMatchObject(before0021)
+  const { rows: acts } = await pool.query('select at, act, who, reason, until from outboxd.operator_act')
+  expect(acts).toEqual([
+    {
+      at: new Date('2026-11-01T00:00Z'),
+      act: 'pause',
+      who: 'operator alice',
+      reason: 'year-end (again)',
+      until: new Date('2026-11-01T02:00Z'),
+    },
+  ])
+  await expect(pool.query('update outboxd.operator_act set reason = null')).rejects.toThrow('append-only')
+  await expect(pool.query('delete from outboxd.operator_act')).rejects.toThrow('append-only')
+})

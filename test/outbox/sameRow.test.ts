@@ -3,6 +3,7 @@ import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
 /** An id that was used before: the row is known by more than its id. */
@@ -359,7 +360,7 @@ test('a ledger of before knows its rows by when they were recorded', async () =>
 /** An operator says whose rows they are. */
 async function adoptAs({ pool, outbox }: Setup, rows: 'same' | 'new'): Promise<void> {
   const identity = await outbox.identify()
-  await inTransaction(pool, (db) => adoptOutbox(db, { identity, rows, start: null }, 'operator test'))
+  await inTransaction(pool, (db) => adoptOutbox(db, { identity, rows, start: null }, testActor))
 }
 
 /** Until nothing is left, and the position has passed what is taken. */

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { testActor } from '../support/testActor.ts'
 import { rests, type Setup, setup } from './setup.ts'
 
 /** Another outbox.yaml takes rows in that the one before left out: they may lie behind the position. */
@@ -65,7 +66,7 @@ test('rows before the start position stay out when the description changes', asy
   const { before, after } = forms['a filter, in the order of transactions']
   const { ledger, outbox, describedAs } = await passed(before)
   await inTransaction(ledger, async (db) =>
-    adoptOutbox(db, { identity: await outbox.identify(), rows: 'same', start: { id: '3', at: null } }, 'test'),
+    adoptOutbox(db, { identity: await outbox.identify(), rows: 'same', start: { id: '3', at: null } }, testActor),
   )
   const wide = describedAs(`${common}${after}`)
   expect(await wide.outbox.backlog()).toMatchObject({ waiting: 1 })
@@ -77,7 +78,7 @@ test('a start position that is moved back brings the rows between', async () => 
   const given = await setup({ ddl, yaml: `${common}${after}` })
   const start = async (id: string) =>
     inTransaction(given.ledger, async (db) =>
-      adoptOutbox(db, { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } }, 'test'),
+      adoptOutbox(db, { identity: await given.outbox.identify(), rows: 'same', start: { id, at: null } }, testActor),
     )
   await given.pool.query(`insert into source (status) select 'released' from generate_series(1, 5)`)
   await given.outbox.adopt('test')

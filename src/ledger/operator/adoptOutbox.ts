@@ -1,6 +1,7 @@
 import type { Database } from '../../postgres/database.ts'
 import { wholeTable } from '../sameRow.ts'
-import { type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
+import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
+import { type Actor, logAct } from './acts.ts'
 
 /** What an operator says of the outbox table that is configured. */
 export interface Adoption {
@@ -38,7 +39,7 @@ export async function readUnderWay(db: Database): Promise<UnderWay> {
  * Says which outbox the ledger belongs to from now on. Waits for whoever captures: all instances see it before they take
  * another row. In a transaction.
  */
-export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, who: string): Promise<void> {
+export async function adoptOutbox(db: Database, { identity, rows, start }: Adoption, actor: Actor): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
   const former = (await readServedOutbox(db)).start
   if (rows === 'same') await sayRowsAreSame(db)
@@ -53,7 +54,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
   await db.query(
     `update outboxd.outbox set database_name = $1, table_name = $2, id_column = $3, start_id = $4, start_at = $5,
        said_by = $6, compared_at = null where is_current`,
-    [identity.database, identity.table, identity.idColumn, id, at, who],
+    [identity.database, identity.table, identity.idColumn, id, at, actor.who],
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
   // What was said of rows was said of the former outbox; what still holds is seen again.
@@ -62,6 +63,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
     'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective'))`,
     [rows === 'new'],
   )
+  await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
 }
 
 /** Rows up to the position are not compared again; and where others have been seen to differ in their contents, they were edited. */

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { type Actor, actorDetail } from './acts.ts'
 
 /**
  * Gives up submissions that wait for a person, and accepted ones, which then are no longer asked about. What went wrong
@@ -10,7 +11,7 @@ import type { Database } from '../../postgres/database.ts'
 export async function discardSubmissions(
   db: Database,
   seen: readonly { id: string; revision: number }[],
-  { reason, who }: { reason: string; who: string },
+  { who, reason, account }: Actor,
 ): Promise<{ id: string; formerJobId: string | null }[]> {
   const { rows } = await db.query<{ id: string; formerJobId: string | null }>(
     `with former as (
@@ -23,11 +24,11 @@ export async function discardSubmissions(
        from former f where s.id = f.id returning s.id
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select f.id, f.state, 'discarded', f.attempt, 'discarded: ' || $3, $4, jsonb_build_object('reason', $3::text)
+       select f.id, f.state, 'discarded', f.attempt, concat_ws(': ', 'discarded', $3::text), $4, ${actorDetail('$3', '$5')}
        from former f join written using (id) order by f.seq
      )
      select f.id, f.job_id as "formerJobId" from former f join written using (id)`,
-    [seen.map((each) => each.id), seen.map((each) => each.revision), reason, who],
+    [seen.map((each) => each.id), seen.map((each) => each.revision), reason, who, account],
   )
   return rows
 }

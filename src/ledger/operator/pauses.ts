@@ -1,22 +1,39 @@
 import type { PauseReason } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { activePause } from '../activePause.ts'
+import type { Actor } from './acts.ts'
+
+/** What is said of an operator's pause while it stands. */
+export const pauseDetail = ({ who, reason }: Pick<Actor, 'who' | 'reason'>): string =>
+  reason === null ? `(${who})` : `${reason} (${who})`
 
 /** Pauses everyone, or changes the operator's pause that stands. @param forMs null: until `endOperatorPause` */
-export async function raiseOperatorPause(db: Database, detail: string, forMs: number | null): Promise<void> {
+export async function raiseOperatorPause(db: Database, actor: Actor, forMs: number | null): Promise<void> {
   await db.query(
-    `insert into outboxd.pause (reason, until, detail)
-     values ('operator', clock_timestamp() + $2::float8 * interval '1 ms', $1)
-     on conflict (reason) do update set since = excluded.since, until = excluded.until, detail = excluded.detail,
-       probe_until = null`,
-    [detail, forMs],
+    `with pause as (
+       insert into outboxd.pause (reason, until, detail)
+       values ('operator', clock_timestamp() + $2::float8 * interval '1 ms', $1)
+       on conflict (reason) do update set since = excluded.since, until = excluded.until, detail = excluded.detail,
+         probe_until = null
+       returning since, until
+     )
+     insert into outboxd.operator_act (at, act, who, account, reason, until)
+     select since, 'pause', $3, $4, $5, until from pause`,
+    [pauseDetail(actor), forMs, actor.who, actor.account, actor.reason],
   )
 }
 
 /** Ends the operator's pause. @returns what was said when it was raised; null where there was none, or it was over by itself */
-export async function endOperatorPause(db: Database): Promise<string | null> {
+export async function endOperatorPause(db: Database, { who, account, reason }: Actor): Promise<string | null> {
   const { rows } = await db.query<{ detail: string; isOn: boolean }>(
-    `delete from outboxd.pause where reason = 'operator' returning detail, ${activePause} as "isOn"`,
+    `with ended as (
+       delete from outboxd.pause where reason = 'operator' returning detail, ${activePause} as is_on
+     ), act as (
+       insert into outboxd.operator_act (act, who, account, reason, detail)
+       select 'resume', $1, $2, $3, jsonb_build_object('ended', detail) from ended where is_on
+     )
+     select detail, is_on as "isOn" from ended`,
+    [who, account, reason],
   )
   return rows[0]?.isOn ? rows[0].detail : null
 }
@@ -25,10 +42,18 @@ export async function endOperatorPause(db: Database): Promise<string | null> {
  * Lets the other pauses come to their end now: one trial request goes before all resume, as it does at the end of
  * each.
  */
-export async function shortenPauses(db: Database): Promise<PauseReason[]> {
+export async function shortenPauses(db: Database, { who, account, reason }: Actor): Promise<PauseReason[]> {
   const { rows } = await db.query<{ reason: PauseReason }>(
-    `update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
-     where reason <> 'operator' and cleared_at is null returning reason`,
+    `with shortened as (
+       update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
+       where reason <> 'operator' and cleared_at is null returning reason
+     ), act as (
+       insert into outboxd.operator_act (act, who, account, reason, detail)
+       select 'resume --all', $1, $2, $3, jsonb_build_object('pauses', json_agg(reason order by reason)) from shortened
+       having count(*) > 0
+     )
+     select reason from shortened`,
+    [who, account, reason],
   )
   return rows.map((row) => row.reason)
 }

@@ -2,6 +2,7 @@ import type { CapturedRecord } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { insertCaptured } from '../insertCaptured.ts'
 import { inLines, type KeyOnFailure } from '../keyOrder.ts'
+import type { Actor } from './acts.ts'
 
 /**
  * Takes records into the ledger whose rows say that they were taken and that it does not know. Waits for whoever captures.
@@ -10,8 +11,8 @@ import { inLines, type KeyOnFailure } from '../keyOrder.ts'
 export async function recoverRecords(
   db: Database,
   records: readonly CapturedRecord[],
-  { who, keyOnFailure }: { who: string; keyOnFailure: KeyOnFailure },
+  { actor, keyOnFailure }: { actor: Actor; keyOnFailure: KeyOnFailure },
 ): Promise<void> {
   await db.query('select pg_advisory_xact_lock(7161)')
-  await inLines(db, records, keyOnFailure, () => insertCaptured(db, records, who, 'recovered'))
+  await inLines(db, records, keyOnFailure, () => insertCaptured(db, records, actor.who, actor))
 }

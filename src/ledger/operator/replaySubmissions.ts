@@ -3,6 +3,7 @@ import type { State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { forgotten } from '../submissionColumns.ts'
+import { type Actor, actorDetail } from './acts.ts'
 
 /** What a replay maps anew. */
 export interface ReplayableSubmission {
@@ -68,7 +69,7 @@ export async function readReplayable(
 export async function writeReplays(
   db: Database,
   replays: readonly Replay[],
-  { newKeys, who }: { newKeys: boolean; who: string },
+  { newKeys, actor: { who, reason, account } }: { newKeys: boolean; actor: Actor },
 ): Promise<string[]> {
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
@@ -91,14 +92,20 @@ export async function writeReplays(
      )
      , event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select f.id, f.state, 'queued', f.attempt, 'replay', $2, jsonb_build_object('former', jsonb_strip_nulls(
+       select f.id, f.state, 'queued', f.attempt, 'replay', $2, ${actorDetail('$4', '$5')} || jsonb_build_object('former', jsonb_strip_nulls(
          jsonb_build_object('code', f.error_code, 'error', f.error, 'transactionId', f.transaction_id,
            'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
            'payload', case when f.payload <> r.payload then f.payload end)))
        from former f join replay r using (id) join written using (id) order by f.seq
      )
      select id from written`,
-    [JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))), who, newKeys],
+    [
+      JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))),
+      who,
+      newKeys,
+      reason,
+      account,
+    ],
   )
   return rows.map((row) => row.id)
 }

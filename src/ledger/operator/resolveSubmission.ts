@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { forgotten } from '../submissionColumns.ts'
+import { type Actor, actorDetail } from './acts.ts'
 import { keepsKey } from './replaySubmissions.ts'
 
 /** A submission that a person settles, as it was read. */
@@ -41,7 +42,7 @@ const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.e
 export async function resolveArrived(
   db: Database,
   { id, revision }: SeenSubmission,
-  { transactionId, jobId, who }: { transactionId: string; jobId: string; who: string },
+  { transactionId, jobId, actor }: { transactionId: string; jobId: string; actor: Actor },
 ): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with ${former}, written as (
@@ -55,11 +56,11 @@ export async function resolveArrived(
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select w.id, f.state, w.state, w.attempt, 'resolved: arrived as ' || $3, $5,
-         jsonb_build_object('transactionId', $3::text, ${formerDetail})
+         jsonb_build_object('transactionId', $3::text, ${formerDetail}) || ${actorDetail('$6', '$7')}
        from written w join former f using (id)
      )
      select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
-    [id, revision, transactionId, jobId, who],
+    [id, revision, transactionId, jobId, actor.who, actor.reason, actor.account],
   )
   return rows[0] ?? null
 }
@@ -74,7 +75,7 @@ export async function resolveArrived(
 export async function resolveNotArrived(
   db: Database,
   { id, revision }: SeenSubmission,
-  { idempotencyKey, newKey, who }: { idempotencyKey: string; newKey: boolean; who: string },
+  { idempotencyKey, newKey, actor }: { idempotencyKey: string; newKey: boolean; actor: Actor },
 ): Promise<(Settled & { keptKey: boolean }) | null> {
   const { rows } = await db.query<Settled & { keptKey: boolean }>(
     `with ${former}, written as (
@@ -86,12 +87,13 @@ export async function resolveNotArrived(
        from former f where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select w.id, f.state, 'queued', w.attempt, 'resolved: not arrived', $5, jsonb_build_object(${formerDetail})
+       select w.id, f.state, 'queued', w.attempt, 'resolved: not arrived', $5,
+         jsonb_build_object(${formerDetail}) || ${actorDetail('$6', '$7')}
        from written w join former f using (id)
      )
      select w.tracked, f.job_id as "formerJobId", w.idempotency_key = f.idempotency_key as "keptKey"
      from written w join former f using (id)`,
-    [id, revision, idempotencyKey, newKey, who],
+    [id, revision, idempotencyKey, newKey, actor.who, actor.reason, actor.account],
   )
   return rows[0] ?? null
 }
@@ -102,7 +104,7 @@ export async function resolveNotArrived(
  *
  * @returns null where its id is no person's, or it took a step since it was read
  */
-export async function takeBack(db: Database, { id, revision }: SeenSubmission, who: string): Promise<Settled | null> {
+export async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with former as (
        select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and s.id_by_person for update
@@ -115,11 +117,11 @@ export async function takeBack(db: Database, { id, revision }: SeenSubmission, w
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
        select w.id, f.state, 'uncertain', w.attempt, 'resolved: taken back that it is ' || f.transaction_id, $3,
-         jsonb_build_object(${formerDetail})
+         jsonb_build_object(${formerDetail}) || ${actorDetail('$4', '$5')}
        from written w join former f using (id)
      )
      select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
-    [id, revision, who],
+    [id, revision, actor.who, actor.reason, actor.account],
   )
   return rows[0] ?? null
 }
