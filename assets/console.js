@@ -3,8 +3,9 @@
 ;(() => {
   const said = document.getElementById('said')
   const { topic, version, says } = document.body.dataset
-  /** The version that is on the page. */
+  /** The version that is on the page, and the one that was told last. */
   let shown = version
+  let told = version
   /** What was taken over last, by id, before anything was unfolded in it. */
   const taken = new Map()
   let isRenewing = false
@@ -33,9 +34,14 @@
     const fresh = new DOMParser().parseFromString(await response.text(), 'text/html')
     if (!response.ok)
       throw new Error(fresh.querySelector('main .notice')?.textContent.trim() ?? `answer ${response.status}`)
+    let isLeftOut = false
     for (const old of document.querySelectorAll('[data-live]')) {
       const next = fresh.getElementById(old.id)
-      if (next === null || taken.get(old.id) === next.innerHTML || isAt(old)) continue
+      if (next === null || taken.get(old.id) === next.innerHTML) continue
+      if (isAt(old)) {
+        isLeftOut = true
+        continue
+      }
       taken.set(old.id, next.innerHTML)
       for (const { id } of old.querySelectorAll('details[open][id]'))
         next.querySelector(`#${CSS.escape(id)}`)?.setAttribute('open', '')
@@ -43,7 +49,7 @@
       old.replaceChildren(...next.childNodes)
       old.dispatchEvent(new CustomEvent('renewed', { bubbles: true }))
     }
-    shown = fresh.body.dataset.version
+    if (!isLeftOut) shown = fresh.body.dataset.version
     say('')
   }
 
@@ -56,14 +62,25 @@
     )
   }
 
-  async function onVersion({ data }) {
+  function onVersion({ data }) {
     const news = JSON.parse(data)
     if (document.body.dataset.away !== undefined) return location.reload()
-    if (news.topic !== topic || news.version === shown || isRenewing) return say('')
+    if (news.topic !== topic) return
+    told = news.version
+    if (told === shown) return say('')
     if (says !== undefined) return say(says)
+    void catchUp()
+  }
+
+  async function catchUp() {
+    if (told === shown || says !== undefined || isRenewing) return
     isRenewing = true
     try {
-      await renew()
+      let renewedFor
+      do {
+        renewedFor = told
+        await renew()
+      } while (told !== shown && told !== renewedFor) // told meanwhile, of what came after the page was read
     } catch (error) {
       say(`What is shown is old: ${error.message}`)
     } finally {
@@ -92,6 +109,9 @@
     stream = undefined
   }
 
+  // What was left out because somebody was at it, once they are no longer.
+  document.addEventListener('focusout', () => setTimeout(catchUp))
+  document.addEventListener('selectionchange', () => getSelection().isCollapsed && void catchUp())
   document.addEventListener('visibilitychange', () => (document.hidden ? leave() : follow()))
   addEventListener('pagehide', leave)
   addEventListener('pageshow', follow)

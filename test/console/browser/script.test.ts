@@ -1,0 +1,138 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import type { Browser, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { lacksBrowser, openBrowser } from '../../support/browser.ts'
+import { checkout } from '../../support/program.ts'
+
+/** assets/console.js before a server whose every answer the test decides. */
+describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () => {
+  let browser: Browser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser?.close())
+
+  test('is renewed when it is told, and what is unfolded stays so', async () => {
+    const { page, server } = await open(`<details id="d"><summary>first</summary>inside</details>`)
+    await page.locator('summary').click()
+    await page.locator('h1').click()
+    server.change(`<details id="d"><summary>second</summary>inside</details>`)
+    await page.getByText('second').waitFor()
+    expect(await page.getByText('inside').isVisible()).toBe(true)
+  })
+
+  test('shows what changes while it is being read again, too', async () => {
+    const { page, server } = await open('first')
+    const letGo = server.holdAnswers()
+    server.change('second')
+    await server.isAsked()
+    server.change('third')
+    letGo()
+    await page.getByText('third').waitFor()
+  })
+
+  test('leaves alone what somebody types in, and takes it over when they leave it', async () => {
+    const { page, server } = await open('<label>reason <input></label> first')
+    const reason = page.getByLabel('reason')
+    await reason.fill('half a sen')
+    server.change('<label>reason <input></label> second')
+    await server.isAsked()
+    expect(await reason.inputValue()).toBe('half a sen')
+    await page.locator('h1').click()
+    await page.getByText('second').waitFor()
+  })
+
+  test('says that it is old while the server is away, and nothing any more when it is back', async () => {
+    const { page, server } = await open('first')
+    server.goAway()
+    await page.getByText('What is shown is old').waitFor()
+    server.change('second')
+    await page.getByText('second').waitFor()
+    expect(await page.locator('#said').textContent()).toBe('')
+  })
+
+  async function open(contents: string): Promise<{ page: Page; server: LivePage }> {
+    const server = await serveLivePage(contents)
+    const page = await browser.newPage()
+    onTestFinished(async () => {
+      await page.close()
+      server.close()
+    })
+    await page.goto(server.url)
+    await server.isFollowed()
+    return { page, server }
+  }
+})
+
+interface LivePage {
+  url: string
+  /** Other contents, and the stream says so. */
+  change(contents: string): void
+  /** The page as it is now is answered when this is let go. @returns what lets go */
+  holdAnswers(): () => void
+  /** Waits until the page has been asked for again. */
+  isAsked(): Promise<void>
+  isFollowed(): Promise<void>
+  /** Ends the streams, and takes no other until something changes. */
+  goAway(): void
+  close(): void
+}
+
+async function serveLivePage(first: string): Promise<LivePage> {
+  const now = { contents: first, version: 1 }
+  const streams = new Set<ServerResponse>()
+  const followed = Promise.withResolvers<void>()
+  let asked = Promise.withResolvers<void>()
+  let held = Promise.resolve()
+  let isAway = false
+  const tell = (stream: ServerResponse) =>
+    stream.write(`retry: 50\nevent: version\ndata: {"topic":"it","version":"${now.version}"}\n\n`)
+  const server = createServer(async ({ url }, response) => {
+    if (url === '/console.js') return response.end(readFileSync(join(checkout, 'assets', 'console.js')))
+    if (url?.startsWith('/live')) {
+      if (isAway) return response.destroy()
+      streams.add(response.writeHead(200, { 'content-type': 'text/event-stream' }))
+      tell(response)
+      return followed.resolve()
+    }
+    const text = pageOf(now)
+    if (streams.size > 0) asked.resolve()
+    await held
+    response.writeHead(200, { 'content-type': 'text/html' }).end(text)
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    change(contents) {
+      now.contents = contents
+      now.version += 1
+      isAway = false
+      asked = Promise.withResolvers()
+      for (const stream of streams) tell(stream)
+    },
+    holdAnswers() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
+      return resolve
+    },
+    isAsked: () => asked.promise,
+    isFollowed: () => followed.promise,
+    goAway() {
+      isAway = true
+      for (const stream of streams) stream.end()
+      streams.clear()
+    },
+    close() {
+      server.close()
+      server.closeAllConnections()
+    },
+  }
+}
+
+function pageOf({ contents, version }: { contents: string; version: number }): string {
+  return `<!doctype html><title>live</title><script src="/console.js" defer></script>
+<body data-topic="it" data-version="${version}"><p id="said"></p><h1>Live</h1><div id="part" data-live>${contents}</div></body>`
+}
