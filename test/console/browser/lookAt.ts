@@ -1,0 +1,60 @@
+import { mkdtempSync, readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+const schemes = ['light', 'dark'] as const
+const heights: Record<number, number> = { 390: 844, 1440: 900 }
+const narrowest = 320
+
+/** A folder for the pictures of this run, which stays: not the run's own, of which nothing is left. */
+export function createPicturesFolder(): string {
+  const folder = mkdtempSync('/tmp/outboxd-console-')
+  process.stderr.write(`pictures of the console: ${folder}\n`)
+  return folder
+}
+
+/**
+ * Looks at a page as different people do: in light and dark, on a wide screen and on a phone.
+ *
+ * @param folder where its pictures go, as NAME-WIDTH-SCHEME.png
+ * @returns what axe-core finds, and what is wider than the screen
+ */
+export async function lookAt(page: Page, name: string, folder: string): Promise<string[]> {
+  const found: string[] = []
+  for (const colorScheme of schemes) {
+    await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
+    for (const [width, height] of Object.entries(heights)) {
+      await page.setViewportSize({ width: Number(width), height })
+      const path = join(folder, `${name}-${width}-${colorScheme}.png`)
+      await page.screenshot({ path, fullPage: true, animations: 'disabled' })
+      for (const violation of await readViolations(page))
+        found.push(`${name}, ${width} px, ${colorScheme}: ${violation}`)
+    }
+  }
+  for (const width of [narrowest, ...Object.keys(heights)]) {
+    await page.setViewportSize({ width: Number(width), height: 844 })
+    const wide = await page.evaluate<string[]>(widerThanScreen)
+    if (wide.length > 0) found.push(`${name}, ${width} px: wider than the screen: ${wide.join(', ')}`)
+  }
+  return found
+}
+
+/** What axe-core has against a page, each with where it stands. */
+async function readViolations(page: Page): Promise<string[]> {
+  await page.evaluate(`typeof axe === 'undefined' && (() => { ${axe} })()`)
+  return page.evaluate<string[]>(`axe.run({ resultTypes: ['violations'] }).then(({ violations }) =>
+    violations.map(({ id, help, nodes }) => id + ': ' + help + ' at ' + nodes.slice(0, 5).map(({ target, any }) =>
+      target.join(' ') + (any[0] ? ' (' + any[0].message + ')' : '')).join('; ')))`)
+}
+
+/** Whoever has to scroll the page sideways to read it is told by what; a table scrolls within itself. */
+const widerThanScreen = `(() => {
+  const root = document.documentElement
+  if (root.scrollWidth <= root.clientWidth) return []
+  const path = (each) => each.tagName.toLowerCase() + (each.id ? '#' + each.id : '') + (each.className ? '.' + each.className : '')
+  return [...document.querySelectorAll('main *, header *')].filter((each) => each.getBoundingClientRect().right > root.clientWidth + 1)
+    .slice(0, 5).map(path)
+})()`
