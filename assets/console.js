@@ -64,7 +64,7 @@
 
   function onVersion({ data }) {
     const news = JSON.parse(data)
-    if (document.body.dataset.away !== undefined) return location.reload()
+    if (version === undefined) return location.reload()
     if (news.topic !== topic) return
     told = news.version
     if (told === shown) return say('')
@@ -97,11 +97,17 @@
     stream.addEventListener('trouble', ({ data }) => say(`What is shown is old: ${JSON.parse(data).message}`))
     stream.addEventListener('error', () => {
       say('What is shown is old: the console does not answer.')
-      if (stream?.readyState === EventSource.CLOSED) {
-        leave()
-        setTimeout(follow, 5000)
-      }
+      if (stream?.readyState !== EventSource.CLOSED) return
+      // Refused: too many look, or one has to sign in again.
+      leave()
+      setTimeout(comeAgain, 5000)
     })
+  }
+
+  async function comeAgain() {
+    const response = await fetch(location.href, { method: 'HEAD' }).catch(() => null)
+    if (response?.status === 401) location.reload()
+    else follow()
   }
 
   function leave() {

@@ -3,7 +3,9 @@ import { join, resolve } from 'node:path'
 import { z } from 'zod'
 import { type Environment, readVariables, type Variable } from './readVariables.ts'
 import {
+  addresses,
   file,
+  headerName,
   integer,
   isOnLoopback,
   name,
@@ -110,6 +112,19 @@ export const variables = {
     about:
       'auto: JSON lines, each after its priority such as `<4>` where stdout is systemd’s journal, which takes that off again; json: never; journald: always',
   },
+  CONSOLE_PASSWORD_FILE: {
+    schema: file.optional(),
+    about: 'file with the line that `outboxd console --hash-password` prints: the console asks for that password',
+  },
+  CONSOLE_TRUST_HEADER: {
+    schema: headerName.optional(),
+    about: 'header in which an authenticating proxy tells the console who has signed in, such as X-Forwarded-User',
+  },
+  CONSOLE_TRUST_PROXY: {
+    schema: addresses.optional(),
+    about:
+      'addresses of the console’s proxy, such as 10.0.0.7 or 10.0.0.0/28, with commas: whose CONSOLE_TRUST_HEADER and X-Forwarded headers are believed',
+  },
 } as const satisfies Record<string, Variable>
 
 /** What the commands need that touch the databases alone. Paths are absolute. */
@@ -200,6 +215,26 @@ export function readConfig(env: Environment): Config {
 export function readStoreConfig(env: Environment): StoreConfig {
   const { value, done } = readVariables(variables, env)
   return done(storeConfig(value, env))
+}
+
+/** Who may look at the console, as it is set. */
+export interface ConsoleConfig {
+  /** What the file of the password holds. */
+  password: string | null
+  /** In lower case. */
+  trustHeader: string | null
+  /** Addresses, or nets as 10.0.0.0/28. */
+  trustProxy: readonly string[]
+}
+
+/** @throws ConfigInvalid with every mistake among them */
+export function readConsoleConfig(env: Environment): ConsoleConfig {
+  const { value, fileText, done } = readVariables(variables, env)
+  return done({
+    password: fileText('CONSOLE_PASSWORD_FILE'),
+    trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
+    trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
+  })
 }
 
 /** @returns the folder of the mapping files, for who needs nothing else. @throws ConfigInvalid */

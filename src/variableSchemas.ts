@@ -1,3 +1,4 @@
+import { isIP } from 'node:net'
 import { z } from 'zod'
 import { resources } from './resources.ts'
 
@@ -71,3 +72,27 @@ export const serviceAuthUrl = addressWithout(appended.auth, '/oauth/token')
 export const file = z.string().min(1, 'must name a file')
 /** Any text. */
 export const name = z.string().min(1, 'must not be empty')
+
+/** Whose values a browser chooses, or that mean something to everybody on the way. */
+const takenHeaders =
+  /^(host|origin|cookie|referer|user-agent|connection|content-.*|accept.*|sec-.*|x-forwarded-(for|host|proto))$/
+
+/** The name of a header that a proxy sets, in lower case. */
+export const headerName = z
+  .string()
+  .regex(/^[\w!#$%&'*+.^`|~-]+$/, 'must be the name of a header')
+  .transform((text) => text.toLowerCase())
+  .refine((text) => !takenHeaders.test(text), 'must be a header that only the proxy sets')
+
+/** Addresses and nets with commas between them; not all there are. */
+export const addresses = z
+  .string()
+  .transform((text) => text.split(',').map((each) => each.trim()))
+  .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
+  .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not be everybody')
+
+function isNet(text: string): boolean {
+  const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
+  const version = isIP(address)
+  return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128))
+}

@@ -3,50 +3,118 @@ import { type Command, InvalidArgumentError } from 'commander'
 import { actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { openInBrowser } from '../cli/openInBrowser.ts'
+import { readSecret } from '../cli/readSecret.ts'
 import { escapeLines } from '../cli/table.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { readStoreConfig } from '../config.ts'
+import { readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
 import { troubleOf } from '../console/errors/errorRoutes.ts'
+import { type Access, readAccess } from '../console/guard/access.ts'
 import { isLoopback } from '../console/guard/hosts.ts'
+import { hashPassword } from '../console/guard/passwordHash.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/openLater.ts'
+import { AddressUnusable } from '../observe/httpServer.ts'
+import { actorProblems } from './actorOptions.ts'
 
 export interface ConsoleOptions {
   port: number
   host: string
   readOnly?: boolean
+  open?: boolean
   as?: string
+  hashPassword?: boolean
   json?: boolean
 }
 
 const portDefault = 9465
+const hostDefault = '127.0.0.1'
+const passwordCharsLeast = 12
 
 export function describeConsole(command: Command): Command {
   return command
-    .description('serve pages that show what the commands say, and change what they change; on loopback')
+    .description(
+      'serve pages that show what the commands say and change what they change, to whoever would rather look',
+    )
     .option('--port <number>', 'port to listen on; 0 takes any that is free', portNumber, portDefault)
-    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--host <address>', 'address to listen on; beyond loopback it has to know who asks', hostDefault)
     .option('--read-only', 'show everything, change nothing')
-    .option('--as <name>', 'who acts, for the event log (default: your name on this machine)')
+    .option('--open', 'open it in the browser of this machine')
+    .option('--as <name>', 'who acts, for the event log, where nobody is asked to sign in (default: your name here)')
+    .option('--hash-password', 'read a password and print the line for CONSOLE_PASSWORD_FILE; serves nothing')
     .option('--json', 'print one line of JSON on stdout when it listens: url, port')
+    .addHelpText(
+      'after',
+      `
+It needs the databases' addresses and no daemon: it runs on your machine or a bastion, and the daemon serves no page. On
+loopback every user of this machine may look and change; CONSOLE_PASSWORD_FILE asks them for a password there, too. Beyond
+loopback it asks for a password (CONSOLE_PASSWORD_FILE), or believes a proxy who has signed in (CONSOLE_TRUST_HEADER and
+CONSOLE_TRUST_PROXY); docs/console.md says how. It ends with Ctrl-C.
+
+Examples:
+  outboxd console --open                          for yourself
+  outboxd console --read-only --port 9466         to show somebody
+  outboxd console --hash-password > password      then CONSOLE_PASSWORD_FILE=password outboxd console --host 10.0.0.5
+  ssh -L 9465:localhost:9465 bastion outboxd console    from elsewhere, without any of that`,
+    )
 }
 
-/** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 1 when it cannot listen, 2 for options that are wrong */
+/** Serves until SIGINT or SIGTERM. @returns 0 when told to stop, 2 where it must not or cannot listen */
 export async function serveConsole(context: CommandContext, options: ConsoleOptions): Promise<number> {
+  if (options.hashPassword) return printHash(context)
+  const { host, port } = options
   const config = readStoreConfig(context.env)
-  if (!isLoopback(options.host)) return usageError(context, [`--host ${options.host}: only loopback`])
+  const read = readAccess(host, readConsoleConfig(context.env))
+  const problems = ['problems' in read ? read.problems : [], actorProblems(options)].flat()
+  if ('problems' in read || problems.length > 0) return usageError(context, problems)
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
   await using opened = openLater(() => openStoreOf(config))
   using live = createLive(systemClock, troubleOf)
-  const parts = { store: opened.get, config, clock: systemClock, live, say }
-  await using app = await createConsole(parts, { who, isReadOnly: options.readOnly ?? false })
-  const url = await app.listen({ host: options.host, port: options.port })
-  context.stderr.write(`The console is at ${url}\n`)
+  await using app = await createConsole(
+    { store: opened.get, config, clock: systemClock, live, say },
+    { ...read, host, who, isReadOnly: options.readOnly ?? false },
+  )
+  const url = await listen(() => app.listen({ host, port }), options)
+  context.stderr.write(welcome(url, options, read.access))
   if (options.json) context.stdout.write(`${JSON.stringify({ url, port: Number(new URL(url).port) })}\n`)
+  await opened.get().catch((error: unknown) => say(troubleOf(error))) // the page says so, too, and looks again
+  if (options.open) openInBrowser(url, say)
   if (!context.signal.aborted) await once(context.signal, 'abort')
+  return exit.done
+}
+
+async function listen(begin: () => Promise<string>, { host, port }: ConsoleOptions): Promise<string> {
+  try {
+    return await begin()
+  } catch (cause) {
+    const why = (cause as NodeJS.ErrnoException).code
+    throw new AddressUnusable(`cannot listen on ${host} port ${port} (${why}): give another with --port or --host`, {
+      cause,
+    })
+  }
+}
+
+function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Access): string {
+  const changes = readOnly ? ', and changes nothing' : ''
+  const asked = { open: '', password: ' It asks for the password.', proxy: ' It answers its proxy alone.' }[kind]
+  const clear =
+    kind === 'password' && !isLoopback(host)
+      ? 'Passwords and pages cross the network as they are: let a proxy with TLS stand before it (CONSOLE_TRUST_PROXY).\n'
+      : ''
+  return `The console is at ${url}${changes}. Ctrl-C ends it.${asked}\n${clear}`
+}
+
+/** @returns 2 where it is no password to rely on */
+async function printHash(context: CommandContext): Promise<number> {
+  const password = await readSecret(context, 'The password that operators will share: ')
+  if ([...password].length < passwordCharsLeast)
+    return usageError(context, [
+      `the password has ${[...password].length} characters: give ${passwordCharsLeast} or more, such as four words that nobody would say together`,
+    ])
+  context.stdout.write(`${await hashPassword(password)}\n`)
   return exit.done
 }
 

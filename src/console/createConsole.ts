@@ -6,7 +6,7 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
 import { auditRoutes } from './audit/routes.ts'
-import { errorRoutes } from './errors/errorRoutes.ts'
+import { errorRoutes, sendUnreadable } from './errors/errorRoutes.ts'
 import { createGuard, type GuardOptions } from './guard/createGuard.ts'
 import { liveRoutes } from './live/liveRoutes.ts'
 import { mappingRoutes } from './mapping/routes.ts'
@@ -17,37 +17,44 @@ import { recordsRoutes } from './records/routes.ts'
 
 const assetsDir = join(import.meta.dirname, '..', '..', 'assets')
 
-/** The largest form is a payload to map. */
-const bodyMaxBytes = 2_000_000
+const connectionsMax = 1_000
+
+/** What is being answered when the console ends has so long. */
+const closeWithinMs = 3_000
+
+const limits = {
+  bodyLimit: 2_000_000, // the largest form is a payload to map
+  requestTimeout: 30_000,
+  keepAliveTimeout: 5_000,
+  forceCloseConnections: 'idle' as const,
+  http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
+}
 
 /**
- * Builds the console's HTTP server with every page; does not listen yet. `close` ends the streams that are open, too.
+ * Builds the console's HTTP server with every page; does not listen yet. `close` ends the streams that are open, and gives what is
+ * being answered a moment.
  *
  * A page is a folder here with what reads, what renders (a view in, html out) and `routes.ts`.
  */
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
-  const app = fastify({
-    bodyLimit: bodyMaxBytes,
-    forceCloseConnections: true,
-    requestTimeout: 30_000,
-    keepAliveTimeout: 5_000,
-    http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
-  })
-  app.server.maxConnections = 1_000
   const closing = new AbortController()
-  app.addHook('preClose', async () => closing.abort())
+  const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
+  app.server.maxConnections = connectionsMax
+  app.addHook('preClose', async () => {
+    closing.abort()
+    setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()
+  })
   await app.register(cookie, { secret: randomBytes(32).toString('base64') })
   await app.register(helmet, headers)
-  errorRoutes(app, parts)
+  app.removeAllContentTypeParsers() // forms alone
+  await app.register(formbody)
   await app.register(files, { root: assetsDir, serve: false, cacheControl: false })
+  app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
+  errorRoutes(app, parts)
+  createGuard(app, guard, parts)
   assetRoutes(app)
-  await app.register(async (pages) => {
-    createGuard(pages, guard)
-    await pages.register(formbody)
-    pages.addHook('onSend', async (_request, reply) => void reply.header('cache-control', 'no-store'))
-    for (const routes of [nowRoutes, recordsRoutes, recordRoutes, mappingRoutes, auditRoutes]) routes(pages, parts)
-    liveRoutes(pages, parts, closing.signal)
-  })
+  for (const routes of [nowRoutes, recordsRoutes, recordRoutes, mappingRoutes, auditRoutes]) routes(app, parts)
+  liveRoutes(app, parts, closing.signal)
   return app
 }
 
@@ -74,5 +81,7 @@ const headers = {
 /** Each file by its name: nothing else of the folder is served. */
 function assetRoutes(app: FastifyInstance): void {
   for (const name of ['console.css', 'console.js', 'console.svg'])
-    app.get(`/assets/${name}`, (_request, reply) => reply.header('cache-control', 'no-cache').sendFile(name))
+    app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>
+      reply.header('cache-control', 'no-cache').sendFile(name),
+    )
 }

@@ -15,7 +15,7 @@ afterAll(async () => {
 
 test.each(['/', '/records', '/records/1', '/mapping', '/audit'])('%s is a page', async (path) => {
   const { status, headers, text } = await served.get(path)
-  expect({ status, type: headers.get('content-type') }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
+  expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
   expect(text).toContain('<h1>')
   expect(text).toContain('href="/records"')
 })
@@ -30,7 +30,7 @@ test('what looks, moves or is drawn comes from here, and nothing else is there t
   for (const [name, type] of Object.entries(types)) {
     const { status, headers } = await served.get(`/assets/${name}`)
     expect({ name, status }).toEqual({ name, status: 200 })
-    expect(headers.get('content-type')).toContain(type)
+    expect(headers['content-type']).toContain(type)
   }
   for (const path of ['/assets/sandbox.js', '/assets/', '/assets/../package.json', '/assets/%2e%2e/package.json'])
     expect(await served.get(path)).toMatchObject({ status: 404 })

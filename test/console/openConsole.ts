@@ -1,57 +1,99 @@
-import { serveConsole } from '../../src/commands/console.ts'
+import { once } from 'node:events'
+import { type Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { text } from 'node:stream/consumers'
+import { type ConsoleOptions, serveConsole } from '../../src/commands/console.ts'
 import type { TestContext } from '../support/context.ts'
 import { until } from '../support/until.ts'
 
-/** A console that listens on a port of loopback, as the command starts it, and a browser's manners towards it. */
-export interface OpenedConsole extends AsyncDisposable {
+/** A browser's manners towards a console. */
+export interface Visitor {
   readonly url: string
-  readonly context: TestContext
   get(path: string): Promise<Answered>
   /** Posts a form as its page would: with the token of the page at `from`. */
   post(path: string, fields?: Record<string, string>, from?: string): Promise<Answered>
+  /** Asks as it is told, with no manners at all. */
+  ask(path: string, asked?: Asked): Promise<Answered>
+  /** What the browser keeps. */
+  readonly cookies: Map<string, string>
+}
+
+/** A console that listens on a port of loopback, as the command starts it. */
+export interface OpenedConsole extends Visitor, AsyncDisposable {
+  readonly context: TestContext
+  /** Ends it as SIGTERM does. @returns the command's exit code */
+  stop(): Promise<number>
+}
+
+export interface Asked {
+  method?: string
+  headers?: Record<string, string | string[]>
+  body?: string
+  /** Such as 127.0.0.2: who asks. */
+  from?: string
+  agent?: Agent
 }
 
 export interface Answered {
   status: number
-  headers: Headers
+  headers: IncomingHttpHeaders
   text: string
 }
 
+/** The token in a page with a form. */
+export const tokenIn = ({ text }: Answered): string => /name="csrf" value="([^"]+)"/.exec(text)?.[1] ?? ''
+
+/** What a browser adds to a form of the console's own page. */
+export const asForm = (url: string) => ({
+  'content-type': 'application/x-www-form-urlencoded',
+  origin: url,
+  'sec-fetch-site': 'same-origin',
+})
+
 /** @param context of the fixture, with the variables of the database; ended by disposal */
-export async function openConsole(context: TestContext, options: { readOnly?: boolean } = {}): Promise<OpenedConsole> {
+export async function openConsole(context: TestContext, options: Partial<ConsoleOptions> = {}): Promise<OpenedConsole> {
   const ended = serveConsole(context, { port: 0, host: '127.0.0.1', json: true, ...options })
-  const printed = await Promise.race([until(context.printed, (text) => text.endsWith('\n')), ended.then(String)])
+  const printed = await Promise.race([until(context.printed, (said) => said.endsWith('\n')), ended.then(String)])
   if (!printed.startsWith('{')) throw new Error(`the console ended with ${printed}: ${context.messages()}`)
   const { url } = JSON.parse(printed) as { url: string }
+  const stop = () => {
+    context.abort()
+    return ended
+  }
+  return { ...visit(url), context, stop, [Symbol.asyncDispose]: async () => void (await stop()) }
+}
+
+/** A browser that knows nothing of the console yet. */
+export function visit(url: string): Visitor {
   const cookies = new Map<string, string>()
-  const ask = async (path: string, init: RequestInit = {}): Promise<Answered> => {
-    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
-    const response = await fetch(`${url}${path}`, {
-      redirect: 'manual',
-      ...init,
-      headers: { cookie, ...(init.headers as Record<string, string>) },
+  const ask = async (path: string, { method = 'GET', headers = {}, body, from, agent }: Asked = {}) => {
+    const asking = request(`${url}${path}`, {
+      method,
+      headers,
+      ...(from === undefined ? {} : { localAddress: from }),
+      ...(agent === undefined ? {} : { agent }),
     })
-    for (const set of response.headers.getSetCookie()) {
+    asking.end(body)
+    const [response] = await once(asking, 'response')
+    return { status: response.statusCode, headers: response.headers, text: await text(response) } as Answered
+  }
+  const browse = async (path: string, { headers = {}, ...asked }: Asked = {}) => {
+    const cookie = [...cookies].map(([name, value]) => `${name}=${value}`).join('; ')
+    const answered = await ask(path, { ...asked, headers: { ...headers, ...(cookie === '' ? {} : { cookie }) } })
+    for (const set of answered.headers['set-cookie'] ?? []) {
       const [, name = '', value = ''] = /^([^=]+)=([^;]*)/.exec(set) ?? []
       cookies.set(name, value)
     }
-    return { status: response.status, headers: response.headers, text: await response.text() }
+    return answered
   }
   return {
     url,
-    context,
-    get: (path) => ask(path),
+    cookies,
+    ask,
+    get: (path) => browse(path),
     async post(path, fields = {}, from = '/') {
-      const [, csrf = ''] = /name="csrf" value="([^"]+)"/.exec((await ask(from)).text) ?? []
-      return ask(path, {
-        method: 'POST',
-        body: new URLSearchParams({ csrf, ...fields }),
-        headers: { origin: url, 'sec-fetch-site': 'same-origin' },
-      })
-    },
-    async [Symbol.asyncDispose]() {
-      context.abort()
-      await ended
+      const csrf = tokenIn(await browse(from))
+      const body = new URLSearchParams({ csrf, ...fields }).toString()
+      return browse(path, { method: 'POST', body, headers: asForm(url) })
     },
   }
 }

@@ -1,57 +1,92 @@
-import { randomBytes, randomUUID } from 'node:crypto'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { hostname, isLoopback } from './hosts.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { ConsoleParts } from '../parts.ts'
+import type { Access } from './access.ts'
+import { createFormTokens, isSameToken } from './formToken.ts'
+import { loginRoutes, sendLogin } from './login.ts'
+import { personName } from './personName.ts'
 import { Refused } from './refused.ts'
-import { csrfToken, isSame } from './tokens.ts'
+import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost } from './refuseForeign.ts'
+import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
 
-export interface GuardOptions {
-  /** Whose console it is where nobody signs in: `operator NAME`. */
+export interface GuardOptions extends Place {
+  access: Access
+  /** Who acts where nobody is asked: `operator NAME`. */
   who: string
   isReadOnly: boolean
 }
 
-/** Puts the guard in front of every route: who asks, and whether they may. */
-export function createGuard(app: FastifyInstance, { who, isReadOnly }: GuardOptions): void {
-  const key = randomBytes(32)
+/** Who asks: the name for the event log, and what the tokens of their forms are made for. */
+interface Person {
+  who: string
+  session: string
+}
+
+/**
+ * Stands in front of every route: whether the Host is ours; who asks; and of what is posted, whether a page of ours posts it, with
+ * the token of whoever it was shown to, and whether something may be changed at all.
+ */
+export function createGuard(app: FastifyInstance, options: GuardOptions, parts: ConsoleParts): void {
+  const { access, isReadOnly } = options
+  const tokenFor = createFormTokens()
+  const loginToken = tokenFor('login')
+  const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
-  app.addHook('onRequest', async (request) => {
-    const host = hostname(request.headers.host)
-    if (host === null || !isLoopback(host))
-      throw new Refused(403, 'The Host is not this machine: ask for localhost or 127.0.0.1.')
-    if (changes(request)) refuseForeign(request)
-  })
   app.addHook('onRequest', async (request, reply) => {
-    const session = sessionOf(request, reply)
-    request.viewer = { who, csrf: csrfToken(key, session), canChange: !isReadOnly, canSignOut: false }
+    refuseForeignHost(request, options)
+    if (isPost(request)) refuseForeignForm(request, options)
+    const person = personOf(request, options, sessions)
+    if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
+    const csrf = tokenFor(`session ${person.session}`)
+    request.viewer = { who: person.who, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   })
   app.addHook('preHandler', async (request) => {
-    if (!changes(request)) return
-    if (isReadOnly) throw new Refused(403, 'This console only reads (--read-only): nothing was changed.')
+    if (!isPost(request)) return
     const { csrf } = (request.body ?? {}) as { csrf?: unknown }
-    if (typeof csrf !== 'string' || !isSame(csrf, request.viewer.csrf))
+    if (!isSameToken(csrf, request.viewer?.csrf ?? loginToken))
       throw new Refused(
         403,
-        'This form is from before a restart of the console: load its page again. Nothing was changed.',
+        'This form was shown before the console was started anew, or to somebody else: load its page again. Nothing was changed.',
       )
+    if (isReadOnly && request.routeOptions.config?.changesNothing !== true)
+      throw new Refused(403, 'This console was started with --read-only. Nothing was changed.')
   })
+  if (access.kind === 'password') loginRoutes(app, { hash: access.hash, csrf: loginToken, sessions, parts })
 }
 
-const changes = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
+const isPost = ({ method }: FastifyRequest) => method !== 'GET' && method !== 'HEAD'
+const needsNoViewer = ({ routeOptions }: FastifyRequest) => routeOptions.config?.needsNoViewer === true
 
-/** A browser says which site's page sends a form; who says nothing is no browser, and has no form of ours. */
-function refuseForeign({ headers, host }: FastifyRequest): void {
-  const { origin, 'sec-fetch-site': site } = headers
-  const isOwn = site === undefined ? origin !== undefined : site === 'same-origin'
-  const isOfHost = origin === undefined || (URL.canParse(origin) && new URL(origin).host === host.toLowerCase())
-  if (!isOwn || !isOfHost) throw new Refused(403, "Another site's page sent this: nothing was changed.")
+/** @returns null: they have to say who they are. @throws Refused where they cannot */
+function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptions, sessions: Sessions): Person | null {
+  switch (access.kind) {
+    case 'open':
+      return { who, session: '' }
+    case 'password': {
+      const session = sessionIdOf(request)
+      const name = session && sessions.nameOf(session)
+      return name ? { who: `operator ${name}`, session } : null
+    }
+    case 'proxy': {
+      if (!isFromProxy(request, place))
+        throw new Refused(
+          403,
+          'This console is asked through its proxy alone (CONSOLE_TRUST_PROXY), and this did not come from there.',
+        )
+      const name = nameByProxy(request, access.header)
+      if (name === null)
+        throw new Refused(
+          401,
+          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER).`,
+        )
+      return { who: `operator ${name}`, session: name }
+    }
+    default:
+      return access satisfies never
+  }
 }
 
-/** The session of a request; begins one where it has none of ours. */
-function sessionOf(request: FastifyRequest, reply: FastifyReply): string {
-  const name = `outboxd_console_${request.socket.localPort ?? 0}` // cookies of a host are sent to all its ports
-  const found = request.unsignCookie(request.cookies[name] ?? '')
-  if (found.valid) return found.value
-  const session = randomUUID()
-  reply.setCookie(name, session, { path: '/', httpOnly: true, sameSite: 'strict', signed: true })
-  return session
+/** Once, and UTF-8: a header that came twice is one that the proxy has let through. */
+function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
+  const values = raw.headersDistinct[header] ?? []
+  return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
 }

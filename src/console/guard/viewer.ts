@@ -1,4 +1,4 @@
-/** Who looks at a page: `request.viewer` of every route but the login. */
+/** Who looks at a page: `request.viewer` of every route. */
 export interface Viewer {
   /** For the event log, as the commands name it: `operator NAME`. */
   who: string
@@ -13,5 +13,11 @@ export interface Viewer {
 declare module 'fastify' {
   interface FastifyRequest {
     viewer: Viewer
+  }
+  interface FastifyContextConfig {
+    /** Shown to everybody who gets as far: the stylesheet, the page to sign in. */
+    needsNoViewer?: true
+    /** A form that changes nothing in the ledger: it is taken with --read-only, too. */
+    changesNothing?: true
   }
 }

@@ -4,7 +4,7 @@ import type { Viewer } from '../guard/viewer.ts'
 export interface FormHead {
   /** Where it is posted to. */
   action: string
-  viewer: Viewer
+  viewer: Pick<Viewer, 'csrf' | 'canChange'>
   class?: string
   /** False for a form that changes nothing in the ledger: it is there for those who may only read, too. */
   changes?: boolean

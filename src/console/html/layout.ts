@@ -19,10 +19,11 @@ export interface PageHead {
   viewer: Viewer | null
   /**
    * What of it changes by itself. When the topic's version is another than the one that it was rendered with, assets/console.js
-   * reads the page again and puts what is `data-live` there (each such element has an id) in the place of the old, or, with `says`, says that there is
-   * something newer and leaves it to the reader.
+   * reads the page again and puts what is `data-live` there (each such element has an id) in the place of the old; or, with `says`,
+   * says that there is something newer and leaves it to the reader. A page without a version has nothing to show yet, and is
+   * loaded again when there is one.
    */
-  live?: { topic: string; version: string; says?: string }
+  live?: { topic: string; version?: string; says?: string }
 }
 
 /** A whole page around `main`. Every value is escaped by `html`; nothing in it is a script, and nothing comes from elsewhere. */
@@ -57,8 +58,9 @@ ${main}
 
 function attributes(live: PageHead['live']): HtmlValue {
   if (live === undefined) return ''
+  const version = live.version === undefined ? '' : html` data-version="${live.version}"`
   const says = live.says === undefined ? '' : html` data-says="${live.says}"`
-  return html` data-topic="${live.topic}" data-version="${live.version}"${says}`
+  return html` data-topic="${live.topic}"${version}${says}`
 }
 
 function navigation(current: PageHead['current']): HtmlSafeString {

@@ -9,6 +9,9 @@ const topicsPerStreamMax = 200
 /** Who reads so slowly is let go; its browser comes again. */
 const behindMaxBytes = 64_000
 
+/** Then a browser comes again, and is asked again who it is. */
+const streamMs = 600_000
+
 /** A reader who is gone without a word is noticed by what cannot be written to it. */
 const breathMs = 15_000
 
@@ -19,7 +22,7 @@ const breathMs = 15_000
  */
 export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing: AbortSignal): void {
   let streams = 0
-  app.get<{ Querystring: { on?: string | string[] } }>('/live', async (request, reply) => {
+  app.get<{ Querystring: { on?: string | string[] } }>('/live', { exposeHeadRoute: false }, async (request, reply) => {
     const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
     if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
       return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
@@ -40,10 +43,12 @@ export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing
     const stops = topics.map((topic) => live.follow(topic, tell))
     const breathing = setInterval(() => raw.write(':\n\n'), breathMs).unref()
     const end = () => raw.end()
+    const ending = setTimeout(end, streamMs).unref()
     closing.addEventListener('abort', end)
     raw.once('close', () => {
       streams -= 1
       clearInterval(breathing)
+      clearTimeout(ending)
       closing.removeEventListener('abort', end)
       for (const stop of stops) stop()
     })

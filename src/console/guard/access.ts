@@ -1,0 +1,73 @@
+import { BlockList, isIPv6 } from 'node:net'
+import type { ConsoleConfig } from '../../config.ts'
+import { isLoopback } from './hosts.ts'
+import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
+
+/** How the console knows who asks. */
+export type Access =
+  /** Nobody but this machine's own users can ask, and none of them is asked who they are. */
+  | { kind: 'open' }
+  | { kind: 'password'; hash: PasswordHash }
+  /** A proxy has asked them, and says so in a header. */
+  | { kind: 'proxy'; header: string }
+
+/** How the console knows who asks, and whom it believes what they say of others. */
+export interface AccessRead {
+  access: Access
+  /** Whether an address is the proxy's. */
+  isProxy: (address: string) => boolean
+}
+
+/**
+ * Decides how the console knows who asks. Pure.
+ *
+ * @param host what it is to listen on
+ * @returns what stands in the way, in words, where it must not start like that
+ */
+export function readAccess(host: string, config: ConsoleConfig): AccessRead | { problems: string[] } {
+  const { password, trustHeader, trustProxy } = config
+  const hash = password === null ? null : readPasswordHash(password)
+  const problems: string[] = []
+  if (password !== null && hash === null)
+    problems.push(
+      'CONSOLE_PASSWORD_FILE: what the file holds is not a line that `outboxd console --hash-password` prints (argon2id): make it anew',
+    )
+  if (password !== null && trustHeader !== null)
+    problems.push(
+      'CONSOLE_PASSWORD_FILE and CONSOLE_TRUST_HEADER are both set: either we ask for a password or your proxy does',
+    )
+  if (trustHeader !== null && trustProxy.length === 0)
+    problems.push(
+      'CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY, the address that your proxy asks from: anybody else could say in that header who they are',
+    )
+  if (trustProxy.length > 0 && trustHeader === null && password === null)
+    problems.push(
+      'CONSOLE_TRUST_PROXY needs CONSOLE_TRUST_HEADER, or CONSOLE_PASSWORD_FILE where the proxy asks nobody who they are',
+    )
+  if (!isLoopback(host) && password === null && trustHeader === null) problems.push(beyondLoopback(host))
+  if (problems.length > 0) return { problems }
+  return { access: accessOf(hash, trustHeader), isProxy: addressesOf(trustProxy) }
+}
+
+function accessOf(hash: PasswordHash | null, header: string | null): Access {
+  if (hash !== null) return { kind: 'password', hash }
+  return header === null ? { kind: 'open' } : { kind: 'proxy', header }
+}
+
+function beyondLoopback(host: string): string {
+  return `--host ${host}: the console shows what records hold and changes what is sent, so that beyond this machine it must know who asks. Give it one of these:
+  CONSOLE_PASSWORD_FILE=FILE    it asks for a password; outboxd console --hash-password > FILE makes the file
+  CONSOLE_TRUST_HEADER=NAME and CONSOLE_TRUST_PROXY=ADDRESS    your proxy has asked, and says in that header who it is
+or leave --host out and come through a tunnel: ssh -L 9465:localhost:9465 THIS-MACHINE`
+}
+
+function addressesOf(nets: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const net of nets) {
+    const [address = '', bits] = net.split('/')
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4'
+    if (bits === undefined) list.addAddress(address, family)
+    else list.addSubnet(address, Number(bits), family)
+  }
+  return (address) => list.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
+}

@@ -1,0 +1,129 @@
+import { html } from '@prairielearn/html'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { showDuration } from '../../cli/time.ts'
+import { form } from '../html/form.ts'
+import { layout } from '../html/layout.ts'
+import { notice } from '../html/notice.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { createAttempts } from './attempts.ts'
+import { isPassword, type PasswordHash } from './passwordHash.ts'
+import { personName } from './personName.ts'
+import { clearSessionCookie, type Sessions, sessionIdOf, setSessionCookie } from './sessions.ts'
+
+const formMaxBytes = 8_192
+const passwordMaxChars = 1_000
+
+export interface LoginDeps {
+  hash: PasswordHash
+  /** The token of the form. */
+  csrf: string
+  sessions: Sessions
+  parts: ConsoleParts
+}
+
+interface LoginForm {
+  name?: unknown
+  password?: unknown
+  to?: unknown
+}
+
+/** /login and /logout: a password that all operators share, and a name, so that the event log says who. */
+export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
+  const attempts = createAttempts(parts.clock)
+  const inTurn = createTurns()
+  const open = { needsNoViewer: true, changesNothing: true } as const
+  app.get('/login', { config: open }, (request, reply) => {
+    if (request.viewer !== undefined) return reply.redirect('/', 303)
+    return reply.type(htmlType).send(renderLogin({ csrf, to: '/' }))
+  })
+  app.post<{ Body: LoginForm }>('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
+    const { ip } = request
+    const to = ownPath(request.body.to)
+    const name = personName(textOf(request.body.name))
+    const again = (status: number, says: string) =>
+      reply
+        .code(status)
+        .type(htmlType)
+        .send(renderLogin({ csrf, to, says, name: name ?? '' }))
+    if (name === null) return again(400, 'Say who you are: the event log keeps the name with what you change.')
+    const waitMs = attempts.take(ip)
+    if (waitMs > 0) {
+      reply.header('retry-after', Math.ceil(waitMs / 1_000))
+      return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
+    }
+    const password = textOf(request.body.password).slice(0, passwordMaxChars)
+    if (!(await inTurn(() => isPassword(password, hash)))) {
+      parts.say(`the console was given a wrong password from ${ip}`)
+      return again(401, 'That is not the password.')
+    }
+    attempts.succeeded(ip)
+    setSessionCookie(request, reply, sessions.begin(name))
+    parts.say(`operator ${name} signed in to the console from ${ip}`)
+    return reply.redirect(to, 303)
+  })
+  app.post('/logout', { config: { changesNothing: true } }, (request, reply) => {
+    sessions.end(sessionIdOf(request))
+    clearSessionCookie(request, reply)
+    return reply.redirect('/login', 303)
+  })
+}
+
+/** Answers whoever has to sign in first; afterwards they get what they asked for. */
+export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
+  const { method, url, headers } = request
+  reply.type(htmlType)
+  // A link on another site's page comes without the cookie even of somebody who has signed in; asked again from here, with it.
+  if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site' && headers['sec-fetch-mode'] === 'navigate')
+    return reply.header('refresh', '0').send(renderGoOn(url))
+  const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
+  return reply.code(401).send(renderLogin({ csrf, to: ownPath(to), says }))
+}
+
+const htmlType = 'text/html; charset=utf-8'
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
+
+/** A path of ours, and no other site's address that looks like one. */
+function ownPath(value: unknown): string {
+  const base = 'http://console.invalid'
+  const text = textOf(value)
+  if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
+  const { origin, pathname, search } = new URL(text, base)
+  return origin === base && pathname !== '/login' ? `${pathname}${search}` : '/'
+}
+
+/** Passwords are derived one after the other: that takes memory, and a thread that others need, too. */
+function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve()
+  return (work) => {
+    const mine = last.then(work)
+    last = mine.catch(() => {})
+    return mine
+  }
+}
+
+interface LoginView {
+  csrf: string
+  to: string
+  name?: string
+  says?: string | undefined
+}
+
+function renderLogin({ csrf, to, name = '', says }: LoginView): string {
+  const fields = html`<input type="hidden" name="to" value="${to}">
+<label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
+<label>Password <input name="password" type="password" autocomplete="current-password" required></label>
+<button class="main">sign in</button>`
+  return layout(
+    { title: 'Sign in', current: null, viewer: null },
+    html`${says === undefined ? '' : notice('bad', html`<p>${says}</p>`)}
+<section>
+${form({ action: '/login', viewer: { csrf, canChange: true } }, fields)}
+<p class="quiet">The event log keeps your name with what you change.</p>
+</section>`,
+  )
+}
+
+function renderGoOn(url: string): string {
+  return layout({ title: 'One moment', current: null, viewer: null }, html`<p><a href="${ownPath(url)}">Go on</a></p>`)
+}

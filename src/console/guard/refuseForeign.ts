@@ -1,0 +1,40 @@
+import type { FastifyRequest } from 'fastify'
+import { nameInHost, namesUs } from './hosts.ts'
+import { Refused } from './refused.ts'
+
+/** Where the console is. */
+export interface Place {
+  /** As it was told to listen. */
+  host: string
+  isProxy: (address: string) => boolean
+}
+
+const addressOf = ({ socket }: FastifyRequest) => socket.remoteAddress ?? ''
+
+/** Whether it is the proxy that asks, which knows its own names. */
+export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolean => isProxy(addressOf(request))
+
+/** @throws Refused where the Host is not ours: the page would be another site's to the browser */
+export function refuseForeignHost(request: FastifyRequest, place: Place): void {
+  const name = nameInHost(request.headers.host)
+  const isOurs =
+    name !== null && (isFromProxy(request, place) || namesUs(name, request.socket.localAddress ?? '', place.host))
+  if (!isOurs)
+    throw new Refused(
+      403,
+      'The name in the address is not one of this console’s: ask for it as it said when it was started.',
+    )
+}
+
+/**
+ * A browser says whose page sends a form. Who says nothing is no browser of today, and has no page of ours.
+ *
+ * @throws Refused where it is not ours
+ */
+export function refuseForeignForm(request: FastifyRequest, place: Place): void {
+  const { origin, 'sec-fetch-site': site } = request.headers
+  const isOfHost = origin !== undefined && URL.canParse(origin) && new URL(origin).host === request.host.toLowerCase()
+  // A proxy may ask us under another name than the browser asked it: then the browser's word counts alone.
+  const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
+  if (!isOurs) throw new Refused(403, 'The page of another site sent this form. Nothing was changed.')
+}

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest'
+import { createAttempts } from '../../../src/console/guard/attempts.ts'
+
+function setup() {
+  let nowMs = 0
+  const attempts = createAttempts({ nowMs: () => nowMs, stopwatch: () => () => nowMs })
+  const tries = (n: number, address: (i: number) => string) =>
+    Array.from({ length: n }, (_, i) => attempts.take(address(i))).filter((waitMs) => waitMs === 0).length
+  const pass = (ms: number) => {
+    nowMs += ms
+  }
+  return { attempts, tries, pass }
+}
+
+test('an address has five tries, and then one a minute', () => {
+  const { attempts, tries, pass } = setup()
+  expect(tries(10_000, () => '10.0.0.1')).toBe(5)
+  expect(attempts.take('10.0.0.1')).toBe(60_000)
+  pass(59_999)
+  expect(attempts.take('10.0.0.1')).toBe(1)
+  pass(1)
+  expect(tries(2, () => '10.0.0.1')).toBe(1)
+})
+
+test('ten thousand addresses have 30 together, and then one every two seconds', () => {
+  const { tries, pass } = setup()
+  const address = (i: number) => `10.${i >> 8}.${i & 255}.1`
+  expect(tries(10_000, address)).toBe(30)
+  pass(10_000)
+  expect(tries(10_000, (i) => `11${address(i).slice(2)}`)).toBe(5)
+})
+
+test('a net of IPv6 is one address', () => {
+  const { tries } = setup()
+  expect(tries(100, (i) => `2001:db8::${i.toString(16)}`)).toBe(5)
+  expect(tries(100, (i) => `2001:db8:0:1:${i.toString(16)}::1`)).toBe(5)
+})
+
+test('strangers who have used up all tries keep nobody out who was in before', () => {
+  const { attempts, tries } = setup()
+  expect(attempts.take('10.0.0.1')).toBe(0)
+  attempts.succeeded('10.0.0.1')
+  tries(10_000, (i) => `10.1.${i >> 8}.${i & 255}`)
+  expect(attempts.take('10.0.0.2')).toBeGreaterThan(0)
+  expect(attempts.take('10.0.0.1')).toBe(0)
+})
+
+test('who signs in again and again is not stopped', () => {
+  const { attempts } = setup()
+  for (let i = 0; i < 1_000; i++) {
+    expect(attempts.take('10.0.0.1')).toBe(0)
+    attempts.succeeded('10.0.0.1')
+  }
+})

@@ -1,0 +1,133 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { asForm, tokenIn, type Visitor } from '../openConsole.ts'
+import { type Guarded, openGuarded } from './openGuarded.ts'
+
+/** On loopback, where nobody is asked who they are. */
+
+let served: Guarded
+beforeAll(async () => {
+  served = await openGuarded()
+})
+afterAll(() => served[Symbol.asyncDispose]())
+beforeEach(() => void served.changes.splice(0))
+
+const pages = ['/change', '/nowhere']
+const tokenOf = async (visitor: Visitor) => tokenIn(await visitor.get('/change'))
+
+describe('the Host', () => {
+  test.each(['localhost', '127.0.0.1:1', '[::1]:9465', 'LOCALHOST:80'])('%s is ours', async (host) => {
+    expect(await served.ask('/change', { headers: { host } })).toMatchObject({ status: 200 })
+  })
+
+  test.each([
+    'evil.example',
+    'localhost.evil.example',
+    '127.0.0.1.evil.example',
+    '10.0.0.1',
+    'x@localhost',
+    'a/b',
+  ])('%s is refused, for pages, streams and files alike', async (host) => {
+    for (const path of [...pages, '/live?on=test', '/assets/console.js'])
+      expect(await served.ask(path, { headers: { host } }), path).toMatchObject({ status: 403 })
+  })
+
+  test('of a form is asked for, too', async () => {
+    const body = new URLSearchParams({ csrf: await tokenOf(served) }).toString()
+    const headers = { ...asForm('http://evil.example'), host: 'evil.example' }
+    expect(await served.ask('/change', { method: 'POST', headers, body })).toMatchObject({ status: 403 })
+    expect(served.changes).toEqual([])
+  })
+})
+
+describe('a form', () => {
+  const post = async (headers: Record<string, string>, csrf?: string) => {
+    const body = new URLSearchParams({ csrf: csrf ?? (await tokenOf(served)) }).toString()
+    const form = { 'content-type': 'application/x-www-form-urlencoded' }
+    return served.ask('/change', { method: 'POST', headers: { ...form, ...headers }, body })
+  }
+
+  test('of our own page, with its token, is taken, and names who acts', async () => {
+    expect(await post(asForm(served.url))).toMatchObject({ status: 303 })
+    expect(await post({ origin: served.url })).toMatchObject({ status: 303 }) // over http a browser tells no more
+    expect(served.changes).toEqual(['operator test', 'operator test'])
+  })
+
+  test.each<[string, Record<string, string>]>([
+    ['another site', { origin: 'https://evil.example', 'sec-fetch-site': 'cross-site' }],
+    ['another site, of which the browser does not say so', { origin: 'https://evil.example' }],
+    ['another port of this machine', { origin: 'http://127.0.0.1:1', 'sec-fetch-site': 'same-site' }],
+    ['a page without an origin', { origin: 'null' }],
+    [
+      'a page of another origin than its browser says',
+      { origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' },
+    ],
+    ['nobody', {}],
+  ])('of %s is refused, though it has the token', async (_, headers) => {
+    const { status, text } = await post(headers)
+    expect(status).toBe(403)
+    expect(text).toContain('The page of another site sent this form. Nothing was changed.')
+    expect(served.changes).toEqual([])
+  })
+
+  test.each(['', 'AAAA', 'ä', 'null'])('with the token %j is refused', async (csrf) => {
+    const { status, text } = await post(asForm(served.url), csrf)
+    expect(status).toBe(403)
+    expect(text).toContain('load its page again. Nothing was changed.')
+    expect(served.changes).toEqual([])
+  })
+
+  test('with the token of another console is refused', async () => {
+    await using other = await openGuarded()
+    expect(await post(asForm(served.url), await tokenOf(other))).toMatchObject({ status: 403 })
+  })
+
+  test.each(['application/json', 'text/plain', 'multipart/form-data; boundary=x'])('as %s is none', async (type) => {
+    const headers = { ...asForm(served.url), 'content-type': type }
+    const body = JSON.stringify({ csrf: await tokenOf(served) })
+    expect((await served.ask('/change', { method: 'POST', headers, body })).status).toBeGreaterThanOrEqual(400)
+    expect(served.changes).toEqual([])
+  })
+
+  test.each(['PUT', 'PATCH', 'DELETE', 'OPTIONS'])('is not sent by %s', async (method) => {
+    const { status } = await served.ask('/change', { method, headers: asForm(served.url) })
+    expect(status).toBeGreaterThanOrEqual(400)
+  })
+
+  test('of more than 2 MB is not read', async () => {
+    const body = `csrf=${await tokenOf(served)}&payload=${'x'.repeat(2_000_000)}`
+    expect(await served.ask('/change', { method: 'POST', headers: asForm(served.url), body })).toMatchObject({
+      status: 413,
+    })
+    expect(served.changes).toEqual([])
+  })
+})
+
+test('with --read-only every form is refused, though it has its token', async () => {
+  await using readOnly = await openGuarded({ isReadOnly: true })
+  const { status, text } = await readOnly.post('/change', {}, '/change')
+  expect(status).toBe(403)
+  expect(text).toContain('This console was started with --read-only. Nothing was changed.')
+  expect(readOnly.changes).toEqual([])
+  expect((await readOnly.get('/change')).text).toContain('<strong>read only</strong>')
+})
+
+test('every answer has the headers that keep strangers out', async () => {
+  for (const path of [...pages, '/assets/console.js', '/live?on=unknown', '/']) {
+    const { headers } = await served.ask(path)
+    expect(headers['content-security-policy'], path).toBe(
+      "default-src 'none';style-src 'self';script-src 'self';img-src 'self';connect-src 'self';form-action 'self';base-uri 'none';frame-ancestors 'none'",
+    )
+    expect(headers, path).toMatchObject({ 'x-content-type-options': 'nosniff', 'x-frame-options': 'DENY' })
+    expect(headers['cache-control'], path).toBe(path.startsWith('/assets') ? 'no-cache' : 'no-store')
+    expect(headers['set-cookie']).toBeUndefined()
+  }
+})
+
+test('an address that cannot be read is refused in plain words that nothing can be made of', async () => {
+  const { status, headers, text } = await served.ask('/%ff')
+  expect({ status, text }).toEqual({ status: 400, text: 'The address cannot be read.\n' })
+  expect(headers).toMatchObject({
+    'content-security-policy': "default-src 'none'",
+    'x-content-type-options': 'nosniff',
+  })
+})

@@ -1,0 +1,65 @@
+import { systemClock } from '../../../src/clock.ts'
+import { readStoreConfig } from '../../../src/config.ts'
+import { createConsole } from '../../../src/console/createConsole.ts'
+import { troubleOf } from '../../../src/console/errors/errorRoutes.ts'
+import { readAccess } from '../../../src/console/guard/access.ts'
+import { form } from '../../../src/console/html/form.ts'
+import { layout } from '../../../src/console/html/layout.ts'
+import { createLive } from '../../../src/console/live/createLive.ts'
+import type { ConsoleParts } from '../../../src/console/parts.ts'
+import { type Visitor, visit } from '../openConsole.ts'
+
+export interface Guarded extends Visitor, AsyncDisposable {
+  /** Who changed something, one after the other. */
+  readonly changes: string[]
+  /** What the console told whoever runs it. */
+  readonly said: string[]
+}
+
+export interface GuardedOptions {
+  password?: string
+  trustHeader?: string
+  trustProxy?: string[]
+  isReadOnly?: boolean
+}
+
+/** The console, on loopback and without a database, with a page of the test's own: `/change` has a form that posts to itself. */
+export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded> {
+  const { password = null, trustHeader = null, trustProxy = [], isReadOnly = false } = options
+  const host = '127.0.0.1'
+  const access = readAccess(host, { password, trustHeader, trustProxy })
+  if ('problems' in access) throw new Error(access.problems.join('\n'))
+  const said: string[] = []
+  const changes: string[] = []
+  const live = createLive(systemClock, troubleOf)
+  live.addTopic('test', { everyMs: 100, readVersions: async () => new Map([['', '1']]) })
+  const parts: ConsoleParts = {
+    store: () => Promise.reject(new Error('this console has no database')),
+    config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
+    clock: systemClock,
+    live,
+    say: (line) => said.push(line),
+  }
+  const app = await createConsole(parts, { ...access, host, who: 'operator test', isReadOnly })
+  app.get('/change', ({ viewer }, reply) =>
+    reply
+      .type('text/html; charset=utf-8')
+      .send(
+        layout({ title: 'Change', current: null, viewer }, form({ action: '/change', viewer, changes: false }, '')),
+      ),
+  )
+  app.post('/change', ({ viewer }, reply) => {
+    changes.push(viewer.who)
+    return reply.redirect('/change', 303)
+  })
+  const url = await app.listen({ host, port: 0 })
+  return {
+    ...visit(url),
+    changes,
+    said,
+    async [Symbol.asyncDispose]() {
+      live[Symbol.dispose]()
+      await app.close()
+    },
+  }
+}
