@@ -127,6 +127,10 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
     const { describePrune, prune } = await import('./commands/prune.ts')
     return describePrune(command).action((options) => finish(prune(context, options)))
   },
+  async audit(command) {
+    const { describeAudit, audit } = await import('./commands/audit.ts')
+    return describeAudit(command).action((options) => finish(audit(context, options)))
+  },
   async describe(command) {
     const { describeDescribe, describe } = await import('./commands/describe.ts')
     return describeDescribe(command).action((table, options) => finish(describe(context, table, options)))
@@ -163,7 +167,7 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
 /** These tell of all the others. */
 const ofAll = ['completion', 'man']
 /** Nothing is lost where these end because nobody reads on. */
-const readOnly = ['status', 'list', 'show', 'check', 'map', 'config', 'completion', 'man']
+const readOnly = ['status', 'list', 'show', 'audit', 'check', 'map', 'config', 'completion', 'man']
 
 const wanted = firstWord(process.argv.slice(2))
 const isAlone = Object.hasOwn(commands, wanted) && !ofAll.includes(wanted)

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
 import { type State, states } from '../model.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
-import { parseMoment } from './time.ts'
+import { readBound } from './span.ts'
 
 /** The filters of `list` as given on the command line. */
 export interface FilterOptions {
@@ -57,16 +57,7 @@ export function describeFilters(command: Command, defaultStates: readonly State[
 /** Reads the filters. Pure. */
 export function readFilters(options: FilterOptions, now: FilterCircumstances): FiltersRead {
   const problems: string[] = []
-  const moment = (name: 'since' | 'until') => {
-    const text = options[name]
-    if (text === undefined) return null
-    const ms = parseMoment(text, now.nowMs)
-    if (ms === null)
-      problems.push(
-        `--${name} ${text}: give a date or time such as 2026-11-03 or 2026-11-03T14:00+01:00, or a duration such as 90m, 2h, 3d`,
-      )
-    return ms
-  }
+  const moment = (name: 'since' | 'until') => readBound(name, options[name], now.nowMs, problems)
   const filter: SubmissionFilter = {
     states: readStates(options.state, now, problems),
     code: options.code ?? null,

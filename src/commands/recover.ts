@@ -131,11 +131,11 @@ async function readKept(
   const mapped = mapOutboxRecord(mappings, row, id)
   if (mapped.kind === 'refused')
     return { ...kept, resource: mapped.resource, body: null, tracked: true, sendsOwnId: false, error: mapped.reason }
-  const { resource, body, tracked, sendsOwnId } = mapped
+  const { resource, body, amounts, tracked, sendsOwnId } = mapped
   const named = transactionId === null ? '' : ` as transaction ${transactionId}`
   const doubt =
     as === 'new' ? null : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
-  return { ...kept, resource, body, tracked, sendsOwnId, error: null, doubt }
+  return { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null, doubt }
 }
 
 function nothingMessage({ canTell, isCut }: LedgerGap): string {

@@ -37,7 +37,7 @@ export async function insertCaptured(
     `with record as (
        select * from json_to_recordset($1) as r(ord int, id uuid, "outboxId" text, type text, key text, resource text,
          payload text, body text, tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, "createdAt" timestamptz,
-         stamp text, error text, doubt text)
+         stamp text, error text, doubt text, amounts jsonb)
      ), kept as (
        insert into outboxd.submission as s (id, outbox_id, type, key, resource, payload, body, tracked, sends_own_id,
          idempotency_key, recorded_at, row_stamp, state, held, due_at, error, ended_at, in_doubt, report_due)
@@ -81,10 +81,11 @@ export async function insertCaptured(
        delete from outboxd.pruned_submission p using pruned
        where pruned.same and p.outbox_id = pruned.outbox_id and p.outbox = pruned.outbox
      ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end
-       from kept
+         when state = 'queued' then 'captured' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         amounts
+       from kept join record using (id)
      )
      select outbox_id as "outboxId", state, to_char(recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
      from (

@@ -35,6 +35,7 @@ export function compileField(
     lookup: lookupOf(exact.lookup, convert, [...path, 'lookup'], document),
     fallback: fallbackOf(exact, convert, path, document),
     spec,
+    isAmount: parseDecimalType(spec.type) !== null,
     isArray: spec.type === 'array',
     convert,
   }

@@ -1,4 +1,4 @@
-import type { OutboxRecord } from '../model.ts'
+import type { Amounts, OutboxRecord } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { Mappings } from './loadMappings.ts'
@@ -15,6 +15,7 @@ export type MappedRecord =
       /** JSON text. */
       body: string
       fields: readonly MappedField[]
+      amounts: Amounts
     }
   | {
       kind: 'refused'

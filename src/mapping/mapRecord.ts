@@ -1,3 +1,4 @@
+import type { Amounts } from '../model.ts'
 import {
   isDigits,
   nameKind,
@@ -30,7 +31,15 @@ export function mapRecord(mapping: Mapping, payload: string, submissionId: strin
   }
   if (errors.length > 0) return { kind: 'invalid', errors }
   const values = fields.map((field) => field.value)
-  return { kind: 'mapped', body: mapping.body(values, submissionId) ?? '{}', fields }
+  const body = mapping.body(values, submissionId) ?? '{}'
+  return { kind: 'mapped', body, fields, amounts: amountsOf(mapping, values) }
+}
+
+/** @param values JSON text per field; those sent as text stand in quotes */
+function amountsOf({ fields }: Mapping, values: readonly (string | null)[]): Amounts {
+  return Object.fromEntries(
+    fields.flatMap(({ name, isAmount }, i) => (isAmount && values[i] ? [[name, values[i].replaceAll('"', '')]] : [])),
+  )
 }
 
 type FieldOutcome = { kind: 'value'; source: string | null; value: string | null } | Invalid

@@ -1,3 +1,4 @@
+import type { Amounts } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import type { PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { Invalid } from '../yaml/invalid.ts'
@@ -31,6 +32,8 @@ export interface Field {
   readonly fallback: string | null
   /** What the file says of the type. */
   readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as'>
+  /** Of a decimal type. */
+  readonly isAmount: boolean
   /** An array cannot stand inside a longer text. */
   readonly isArray: boolean
   readonly convert: Convert
@@ -57,7 +60,12 @@ export type Converted = { kind: 'value'; json: string } | Invalid
 export type Render = (values: readonly (string | null)[], submissionId: string) => string | null
 
 export type Mapped =
-  | { kind: 'mapped' /** The frozen request, JSON text. */; body: string; fields: readonly MappedField[] }
+  | {
+      kind: 'mapped' /** The frozen request, JSON text. */
+      body: string
+      fields: readonly MappedField[]
+      amounts: Amounts
+    }
   | { kind: 'invalid' /** Every field's error, never empty. */; errors: readonly FieldError[] }
 
 /** How one field went: for people to look at before anything is sent. */

@@ -106,6 +106,9 @@ export interface FieldFault {
   kind: string
 }
 
+/** What a request says in money: the fields of a decimal type that it has, by name, each digit as it is sent. */
+export type Amounts = Readonly<Record<string, string>>
+
 /** A captured record, mapped or refused: what the ledger keeps of it from the start. */
 export interface CapturedRecord {
   id: string
@@ -127,6 +130,8 @@ export interface CapturedRecord {
   error: string | null
   /** Where it did not map: the fields, without what stands in them. */
   fieldErrors?: readonly FieldFault[]
+  /** Of the frozen request; null or left out: there is none. */
+  amounts?: Amounts | null
   /** Why nobody knows whether it was sent before: then it is uncertain. Null or left out: it was not. */
   doubt?: string | null
 }

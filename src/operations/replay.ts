@@ -119,9 +119,9 @@ async function prepare(
     if (mapped.kind === 'refused') {
       skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
-      const { resource, body, tracked, sendsOwnId } = mapped
+      const { resource, body, amounts, tracked, sendsOwnId } = mapped
       const { payload, stamp } = read
-      replays.push({ id, revision, type, key, resource, payload, body, tracked, sendsOwnId, stamp })
+      replays.push({ id, revision, type, key, resource, payload, body, amounts, tracked, sendsOwnId, stamp })
     }
   }
   return { replays, skipped }

@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
+import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
 import type { Actor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
@@ -105,6 +106,8 @@ export interface OperatorStore extends AsyncDisposable {
   readHeartbeatLocks(): Promise<LockingSession[]>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
+  /** What became of records, and what persons did. */
+  readAudit(span: AuditSpan): AsyncGenerator<AuditEntry>
 }
 
 /**
@@ -203,6 +206,7 @@ export async function openOperatorStore(
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
     readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
+    readAudit: (span) => readAudit(pool, span),
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,
   }

@@ -255,3 +255,15 @@ test('0021: rows in every state come through with their events, and the pause th
   await expect(pool.query('update outboxd.operator_act set reason = null')).rejects.toThrow('append-only')
   await expect(pool.query('delete from outboxd.operator_act')).rejects.toThrow('append-only')
 })
+
+test('0022: events come through, and none says what its amounts were', async () => {
+  const { pool, migrate } = await before('0022_amounts.sql')
+  const id = await rowsOf(pool)('completed', { ended_at: new Date() })
+  await pool.query(
+    `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'completed', 1, 'x', 'y')`,
+    [id],
+  )
+  await migrate()
+  const { rows } = await pool.query('select submission_id, cause, amounts from outboxd.submission_event')
+  expect(rows).toEqual([{ submission_id: id, cause: 'x', amounts: null }])
+})

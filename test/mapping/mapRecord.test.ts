@@ -323,6 +323,7 @@ body: { a: "\${a}", b: "\${b}", c: "\${c}" }
   })
   expect(mapRecord(mapping, '{"x":{"a":" 7.0 "}}', 'i')).toEqual({
     kind: 'mapped',
+    amounts: {},
     body: '{"a":7,"c":1}',
     fields: [
       { field: 'a', from: 'x.a', source: '" 7.0 "', value: '7' },
@@ -345,4 +346,21 @@ test('a message stays short, however long the value', () => {
     expect(outcomeOf(mapped).length).toBeLessThan(600)
     expect(mapped.kind).toBe('invalid')
   }
+})
+
+test('its amounts are its decimal fields, each digit as it is sent; what is left out is none', () => {
+  const mapping = mappingFrom(`
+type: t
+endpoint: data
+fields:
+  net: { from: net, type: "decimal(10,2)", required: true }
+  tax: { from: tax, type: "decimal(10,3)", as: string }
+  none: { from: none, type: "decimal(10,2)" }
+  n: { from: n, type: integer }
+body: { net: "\${net}", tax: "\${tax}", none: "\${none}", n: "\${n}" }
+`)
+  expect(mapRecord(mapping, '{"net":1234.5,"tax":"-0.25","n":7}', 'i')).toMatchObject({
+    body: '{"net":1234.50,"tax":"-0.250","n":7}',
+    amounts: { net: '1234.50', tax: '-0.250' },
+  })
 })

@@ -54,7 +54,8 @@ export async function openLedger(): Promise<Ledger> {
     async reset() {
       await pool.query(`truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.slot,
         outboxd.budget, outboxd.instance_setting, outboxd.pause, outboxd.instance, outboxd.problem, outboxd.passage,
-        outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outbox`)
+        outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.pruned_submission,
+        outboxd.operator_act, outbox`)
       await pool.query('delete from pgboss.job')
     },
     async capture(records, keyOnFailure = 'continue') {

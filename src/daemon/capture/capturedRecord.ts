@@ -1,9 +1,9 @@
-import type { CapturedRecord, FieldFault, OutboxRecord, RowStatus } from '../../model.ts'
+import type { Amounts, CapturedRecord, FieldFault, OutboxRecord, RowStatus } from '../../model.ts'
 import type { Resource } from '../../resources.ts'
 
 /** What the mapping makes of a record. */
 export type MappedRecord =
-  | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string }
+  | { kind: 'mapped'; resource: Resource; tracked: boolean; sendsOwnId: boolean; body: string; amounts: Amounts }
   /** Its data is invalid, its type has no mapping, or it cannot be read: why, for the person who mends it. */
   | { kind: 'refused'; resource: Resource | null; reason: string; fieldErrors?: readonly FieldFault[] }
 
@@ -19,8 +19,8 @@ export function captureRecord({ map, newId, newKey }: RecordMaker, row: OutboxRe
   const { unreadable: _, ...record } = row
   const kept = { ...record, id, idempotencyKey: newKey() }
   if (mapped.kind === 'mapped') {
-    const { resource, tracked, sendsOwnId, body } = mapped
-    return { ...kept, resource, tracked, sendsOwnId, body, error: null }
+    const { resource, tracked, sendsOwnId, body, amounts } = mapped
+    return { ...kept, resource, tracked, sendsOwnId, body, amounts, error: null }
   }
   const { resource, reason: error, fieldErrors = [] } = mapped
   return { ...kept, resource, tracked: true, sendsOwnId: false, body: null, error, fieldErrors }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { State } from '../../model.ts'
+import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { forgotten } from '../submissionColumns.ts'
@@ -32,6 +32,7 @@ export interface Replay {
   resource: Resource
   payload: string
   body: string
+  amounts: Amounts
   tracked: boolean
   sendsOwnId: boolean
   /** Of the row, where it was read anew; null keeps the former. */
@@ -74,7 +75,7 @@ export async function writeReplays(
   const { rows } = await db.query<{ id: string }>(
     `with replay as (
        select * from json_to_recordset($1) as r(id uuid, revision int, type text, key text, resource text, payload text, body text,
-         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text)
+         tracked boolean, "sendsOwnId" boolean, "idempotencyKey" uuid, stamp text, amounts jsonb)
      ), former as (
        -- Locked in one order, so that two operators never wait for each other in a circle.
        select s.* from outboxd.submission s join replay r using (id)
@@ -91,11 +92,11 @@ export async function writeReplays(
        returning s.id
      )
      , event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select f.id, f.state, 'queued', f.attempt, 'replay', $2, ${actorDetail('$4', '$5')} || jsonb_build_object('former', jsonb_strip_nulls(
          jsonb_build_object('code', f.error_code, 'error', f.error, 'transactionId', f.transaction_id,
            'idempotencyKey', f.idempotency_key, 'body', case when f.body <> r.body then f.body end,
-           'payload', case when f.payload <> r.payload then f.payload end)))
+           'payload', case when f.payload <> r.payload then f.payload end))), r.amounts
        from former f join replay r using (id) join written using (id) order by f.seq
      )
      select id from written`,

@@ -32,7 +32,7 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
     map: ({ type, payload, unreadable }) =>
       type === 'wrong' || unreadable !== null
         ? { kind: 'refused', resource: null, reason: unreadable ?? 'it does not map' }
-        : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}' },
+        : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}', amounts: {} },
     newId: randomUUID,
     newKey: randomUUID,
     faultOf: (error, isMark) => ({ blame: blameFor(error, isMark), message: String(error), code: codeOf(error) }),

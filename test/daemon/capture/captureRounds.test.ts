@@ -51,7 +51,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean })
       skip: async () => {},
       forget: async () => {},
       tellLater: async () => {},
-      map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}' }),
+      map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}', amounts: {} }),
       newId: () => 'id',
       newKey: () => 'key',
       faultOf: () => ({ blame: 'database', message: '', code: '' }),

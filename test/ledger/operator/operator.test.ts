@@ -36,6 +36,7 @@ const replayOf = ({ id, revision, key }: { id: string; revision: number; key: st
   resource: 'data',
   payload: '{}',
   body: '{}',
+  amounts: {},
   tracked: true,
   sendsOwnId: false,
   stamp: null,

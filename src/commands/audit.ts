@@ -1,0 +1,111 @@
+import { once } from 'node:events'
+import type { Command } from 'commander'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
+import { pluralize } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import { loadMappings } from '../mapping/loadMappings.ts'
+import { type AuditLine, auditLine } from '../operations/audit.ts'
+import { auditCsv, auditCsvHead, auditJson, auditText } from '../operations/auditText.ts'
+
+export interface AuditOptions extends SpanOptions {
+  key?: string
+  csv?: boolean
+  json?: boolean
+}
+
+export function describeAudit(command: Command): Command {
+  return describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
+    .option('--key <key>', 'only records of this key')
+    .option('--csv', 'as CSV, with the time of each step')
+    .option('--json', 'as JSON: an array, an element a line')
+    .addHelpText(
+      'after',
+      `
+A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
+are no step of one record (pause, resume, reload, adopt, prune) stand among them; with --key records alone.
+Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
+Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
+Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
+
+Examples:
+  outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
+  outboxd audit --key K-4711                    what became of one customer's records, and by whose hand
+  outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
+    )
+}
+
+/** Prints what became of records, and who did what. @returns 3 where there is nothing */
+export async function audit(context: CommandContext, options: AuditOptions): Promise<number> {
+  const span = readSpan(options, systemClock.nowMs())
+  const problems = span.kind === 'invalid' ? span.problems : []
+  if (options.csv && options.json) problems.push('give --csv or --json, not both')
+  if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
+  return withOperatorStore(context, async (store, { mappingsDir }) => {
+    const mappings = loadMappings(mappingsDir)
+    const form = formOf(options)
+    const counts = { record: 0, pruned: 0, act: 0 }
+    const tell = createProgress(context, counts)
+    await write(context, form.head)
+    for await (const entry of store.readAudit({ ...span.value, key: options.key ?? null })) {
+      if (context.signal.aborted) break
+      const isFirst = counts.record + counts.pruned + counts.act === 0
+      await write(context, form.line(auditLine(entry, mappings), isFirst))
+      counts[entry.kind] += 1
+      tell()
+    }
+    await write(context, form.end)
+    context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
+    if (context.signal.aborted) return exit.failed
+    return counts.record + counts.pruned + counts.act === 0 ? exit.nothing : exit.done
+  })
+}
+
+interface Form {
+  head: string
+  line(line: AuditLine, isFirst: boolean): string
+  end: string
+}
+
+function formOf({ csv, json }: AuditOptions): Form {
+  if (csv) return { head: auditCsvHead(), line: auditCsv, end: '' }
+  if (!json) return { head: '', line: auditText, end: '' }
+  return {
+    head: '[',
+    line: (line, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(auditJson(line))}`,
+    end: '\n]\n',
+  }
+}
+
+/** Waits for whoever reads: a million lines are not to lie in memory. */
+async function write({ stdout, signal }: CommandContext, text: string): Promise<void> {
+  if (text === '' || stdout.write(text)) return
+  await once(stdout, 'drain', { signal }).catch((error: unknown) => {
+    if (!signal.aborted) throw error
+  })
+}
+
+interface Counts {
+  record: number
+  pruned: number
+  act: number
+}
+
+const sayAgainMs = 2_000
+
+/** Says every two seconds how far it is. */
+function createProgress({ stderr }: CommandContext, counts: Counts): () => void {
+  let sinceMs = systemClock.stopwatch()
+  return () => {
+    if (sinceMs() < sayAgainMs) return
+    stderr.write(`${pluralize(counts.record + counts.pruned, 'record')} so far ...\n`)
+    sinceMs = systemClock.stopwatch()
+  }
+}
+
+function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {
+  const lost = pruned === 0 ? '' : `; of ${pluralize(pruned, 'pruned record')} only the outcome is known`
+  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons${lost}.`
+}

@@ -1,0 +1,215 @@
+import { type Amounts, ended, type State } from '../../model.ts'
+import type { Database } from '../../postgres/database.ts'
+import { hasKey } from '../operator/selectSubmissions.ts'
+import { type AuditedAct, readActs } from './readActs.ts'
+
+/** What an audit asks for. Times in epoch milliseconds; null: no bound. */
+export interface AuditSpan {
+  sinceMs: number | null
+  /** Records that ended before then; those that have not ended belong to now. */
+  untilMs: number | null
+  /** Only records of this key. */
+  key: string | null
+}
+
+/** A step of a record, as its log has it. */
+export interface AuditStep {
+  atMs: number
+  from: State | null
+  to: State
+  attempt: number
+  cause: string
+  who: string
+  reason: string | null
+  /** user@host that gave a person's command. */
+  account: string | null
+  /** Of the request that this step made. */
+  amounts: Amounts | null
+}
+
+export interface AuditedRecord {
+  kind: 'record'
+  id: string
+  outboxId: string
+  type: string
+  key: string | null
+  state: State
+  code: string | null
+  transactionId: string | null
+  attempts: number
+  recordedMs: number
+  capturedMs: number
+  sentMs: number | null
+  acceptedMs: number | null
+  endedMs: number | null
+  /** When its payload, body and result were emptied. */
+  emptiedMs: number | null
+  steps: AuditStep[]
+  /** Where no step has amounts, since it was captured before they were kept: what it was made of. */
+  payload: string | null
+  body: string | null
+}
+
+/** What is left of a record that retention has deleted. */
+export interface PrunedRecord {
+  kind: 'pruned'
+  id: string
+  outboxId: string
+  type: string
+  state: State
+  transactionId: string | null
+  recordedMs: number
+  endedMs: number
+  prunedMs: number
+}
+
+export type AuditEntry = AuditedRecord | PrunedRecord | AuditedAct
+
+/** So many are in memory at once; a payload can be large. */
+const pageRows = 100
+
+/**
+ * What became of records, and what persons did, in the order in which it ended: first what is left of what was pruned (in no order of
+ * time), then records that ended in the span among the acts of persons, at last what has not ended. Each page is a statement of its own, by
+ * an index, whatever the ledger's size; daemons go on meanwhile.
+ */
+export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
+  const nowMs = await readNowMs(db)
+  if (span.key !== null) {
+    yield* readOfKey(db, span, span.key)
+    return
+  }
+  yield* readPruned(db, span)
+  const endedBefore = { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) }
+  yield* inOrder([...endStates.map((state) => readEnded(db, endedBefore, state)), readActs(db, span)])
+  if (span.untilMs === null || span.untilMs > nowMs) yield* readOpen(db, nowMs)
+}
+
+const endStates: readonly State[] = [...ended]
+const openStates: readonly State[] = ['queued', 'sending', 'accepted']
+
+const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
+
+const columns = `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
+  s.transaction_id as "transactionId", s.attempt as attempts, ${ms('s.recorded_at')} as "recordedMs",
+  ${ms('s.captured_at')} as "capturedMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
+  ${ms('s.ended_at')} as "endedMs", ${ms('s.emptied_at')} as "emptiedMs", log.steps,
+  case when not log.has_amounts then s.payload end as payload, case when not log.has_amounts then s.body end as body,
+  s.seq::text as seq, s.ended_at::text as "endedAt"`
+
+const log = `cross join lateral (
+  select coalesce(json_agg(json_build_object('atMs', ${ms('e.at')}, 'from', e.from_state, 'to', e.to_state,
+      'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
+      'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps,
+    coalesce(bool_or(e.amounts is not null), false) as has_amounts
+  from outboxd.submission_event e where e.submission_id = s.id) log`
+
+/** Where the next page begins. */
+interface Position {
+  seq: string
+  endedAt: string
+}
+type Row = AuditedRecord & Position
+
+const endedSql = `select ${columns} from (
+    select * from outboxd.submission s
+    where s.state = $1 and s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < $3::timestamptz
+      and (s.ended_at, s.seq) > ($4::timestamptz, $5::bigint)
+    order by s.ended_at, s.seq limit ${pageRows}
+  ) s ${log} order by s.ended_at, s.seq`
+
+function readEnded(db: Database, { sinceMs, untilMs }: AuditSpan, state: State): AsyncGenerator<AuditedRecord> {
+  return inPages(async ({ endedAt, seq }) => {
+    const { rows } = await db.query<Row>(endedSql, [state, isoOf(sinceMs), isoOf(untilMs), endedAt, seq])
+    return rows
+  })
+}
+
+/** Those that have ended since it began are among them. */
+const openSql = `select ${columns} from (
+    select s.* from outboxd.submission s where s.state = any($1) and s.ended_at is null and s.seq > $4::bigint
+    union all
+    select s.* from outboxd.submission s
+    where s.state = any($2) and s.ended_at >= $3::timestamptz and s.captured_at < $3::timestamptz and s.seq > $4::bigint
+    order by seq limit ${pageRows}
+  ) s ${log} order by s.seq`
+
+function readOpen(db: Database, nowMs: number): AsyncGenerator<AuditedRecord> {
+  return inPages(async ({ seq }) => {
+    const { rows } = await db.query<Row>(openSql, [openStates, endStates, isoOf(nowMs), seq])
+    return rows
+  })
+}
+
+const keySql = `select ${columns} from (
+    select * from outboxd.submission s where ${hasKey('$1')} and s.seq > $4::bigint
+      and (s.ended_at is null and $3::timestamptz is null
+        or s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < coalesce($3::timestamptz, 'infinity'))
+    order by s.seq limit ${pageRows}
+  ) s ${log} order by s.seq`
+
+function readOfKey(db: Database, { sinceMs, untilMs }: AuditSpan, key: string): AsyncGenerator<AuditedRecord> {
+  return inPages(async ({ seq }) => {
+    const { rows } = await db.query<Row>(keySql, [key, isoOf(sinceMs), isoOf(untilMs), seq])
+    return rows
+  })
+}
+
+async function* inPages(readPage: (after: Position) => Promise<Row[]>): AsyncGenerator<AuditedRecord> {
+  let after: Position = { seq: '0', endedAt: '-infinity' }
+  for (;;) {
+    const rows = await readPage(after)
+    for (const { seq, endedAt, ...record } of rows) {
+      after = { seq, endedAt }
+      yield record
+    }
+    if (rows.length < pageRows) return
+  }
+}
+
+/** Rows are small; the primary key is the only order that they have for certain. */
+const prunedRows = 5_000
+
+async function* readPruned(db: Database, { sinceMs, untilMs }: AuditSpan): AsyncGenerator<PrunedRecord> {
+  let after: { outboxId: string; outbox: number } = { outboxId: '', outbox: 0 }
+  for (;;) {
+    const { rows } = await db.query<PrunedRecord & { outbox: number }>(
+      `select 'pruned' as kind, id, outbox_id as "outboxId", outbox, type, state, transaction_id as "transactionId",
+         ${ms('recorded_at')} as "recordedMs", ${ms('ended_at')} as "endedMs", ${ms('pruned_at')} as "prunedMs"
+       from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2) order by outbox_id, outbox limit ${prunedRows}`,
+      [after.outboxId, after.outbox],
+    )
+    for (const { outbox, ...record } of rows) {
+      after = { outboxId: record.outboxId, outbox }
+      const { endedMs } = record
+      if (endedMs >= (sinceMs ?? -Infinity) && endedMs < (untilMs ?? Infinity)) yield record
+    }
+    if (rows.length < prunedRows) return
+  }
+}
+
+/** Several sources, each in the order of time, as one. */
+async function* inOrder(sources: AsyncGenerator<AuditedRecord | AuditedAct>[]) {
+  const heads = await Promise.all(sources.map(async (source) => ({ source, next: await source.next() })))
+  for (;;) {
+    const first = heads
+      .filter(({ next }) => !next.done)
+      .reduce<(typeof heads)[number] | null>(
+        (least, head) => (least === null || timeOf(head.next.value) < timeOf(least.next.value) ? head : least),
+        null,
+      )
+    if (first === null) return
+    yield first.next.value as AuditedRecord | AuditedAct
+    first.next = await first.source.next()
+  }
+}
+
+const timeOf = (entry: AuditedRecord | AuditedAct): number =>
+  entry.kind === 'act' ? entry.atMs : (entry.endedMs ?? entry.capturedMs)
+
+const isoOf = (time: number | null) => (time === null ? null : new Date(time).toISOString())
+
+async function readNowMs(db: Database): Promise<number> {
+  const { rows } = await db.query<{ ms: number }>(`select ${ms('clock_timestamp()')} as ms`)
+  return rows[0]?.ms ?? 0
+}

@@ -1,0 +1,30 @@
+import type { AuditedAct } from '../ledger/audit/readActs.ts'
+import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import type { Amounts } from '../model.ts'
+
+/** A line of an audit: what its command prints in each of its forms, and the console shows and hands out. */
+export type AuditLine = (AuditedLine & { amounts: Amounts | null; hands: AuditStep[] }) | PrunedRecord | AuditedAct
+type AuditedLine = Omit<AuditedRecord, 'payload' | 'body'>
+
+/** Adds what a reader wants to know of a record: its amounts, and which of its steps persons took. Pure. */
+export function auditLine(entry: AuditEntry, mappings: Mappings): AuditLine {
+  if (entry.kind !== 'record') return entry
+  const { payload: _, body: __, ...record } = entry
+  return { ...record, amounts: amountsOf(entry, mappings), hands: entry.steps.filter(isByPerson) }
+}
+
+const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
+
+/**
+ * The amounts of the request that was made last. A record that was captured before they were kept is mapped once more, and believed where
+ * that makes the very request that is frozen; null where nobody can tell any more.
+ */
+function amountsOf({ id, type, steps, payload, body }: AuditedRecord, mappings: Mappings): Amounts | null {
+  const kept = steps.findLast(({ amounts }) => amounts !== null)?.amounts
+  if (kept) return kept
+  if (payload === null || body === null) return null
+  const mapped = mapOutboxRecord(mappings, { type, payload, unreadable: null }, id)
+  return mapped.kind === 'mapped' && mapped.body === body ? mapped.amounts : null
+}

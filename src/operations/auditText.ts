@@ -1,0 +1,106 @@
+import { stringify } from 'csv-stringify/sync'
+import { escapeControl, truncate } from '../cli/table.ts'
+import { isoTime, isoTimeOrNull, showTime } from '../cli/time.ts'
+import type { AuditedAct } from '../ledger/audit/readActs.ts'
+import type { AuditStep } from '../ledger/audit/readAudit.ts'
+import type { Amounts } from '../model.ts'
+import type { AuditLine } from './audit.ts'
+
+/** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
+export function auditJson(line: AuditLine) {
+  if (line.kind === 'act') {
+    const { kind, act, who, reason, account, untilMs, detail } = line
+    return { kind, at: isoTime(line.atMs), act, who, reason, account, until: isoTimeOrNull(untilMs), detail }
+  }
+  const { kind, id, outboxId, type, state, transactionId } = line
+  const times = { recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) }
+  if (line.kind === 'pruned')
+    return { kind, id, outboxId, type, state, transactionId, ...times, pruned: isoTime(line.prunedMs) }
+  const { key, code, amounts, attempts } = line
+  return {
+    ...{ kind, id, outboxId, type, key, state, code, amounts, transactionId, attempts },
+    ...{ ...times, captured: isoTime(line.capturedMs), sent: isoTimeOrNull(line.sentMs) },
+    ...{ accepted: isoTimeOrNull(line.acceptedMs), emptied: isoTimeOrNull(line.emptiedMs) },
+    steps: line.steps.map(stepJson),
+    hands: line.hands.map(stepJson),
+  }
+}
+
+function stepJson({ atMs, from, to, attempt, cause, who, reason, account, amounts }: AuditStep) {
+  return { at: isoTime(atMs), from, to, attempt, cause, who, reason, account, amounts }
+}
+
+const columns = [
+  ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
+  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'pruned', 'submission_id'],
+]
+
+/** The first line of a CSV. */
+export const auditCsvHead = (): string => stringify([columns])
+
+/**
+ * A line for a spreadsheet (RFC 4180). What a spreadsheet would calculate is marked with an apostrophe; what moves a terminal's cursor is
+ * written out.
+ */
+export function auditCsv(line: AuditLine): string {
+  const cells = Object.entries(cellsOf(line)).map(([name, cell]) => [name, escapeControl(cell ?? '')])
+  return stringify([Object.fromEntries(cells)], { columns, escape_formulas: true })
+}
+
+function cellsOf(line: AuditLine): Record<string, string | null> {
+  if (line.kind === 'act')
+    return { kind: line.act, at: isoTime(line.atMs), hands: showAct(line), ended: isoTimeOrNull(line.untilMs) }
+  const known = {
+    ...{ kind: line.kind, at: isoTimeOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
+    ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
+    ...{ recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) },
+  }
+  if (line.kind === 'pruned') return { ...known, pruned: isoTime(line.prunedMs) }
+  return {
+    ...known,
+    ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
+    ...{
+      captured: isoTime(line.capturedMs),
+      sent: isoTimeOrNull(line.sentMs),
+      accepted: isoTimeOrNull(line.acceptedMs),
+    },
+    steps: line.steps.map(({ atMs, to, cause }) => `${isoTime(atMs)} ${to}: ${truncate(cause, 200)}`).join('; '),
+    hands: line.hands.map(showHand).join('; '),
+    emptied: isoTimeOrNull(line.emptiedMs),
+  }
+}
+
+const stateWidth = 9
+
+/** A line for people. */
+export function auditText(line: AuditLine): string {
+  const parts = line.kind === 'act' ? [showTime(line.atMs), showAct(line)] : recordParts(line)
+  return `${escapeControl(parts.filter((part) => part !== '').join('  '))}\n`
+}
+
+function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
+  const transaction = line.transactionId === null ? '' : `as ${line.transactionId}`
+  const at = line.endedMs === null ? 'not ended yet       ' : showTime(line.endedMs)
+  const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
+  if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}: no more is known`]
+  const key = line.key === null ? '' : `key ${truncate(line.key, 40)}`
+  const sent = line.sentMs === null ? 'never sent' : `sent ${showTime(line.sentMs)}`
+  return [...first, key, showAmounts(line.amounts), transaction, sent, ...line.hands.map(showHand)]
+}
+
+const showAmounts = (amounts: Amounts | null): string =>
+  Object.entries(amounts ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
+
+/** What somebody did to a record, when and why. */
+export const showHand = ({ atMs, who, cause, reason }: AuditStep): string =>
+  `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
+
+/** What somebody did that is no step of one record, and why. */
+export const showAct = ({ who, act, reason, untilMs }: AuditedAct): string =>
+  `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whyOf(reason, '')}`
+
+/** Some causes say the reason already. */
+const whyOf = (reason: string | null, cause: string) =>
+  reason === null || cause.includes(reason) ? '' : ` (${truncate(reason, 200)})`

@@ -1,0 +1,172 @@
+import { parse } from 'csv-parse/sync'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type AuditOptions, audit } from '../../src/commands/audit.ts'
+import { discard } from '../../src/commands/discard.ts'
+import { pause } from '../../src/commands/pause.ts'
+import { prune } from '../../src/commands/prune.ts'
+import { replay } from '../../src/commands/replay.ts'
+import { resume } from '../../src/commands/resume.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../../src/mapping/mapOutboxRecord.ts'
+import { type Fixture, failedE003, openFixture, payloadOf } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
+
+async function run(options: AuditOptions = {}) {
+  const context = fixture.context()
+  const code = await audit(context, options)
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+const json = async (options: AuditOptions = {}) => JSON.parse((await run({ ...options, json: true })).printed)
+const isRecord = ({ kind }: { kind: string }) => kind !== 'act'
+const records = async (options: AuditOptions = {}) => (await json(options)).filter(isRecord)
+
+const completed = { state: 'completed', transactionId: 'tx-1', result: '{}' } as const
+const mappings = loadMappings('mappings')
+
+/** A record that the daemon's own mapper has made a request of. */
+function mappedRecord(fields: Record<string, string> = {}) {
+  const payload = payloadOf(fields)
+  const mapped = mapOutboxRecord(mappings, { type: 'data', payload, unreadable: null }, 'x')
+  if (mapped.kind !== 'mapped') throw new Error(mapped.reason)
+  return { payload, body: mapped.body, amounts: mapped.amounts }
+}
+
+const endedAt = (outboxId: string, at: string) =>
+  fixture.ledger.pool.query('update outboxd.submission set ended_at = $2 where outbox_id = $1', [outboxId, at])
+
+test('a record is one line: type, key, its amounts to the cent, transaction, times of each step, outcome', async () => {
+  await fixture.end(completed, { outboxId: '7', key: 'K1', ...mappedRecord({ amount: '1234567.10' }) })
+  const [only, ...others] = await records()
+  expect(others).toEqual([])
+  expect(only).toMatchObject({
+    ...{ kind: 'record', outboxId: '7', type: 'data', key: 'K1', state: 'completed', transactionId: 'tx-1' },
+    amounts: { total_amount: '1234567.10' },
+    steps: [{ from: null, to: 'queued', cause: 'captured' }, { to: 'sending' }, { to: 'completed' }],
+    hands: [],
+  })
+  expect((await run()).printed).toMatch(
+    /^\S+ \S+Z {2}completed {2}outbox:7 {2}data {2}key K1 {2}total_amount=1234567.10 {2}as tx-1/,
+  )
+})
+
+test('the hands of people stand with their records, their pauses among them in the order of time', async () => {
+  const one = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord() })
+  await fixture.end({ state: 'rejected' }, { outboxId: '2', ...mappedRecord() })
+  await replay(fixture.context(), [one], { as: 'alice', reason: 'ticket 1' })
+  await pause(fixture.context(), { as: 'zoe', reason: 'closing', for: '1h' })
+  await resume(fixture.context(), { as: 'zoe', reason: 'closed' })
+  await discard(fixture.context(), ['outbox:2'], { as: 'bob', reason: 'entered twice' })
+  const lines = await json({ since: '1h' })
+  const ours = lines.filter(
+    ({ kind, who }: { kind: string; who: string }) => kind === 'record' || who === 'operator zoe',
+  )
+  expect(ours).toMatchObject([
+    { act: 'pause', reason: 'closing', until: expect.stringContaining('T') },
+    { act: 'resume', reason: 'closed' },
+    { outboxId: '2', state: 'discarded', hands: [{ who: 'operator bob', reason: 'entered twice' }] },
+    {
+      outboxId: '1',
+      state: 'queued',
+      ended: null,
+      hands: [{ who: 'operator alice', cause: 'replay', reason: 'ticket 1' }],
+    },
+  ])
+  const { printed } = await run()
+  expect(printed).toContain('operator bob: discarded: entered twice\n')
+  expect(printed).toContain('operator alice: replay (ticket 1)\n')
+})
+
+test('the amounts are those of the last request: a replay may have made others', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '1', ...mappedRecord({ amount: '5' }) })
+  await fixture.ledger.pool.query('update outboxd.submission set payload = $1', [payloadOf({ amount: '6.5' })])
+  await replay(fixture.context(), [id], {})
+  const [only] = await records()
+  expect(only).toMatchObject({
+    amounts: { total_amount: '6.50' },
+    steps: [{ amounts: { total_amount: '5.00' } }, {}, {}, { amounts: { total_amount: '6.50' } }],
+  })
+})
+
+test('a record is in the span in which it ended, and in no other; what has not ended is in the one without an end', async () => {
+  await fixture.end(completed, { outboxId: 'october' })
+  await fixture.end(completed, { outboxId: 'november' })
+  await fixture.end({ state: 'queued' }, { outboxId: 'open' })
+  await endedAt('october', '2026-10-31T23:59:59.999Z')
+  await endedAt('november', '2026-11-01T00:00:00Z')
+  const ids = async (options: AuditOptions) =>
+    (await records(options)).map(({ outboxId }: { outboxId: string }) => outboxId)
+  const [first, second] = ['2026-11-01T00:00Z', '2026-12-01T00:00Z'] as const
+  expect(await ids({ until: first })).toEqual(['october'])
+  expect(await ids({ since: first, until: second })).toContain('november')
+  expect(await ids({ since: '2026-10-01T00:00Z', until: first })).toEqual(['october'])
+  expect(await ids({})).toEqual(['october', 'november', 'open'])
+})
+
+test('--key has one key alone, in the order of capture', async () => {
+  for (const [outboxId, key] of [
+    ['1', 'a'],
+    ['2', 'b'],
+    ['3', 'a'],
+  ] as const)
+    await fixture.end(completed, { outboxId, key })
+  expect(await json({ key: 'a' })).toMatchObject([{ outboxId: '1' }, { outboxId: '3' }])
+  expect((await run({ key: 'c' })).code).toBe(3)
+})
+
+test('pages follow each other: each record of several pages is there once, in order', async () => {
+  await fixture.ledger.pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
+    select gen_random_uuid(), n, 'data', now(), case when n % 2 = 0 then 'completed' else 'discarded' end, gen_random_uuid(),
+      now() - n / 3 * interval '1 s' from generate_series(1, 450) n`)
+  const lines = await records()
+  expect(new Set(lines.map(({ outboxId }: { outboxId: string }) => outboxId)).size).toBe(450)
+  const times = lines.map(({ ended }: { ended: string }) => ended)
+  expect(times).toEqual([...times].sort())
+  expect(lines).toHaveLength(450)
+})
+
+test('--csv is a table for a spreadsheet: hostile texts calculate nothing and break no line', async () => {
+  await fixture.end(completed, { outboxId: '1', key: '=1+1\n"x",', ...mappedRecord() })
+  const { printed } = await run({ csv: true })
+  const rows: Record<string, string>[] = parse(printed, { columns: true })
+  const record = rows.find(({ kind }) => kind === 'record')
+  expect(record).toMatchObject({ outbox_id: '1', amounts: 'total_amount=12.30', outcome: 'completed' })
+  expect(record?.key).toBe(`'=1+1\\u000a"x",`)
+  expect(record?.steps).toMatch(/^\S+Z queued: captured; \S+Z sending: /)
+})
+
+test('what is emptied keeps its amounts; of what is pruned the outcome is known, and it says that no more is', async () => {
+  await fixture.end(completed, { outboxId: 'emptied', ...mappedRecord({ amount: '77.70' }) })
+  await fixture.end({ ...completed, transactionId: 'tx-2' }, { outboxId: 'gone', ...mappedRecord() })
+  const ago = (days: number) => new Date(Date.now() - days * 86_400_000).toISOString()
+  await endedAt('emptied', ago(40))
+  await endedAt('gone', ago(100))
+  await prune(fixture.context(), {})
+  const lines = await records()
+  expect(lines).toMatchObject([
+    { kind: 'pruned', outboxId: 'gone', state: 'completed', transactionId: 'tx-2', pruned: expect.any(String) },
+    { kind: 'record', outboxId: 'emptied', amounts: { total_amount: '77.70' }, emptied: expect.any(String) },
+  ])
+  const { printed, messages } = await run()
+  expect(printed).toContain('no more is known')
+  expect(messages).toContain('of 1 pruned record only the outcome is known')
+  expect(await records({ since: '90d' })).toHaveLength(1)
+})
+
+test('captured before amounts were kept, they are those of the frozen request, or nobody says any', async () => {
+  const { amounts: _, ...record } = mappedRecord({ amount: '3' })
+  await fixture.end(completed, { outboxId: 'same', ...record })
+  await fixture.end(completed, { outboxId: 'other', ...record, body: '{"total_amount":4}' })
+  const lines = await records()
+  expect(lines.map(({ amounts }: { amounts: unknown }) => amounts)).toEqual([{ total_amount: '3.00' }, null])
+})
+
+test('a mistaken span is refused', async () => {
+  expect(await run({ since: 'soon' })).toMatchObject({ code: 2, messages: expect.stringContaining('--since soon') })
+  expect((await run({ csv: true, json: true })).code).toBe(2)
+})
