@@ -50,7 +50,19 @@ export interface StatusReport extends LedgerHalf {
 /** Each is a sentence or a line; with more, somebody has to look at the table. */
 const problemsMax = 200
 
-export async function readLedgerHalf(store: OperatorStore): Promise<LedgerHalf> {
+/** What of the store the ledger's half is read by. */
+export type LedgerReads = Pick<
+  OperatorStore,
+  | 'readSnapshot'
+  | 'readActivity'
+  | 'readProblems'
+  | 'readServedOutbox'
+  | 'readReadOnly'
+  | 'readRecentCounts'
+  | 'readHeartbeatLocks'
+>
+
+export async function readLedgerHalf(store: LedgerReads): Promise<LedgerHalf> {
   const [snapshot, activity, standing, { start }, ledgerReadOnly, recent] = await Promise.all([
     store.readSnapshot(),
     store.readActivity(),
@@ -61,7 +73,7 @@ export async function readLedgerHalf(store: OperatorStore): Promise<LedgerHalf> 
   ])
   const isSilent = activity.daemonConnected && activity.instances.length === 0
   const heldUpBy = isSilent ? await store.readHeartbeatLocks() : []
-  return { ...snapshot, ...activity, standing, start, ledgerReadOnly, recent, heldUpBy }
+  return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
 /** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */

@@ -94,7 +94,8 @@ function forPerson(submissions: Record<State, number>): string {
   return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
 }
 
-function reportsMessage({
+/** How many outcomes the outbox has yet to be told. */
+export function reportsMessage({
   reportsDue,
   oldestReportDueMs,
   nowMs,
@@ -108,7 +109,8 @@ function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
 }
 
-function backlogMessage({ backlog, throughAtMs, pauses, nowMs }: StatusReport): string {
+/** How long what waits will take. */
+export function backlogMessage({ backlog, throughAtMs, pauses, nowMs }: StatusReport): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
@@ -124,7 +126,8 @@ function showClock(ms: number, nowMs: number): string {
   return showTime(nowMs).startsWith(`${date} `) ? clock : `${date} ${clock}`
 }
 
-function heldMessage(held: number): string {
+/** What of it cannot go, to be read after the rest. */
+export function heldMessage(held: number): string {
   return held === 0 ? '' : `; ${held} more ${held === 1 ? 'is' : 'are'} held behind records that wait for a person`
 }
 
@@ -136,15 +139,19 @@ function startRows({ start, outbox }: StatusReport): Row[] {
 
 function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
   if (pauses.length === 0) return [['paused', 'no']]
-  return pauses.map(({ reason, sinceMs, untilMs, detail }) => {
-    const until =
-      untilMs === null
-        ? 'until outboxd resume'
-        : untilMs <= nowMs
-          ? 'until a request has shown that it is over'
-          : `until ${showMoment(untilMs, nowMs)}`
-    return ['paused', `${reason} since ${showMoment(sinceMs, nowMs)}, ${until}: ${truncate(detail, 400)}`]
+  return pauses.map((pause) => {
+    const { reason, sinceMs, detail } = pause
+    return [
+      'paused',
+      `${reason} since ${showMoment(sinceMs, nowMs)}, ${pauseEnd(pause, nowMs)}: ${truncate(detail, 400)}`,
+    ]
   })
+}
+
+/** Until when a pause stands. */
+export function pauseEnd({ untilMs }: { untilMs: number | null }, nowMs: number): string {
+  if (untilMs === null) return 'until outboxd resume'
+  return untilMs <= nowMs ? 'until a request has shown that it is over' : `until ${showMoment(untilMs, nowMs)}`
 }
 
 const problemsShown = 20
@@ -159,16 +166,19 @@ function problemRows({ standing, nowMs }: StatusReport): Row[] {
   return more > 0 ? [...rows, ['problem', `... and ${more} more: outboxd status --json shows them`]] : rows
 }
 
-function instanceRows({ instances, readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): Row[] {
-  if (instances.length === 0 && readOnly.some(({ of }) => of === 'ledger'))
-    return [['instances', 'unknown: no instance can report while the ledger is read-only']]
-  if (instances.length === 0) {
-    const which = daemonConnected ? 'one connected and silent' : 'none alive'
-    const heard = lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`
-    return [['instances', `${which}${heard}`]]
-  }
+function instanceRows(report: StatusReport): Row[] {
+  const { instances, nowMs } = report
+  if (instances.length === 0) return [['instances', whyNoInstance(report)]]
   return instances.map(({ id, host, version, startedMs }) => [
     'instance',
     `${id.slice(0, 8)} on ${host}, version ${version}, for ${showDuration(nowMs - startedMs)}`,
   ])
+}
+
+/** What is known of the instances where none gives a sign of life. */
+export function whyNoInstance({ readOnly, daemonConnected, lastSilentMs, nowMs }: StatusReport): string {
+  if (readOnly.some(({ of }) => of === 'ledger')) return 'unknown: no instance can report while the ledger is read-only'
+  const which = daemonConnected ? 'one connected and silent' : 'none alive'
+  const heard = lastSilentMs === null ? '' : `; the last was heard ${showMoment(lastSilentMs, nowMs)}`
+  return `${which}${heard}`
 }

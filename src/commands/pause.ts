@@ -3,11 +3,11 @@ import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { isoTimeOrNull, showMoment } from '../cli/time.ts'
+import { isoTimeOrNull } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { pauseDetail } from '../ledger/operator/pauses.ts'
-import { readPause } from '../operations/pause.ts'
+import { pauseMessage, readPause } from '../operations/pause.ts'
 import { actorProblems, asOption } from './actorOptions.ts'
 
 export interface PauseOptions extends ActorOptions {
@@ -50,10 +50,7 @@ export async function pause(context: CommandContext, options: PauseOptions): Pro
     const nowMs = systemClock.nowMs()
     const untilMs = forMs === null ? null : nowMs + forMs
     if (options.json) printJson(context, { dryRun, reason: detail, until: isoTimeOrNull(untilMs) })
-    const until = untilMs === null ? 'until outboxd resume' : `until ${showMoment(untilMs, nowMs)}`
-    context.stderr.write(
-      dryRun ? `Would pause ${until}.\n` : `Paused ${until}. Running instances stop within a second.\n`,
-    )
+    context.stderr.write(`${pauseMessage(forMs, { dryRun, nowMs })}\n`)
     return exit.done
   })
 }

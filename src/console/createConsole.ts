@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { join } from 'node:path'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
 import cookie from '@fastify/cookie'
 import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
@@ -78,10 +79,14 @@ const headers = {
   xFrameOptions: { action: 'deny' as const },
 }
 
-/** Each file by its name: nothing else of the folder is served. */
+/** Each file by its name: nothing else of the folders is served. */
 function assetRoutes(app: FastifyInstance): void {
-  for (const name of ['console.css', 'console.js', 'console.svg'])
+  const serve = (name: string, file = name, folder = assetsDir) =>
     app.get(`/assets/${name}`, { config: { needsNoViewer: true } }, (_request, reply) =>
-      reply.header('cache-control', 'no-cache').sendFile(name),
+      reply.header('cache-control', 'no-cache').sendFile(file, folder),
     )
+  for (const name of ['console.css', 'console.js', 'console.svg', 'now.js']) serve(name)
+  const plots = dirname(createRequire(import.meta.url).resolve('uplot/dist/uPlot.iife.min.js'))
+  serve('uplot.js', 'uPlot.iife.min.js', plots)
+  serve('uplot.css', 'uPlot.min.css', plots)
 }

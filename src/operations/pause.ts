@@ -1,4 +1,4 @@
-import { parseDurationMs } from '../cli/time.ts'
+import { parseDurationMs, showMoment } from '../cli/time.ts'
 import { reasonProblem } from './reason.ts'
 
 /** A pause as a person asks for it. */
@@ -31,4 +31,10 @@ export function readPause(request: PauseRequest): PauseRead {
 function durationProblem(text: string, forMs: number | null): string | null {
   if (forMs === null || forMs === 0) return `${text}: give a duration such as 30s, 45m, 2h, 1h30m, 1d`
   return forMs > longestMs ? `${text}: give at most a year, or leave it out` : null
+}
+
+/** What a pause would do, or has done. Pure. @param forMs null: until somebody resumes */
+export function pauseMessage(forMs: number | null, { dryRun, nowMs }: { dryRun: boolean; nowMs: number }): string {
+  const until = forMs === null ? 'until outboxd resume' : `until ${showMoment(nowMs + forMs, nowMs)}`
+  return dryRun ? `Would pause ${until}.` : `Paused ${until}. Running instances stop within a second.`
 }

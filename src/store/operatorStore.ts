@@ -6,6 +6,7 @@ import type { Actor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
+import { type BudgetSlots, readBudgetSlots } from '../ledger/operator/readBudgetSlots.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -18,6 +19,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
+import { type Period, readPeriods, type Span } from '../ledger/periods.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { type InstanceReload, readReloads } from '../ledger/reloads.ts'
@@ -86,6 +88,10 @@ export interface OperatorStore extends AsyncDisposable {
   readActivity(): Promise<Activity>
   /** How the service has served us. */
   readRecentCounts(): Promise<RecentCounts>
+  /** What the budget was spent on within the last window. */
+  readBudgetSlots(): Promise<BudgetSlots>
+  /** What became of records in the minutes, or hours, that began within so long. */
+  readPeriods(span: Span, withinMs: number): Promise<Period[]>
   /** The outbox that the ledger belongs to. */
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
@@ -187,6 +193,8 @@ export async function openOperatorStore(
     readSnapshot: () => readSnapshot(pool),
     readActivity: () => readActivity(pool, keyOnFailure),
     readRecentCounts: () => readRecentCounts(pool),
+    readBudgetSlots: () => readBudgetSlots(pool),
+    readPeriods: (span, withinMs) => readPeriods(pool, span, withinMs),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
     findGap: (goOn) =>

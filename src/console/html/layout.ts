@@ -24,10 +24,12 @@ export interface PageHead {
    * loaded again when there is one.
    */
   live?: { topic: string; version?: string; says?: string }
+  /** What of /assets/ this page needs beside what each has, in this order. */
+  assets?: { styles: readonly string[]; scripts: readonly string[] }
 }
 
 /** A whole page around `main`. Every value is escaped by `html`; nothing in it is a script, and nothing comes from elsewhere. */
-export function layout({ title, current, viewer, live }: PageHead, main: HtmlValue): string {
+export function layout({ title, current, viewer, live, assets }: PageHead, main: HtmlValue): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -38,6 +40,8 @@ export function layout({ title, current, viewer, live }: PageHead, main: HtmlVal
   <link rel="icon" href="/assets/console.svg">
   <link rel="stylesheet" href="/assets/console.css">
   <script src="/assets/console.js" defer></script>
+  ${assets?.styles.map((name) => html`<link rel="stylesheet" href="/assets/${name}">\n`)}
+  ${assets?.scripts.map((name) => html`<script src="/assets/${name}" defer></script>\n`)}
 </head>
 <body${attributes(live)}>
 <a class="skip" href="#main">To the contents</a>

@@ -1,17 +1,123 @@
-import { createHash } from 'node:crypto'
-import { joinHalves, readLedgerHalf, readOutboxHalf, type StatusReport } from '../../cli/readStatus.ts'
-import type { StoreConfig } from '../../config.ts'
+import { setTimeout } from 'node:timers/promises'
+import {
+  joinHalves,
+  type LedgerReads,
+  type OutboxHalf,
+  readLedgerHalf,
+  readOutboxHalf,
+  type StatusReport,
+} from '../../cli/readStatus.ts'
+import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { type BudgetWindow, budgetWindow } from './budgetWindow.ts'
+import type { ForPerson } from './personHtml.ts'
 
-/** All that the page shows, at one moment. */
+/** All that the page shows of this moment. */
 export interface NowView {
   report: StatusReport
-  /** Another when there is something else to show. */
-  version: string
+  window: BudgetWindow
+  forPerson: ForPerson
 }
 
-export async function readNow(store: OperatorStore, config: StoreConfig): Promise<NowView> {
-  const [ledger, outbox] = await Promise.all([readLedgerHalf(store), readOutboxHalf(store)])
-  const report = joinHalves(ledger, outbox, config)
-  return { report, version: createHash('sha256').update(JSON.stringify(report)).digest('base64url') }
+/** How old what is shown may be, whoever looks and however many: fewer than five statements a second. */
+const agesMs = {
+  /** Whether it is paused, what moves. */
+  moving: 900,
+  problems: 1_900,
+  activity: 2_900,
+  readOnly: 4_900,
+  counts: 10_000,
+  causes: 10_000,
+  served: 60_000,
+}
+
+/** The causes of so many are told apart: a few milliseconds. */
+const causesOfMax = 1_000
+
+/**
+ * Makes what reads the page's view, from readings that all viewers share, each as often as what it tells changes; with the
+ * functions that `status` is made of.
+ */
+export function createNowReading({ store, live, config, clock }: ConsoleParts): () => Promise<NowView> {
+  const every = <T>(forMs: number, read: (store: OperatorStore) => Promise<T>) =>
+    live.share(async () => read(await store()), forMs)
+  const readOnly = { ledger: every(agesMs.readOnly, (all) => all.readReadOnly('ledger')), outbox: null }
+  const readProblems = every(agesMs.problems, (all) => all.readProblems(problemsMax))
+  const ledgerReads: LedgerReads = {
+    readSnapshot: every(agesMs.moving, (all) => all.readSnapshot()),
+    readActivity: every(agesMs.activity, (all) => all.readActivity()),
+    readProblems,
+    readServedOutbox: every(agesMs.served, (all) => all.readServedOutbox()),
+    readReadOnly: readOnly.ledger,
+    readRecentCounts: every(agesMs.counts, (all) => all.readRecentCounts()),
+    readHeartbeatLocks: every(agesMs.activity, (all) => all.readHeartbeatLocks()),
+  }
+  const readSlots = every(agesMs.moving, (all) => all.readBudgetSlots())
+  const readCauses = every(agesMs.causes, (all) => all.readCauses(waitsForPerson, causesOfMax))
+  const readOutbox = createOutboxReading({ ask: async () => readOutboxHalf(await store()), stopwatch: clock.stopwatch })
+
+  return live.share(async () => {
+    const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(ledgerReads), readOutbox(), readSlots()])
+    const { uncertain, failed, rejected } = ledger.submissions
+    const forPerson = uncertain + failed + rejected > 0 ? await readCauses() : nobodyWaits
+    return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), forPerson }
+  }, agesMs.moving)
+}
+
+/** As many as `status` reads. */
+const problemsMax = 200
+
+const nobodyWaits: ForPerson = { causes: [], lookedAt: 0, isCut: false }
+
+const waitsForPerson: SubmissionFilter = {
+  states: ['uncertain', 'failed', 'rejected'],
+  code: null,
+  type: null,
+  key: null,
+  sinceMs: null,
+  untilMs: null,
+  mayHaveArrived: null,
+  transactionId: null,
+  cause: null,
+  among: null,
+}
+
+const outboxAgeMs = 10_000
+/** An outbox that could not be read, or is locked, is asked again sooner. */
+const troubledAgeMs = 4_000
+/** To count a million rows takes its time: the outbox's database spends a hundredth of a core on it at most. */
+const restTimes = 100
+/** The page does not wait longer for what may be locked. */
+const patienceMs = 150
+
+/**
+ * Makes what reads the outbox's half: now and then, and never so that the page waits for it. Meanwhile it is what it was before.
+ */
+export function createOutboxReading(deps: {
+  /** Never throws, but where no store can be opened. */
+  ask(): Promise<OutboxHalf>
+  stopwatch(): () => number
+}): () => Promise<OutboxHalf> {
+  let last: OutboxHalf = { kind: 'awaited' }
+  let asking: Promise<OutboxHalf> | null = null
+  let rests: { ageMs: () => number; forMs: number } | null = null
+
+  async function askAnew(): Promise<OutboxHalf> {
+    const tookMs = deps.stopwatch()
+    try {
+      last = await deps.ask()
+      const forMs = last.kind === 'read' ? Math.max(outboxAgeMs, tookMs() * restTimes) : troubledAgeMs
+      rests = { ageMs: deps.stopwatch(), forMs }
+      return last
+    } finally {
+      asking = null
+    }
+  }
+
+  return () => {
+    if (asking === null && rests !== null && rests.ageMs() < rests.forMs) return Promise.resolve(last)
+    asking ??= askAnew()
+    return Promise.race([asking, setTimeout(patienceMs, undefined, { ref: false }).then(() => last)])
+  }
 }

@@ -1,19 +1,48 @@
+import { createHash } from 'node:crypto'
 import type { FastifyInstance } from 'fastify'
 import type { ConsoleParts } from '../parts.ts'
-import { renderNow } from './nowHtml.ts'
-import { readNow } from './readNow.ts'
+import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
+import { pauseRoutes } from './pauseRoutes.ts'
+import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
+import { createNowReading, type NowView } from './readNow.ts'
 
-/** What is read may be so old, whoever looks. */
-const readEveryMs = 2_000
+/** A minute is written within half a minute of its end. */
+const historyAgeMs = 15_000
 
-/** `/`: how things stand. */
+/** `/`: how things stand. `/now/history.json`: what its plots are drawn of. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const read = parts.live.share(async () => readNow(await parts.store(), parts.config), readEveryMs - 100)
-  parts.live.addTopic('now', {
-    everyMs: readEveryMs,
-    readVersions: async () => new Map([['', (await read()).version]]),
+  const { live, store } = parts
+  const readView = createNowReading(parts)
+  const readPage = live.share(async () => rendered(await readView()), 500)
+  const histories = Object.fromEntries(
+    ranges.map((range) => [range, live.share(() => readHistory(range), historyAgeMs)]),
+  ) as Record<Range, () => Promise<History>>
+
+  async function readHistory(range: Range): Promise<History> {
+    const { span, withinMs } = rangeSpans[range]
+    return historyOf(range, await (await store()).readPeriods(span, withinMs))
+  }
+
+  live.addTopic('now', {
+    everyMs: 1_000,
+    readVersions: async () => new Map([['', (await readPage()).version]]),
   })
-  app.get('/', async ({ viewer }, reply) =>
-    reply.type('text/html; charset=utf-8').send(renderNow(await read(), viewer)),
-  )
+  app.get<Asked>('/', async ({ viewer, query }, reply) => {
+    const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
+    return reply.type('text/html; charset=utf-8').send(renderNow({ ...page, history, viewer }))
+  })
+  app.get<Asked>('/now/history.json', async ({ query }) => histories[rangeOf(query.range)]())
+  pauseRoutes(app, parts)
+}
+
+interface Asked {
+  Querystring: { range?: unknown }
+}
+
+const rangeOf = (text: unknown): Range => ranges.find((range) => range === text) ?? 'hour'
+
+function rendered(view: NowView): { parts: LiveParts; version: string } {
+  const parts = liveParts(view)
+  const version = createHash('sha256').update(Object.values(parts).join()).digest('base64url')
+  return { parts, version }
 }

@@ -1,0 +1,76 @@
+import { type HtmlSafeString, html } from '@prairielearn/html'
+import { showDuration } from '../../cli/time.ts'
+import { empty } from '../html/notice.ts'
+import { type BudgetWindow, type Mark, type MarkKind, markKinds } from './budgetWindow.ts'
+
+const words: Record<MarkKind, string> = {
+  submissions: 'submissions',
+  polls: 'polls',
+  others: 'tokens and trials',
+  inHand: 'under way',
+  heldBack: 'held back',
+}
+
+/** The budget as the window that it is: each request stands where it was answered, and leaves on the left. */
+export function budgetSection(window: BudgetWindow): HtmlSafeString {
+  if (window.capacity === 0)
+    return html`<h2>Budget</h2>${empty('No daemon has set a budget yet: the first that starts does.')}`
+  const seconds = showDuration(window.windowMs)
+  return html`<h2>Budget</h2>
+<p><strong class="number">${window.free}</strong> of <span class="number">${window.capacity}</span> requests free${nextFree(window)}</p>
+${picture(window, seconds)}
+<ul class="legend">${markKinds.map(
+    (kind) =>
+      html`<li><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="mark ${kind}" d="M1 1h8v8h-8z"/></svg>
+${words[kind]} <span class="number">${window.counts[kind]}</span></li>\n`,
+  )}</ul>
+<p class="quiet">Each mark is a request, where it was answered. A request is free again ${seconds} after that.</p>`
+}
+
+function nextFree({ free, capacity, nextFreeMs }: BudgetWindow): string {
+  if (nextFreeMs === null || free === capacity) return ''
+  return nextFreeMs < 1_000 ? ', the next within a second' : `, the next in ${showDuration(nextFreeMs)}`
+}
+
+const columns = 60
+const columnWidth = 10
+const height = 100
+/** What a request is high, at most; less where many are answered in one second. */
+const unitMax = 8
+
+function picture(window: BudgetWindow, seconds: string): HtmlSafeString {
+  const paths = pathsOf(window)
+  const width = columns * columnWidth
+  const said = markKinds.map((kind) => `${window.counts[kind]} ${words[kind]}`).join(', ')
+  return html`<svg class="window" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="The last ${seconds}: ${said}, ${window.free} free">
+<path class="axis" d="M0 ${height + 0.5}h${width}"/>
+${markKinds.map((kind) => (paths[kind] === '' ? '' : html`<path class="mark ${kind}" d="${paths[kind]}"/>\n`))}
+</svg>
+<p class="scale"><span>${seconds} ago</span><span>now</span></p>`
+}
+
+/** A path for each kind: a box a mark, stacked in the column of its time. Pure. */
+export function pathsOf({ marks, windowMs }: Pick<BudgetWindow, 'marks' | 'windowMs'>): Record<MarkKind, string> {
+  const stacks = Map.groupBy(marks, ({ ageMs }) => columnOf(ageMs, windowMs))
+  const heights = [...stacks.values()].map((stack) => requestsOf(stack))
+  const unit = Math.min(unitMax, height / Math.max(1, ...heights))
+  const paths: Record<MarkKind, string> = { submissions: '', polls: '', others: '', inHand: '', heldBack: '' }
+  for (const [column, stack] of stacks) {
+    let top = height
+    for (const { kind, requests } of stack.toSorted((a, b) => markKinds.indexOf(a.kind) - markKinds.indexOf(b.kind))) {
+      const tall = requests * unit
+      top -= tall
+      const gap = tall > 3 ? 1 : 0
+      paths[kind] +=
+        `M${column * columnWidth + 1} ${round(top + gap)}h${columnWidth - 2}v${round(tall - gap)}h${2 - columnWidth}z`
+    }
+  }
+  return paths
+}
+
+function columnOf(ageMs: number, windowMs: number): number {
+  return columns - 1 - Math.min(columns - 1, Math.floor((ageMs / windowMs) * columns))
+}
+
+const requestsOf = (stack: readonly Mark[]) => stack.reduce((sum, { requests }) => sum + requests, 0)
+const round = (length: number) => Math.round(length * 100) / 100

@@ -1,0 +1,73 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { StatusReport } from '../../cli/readStatus.ts'
+import { backlogMessage, heldMessage, reportsMessage } from '../../cli/renderStatus.ts'
+import type { State } from '../../model.ts'
+import { age } from '../html/time.ts'
+
+interface Step {
+  name: string
+  /** Null: it is not known. */
+  count: number | null
+  /** Since when the oldest is there; null where that is not known, or nothing is there. */
+  oldestMs: number | null
+  /** The list of those that are there; null where there is none. */
+  state: State | null
+  tone?: 'good' | 'bad' | 'attention'
+}
+
+/** The states as the way of a record, from the outbox to its end. */
+export function flowSection(report: StatusReport): HtmlSafeString {
+  const { under, ended } = stepsOf(report)
+  const held = heldMessage(report.heldForPerson).replace(/^; /, '')
+  return html`<h2>Records</h2>
+<ol class="flow">${under.map((step) => stepHtml(step, report.nowMs))}</ol>
+<ul class="flow ends">${ended.map((step) => stepHtml(step, report.nowMs))}</ul>
+<dl>
+<div><dt>Backlog</dt><dd>${backlogMessage(report)}</dd></div>
+${held === '' ? '' : html`<div><dt>Held</dt><dd>${held}</dd></div>`}
+<div><dt>To tell</dt><dd>${reportsMessage(report)}</dd></div>
+</dl>`
+}
+
+function stepsOf({ submissions, outbox, ...report }: StatusReport): { under: Step[]; ended: Step[] } {
+  const of = (state: State, oldestMs: number | null = null): Step => {
+    const count = submissions[state]
+    return { name: names[state], count, oldestMs: count > 0 ? oldestMs : null, state }
+  }
+  const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
+  const forPerson = (state: State): Step => ({ ...of(state), ...(submissions[state] > 0 ? { tone: 'bad' } : {}) })
+  return {
+    under: [
+      { name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs, state: null },
+      of('queued', report.oldestUnsentMs),
+      of('sending'),
+      of('accepted', report.oldestAcceptedMs),
+    ],
+    ended: [
+      { ...of('completed'), tone: 'good' },
+      forPerson('uncertain'),
+      forPerson('failed'),
+      forPerson('rejected'),
+      of('discarded'),
+    ],
+  }
+}
+
+const names: Record<State, string> = {
+  queued: 'queued',
+  sending: 'sending',
+  accepted: 'at the service',
+  completed: 'completed',
+  uncertain: 'uncertain',
+  failed: 'failed',
+  rejected: 'rejected',
+  discarded: 'discarded',
+}
+
+function stepHtml({ name, count, oldestMs, state, tone }: Step, nowMs: number): HtmlSafeString {
+  const number: HtmlValue = count === null ? 'not known' : count.toLocaleString('en')
+  const figure = html`<span class="figure number ${tone ?? ''}">${number}</span> <span class="step">${name}</span>`
+  return html`<li>${state === null ? html`<span>${figure}</span>` : html`<a href="/records?state=${state}">${figure}</a>`}${
+    oldestMs === null ? '' : html`<small>oldest ${age(oldestMs, nowMs)}</small>`
+  }</li>\n`
+}

@@ -1,0 +1,66 @@
+import { type HtmlSafeString, html } from '@prairielearn/html'
+import { empty } from '../html/notice.ts'
+import { moment } from '../html/time.ts'
+import { type History, most, type Plot, rangeSpans, ranges, type Series, shown } from './plots.ts'
+
+/** The plots, each drawn here; where there is a script, assets/now.js puts one that can be pointed at in its place. */
+export function historySection({ range, atMs, plots }: History): HtmlSafeString {
+  const first = atMs[0]
+  const last = atMs.at(-1)
+  const links = ranges.map((each) =>
+    each === range
+      ? html`<li><a href="/?range=${each}" aria-current="true">${each}</a></li>\n`
+      : html`<li><a href="/?range=${each}">${each}</a></li>\n`,
+  )
+  const shownPlots =
+    first === undefined || last === undefined
+      ? empty('No minute has been written yet: a daemon writes each when it is over.')
+      : html`<div class="plots" data-history="/now/history.json?range=${range}">${plots.map((plot) => figure(plot, atMs))}</div>
+<p class="quiet">From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
+  return html`<h2>The last <span>${range}</span></h2>
+<nav aria-label="How far back"><ul class="ranges">${links}</ul></nav>
+${shownPlots}`
+}
+
+const lengthMs = (range: History['range']) => (rangeSpans[range].span === 'hour' ? 3_600_000 : 60_000)
+
+function figure(plot: Plot, atMs: readonly number[]): HtmlSafeString {
+  return html`<figure class="plot" id="plot-${plot.id}">
+<figcaption><h3>${plot.title}</h3><p class="quiet" data-said>${plot.said}</p></figcaption>
+${drawing(plot, atMs)}
+<ul class="legend"><li data-pointed-at></li>${plot.series.map(
+    ({ name, look }) =>
+      html`<li data-series><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="line ${look}" d="M0 5h10"/></svg> ${name} <span class="number" data-pointed></span></li>\n`,
+  )}</ul>
+</figure>\n`
+}
+
+const width = 600
+const height = 120
+
+function drawing({ title, said, unit, series }: Plot, atMs: readonly number[]): HtmlSafeString {
+  const highest = most(series.flatMap(({ values }) => values)) ?? 0
+  return html`<div data-drawing><p class="scale"><span>${shown(highest, unit)}</span></p>
+<svg class="drawing" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="${title}: ${said}">
+<path class="axis" d="M0 0.5h${width}M0 ${height + 0.5}h${width}"/>
+${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(line, atMs, highest)}"/>\n`)}
+</svg>
+<p class="scale"><span>0</span></p></div>`
+}
+
+/** A line through the values, interrupted where nothing is known; a value alone is a dot. Pure. */
+export function pathOf({ values }: Pick<Series, 'values'>, atMs: readonly number[], highest: number): string {
+  const [first = 0, last = 0] = [atMs[0], atMs.at(-1)]
+  const x = (ms: number) => round(((ms - first) / Math.max(1, last - first)) * width)
+  const y = (value: number) => round(height - (value / Math.max(highest, Number.EPSILON)) * (height - 4))
+  return values
+    .map((value, i) => {
+      if (value === null) return ''
+      const at = `${x(atMs[i] ?? first)} ${y(value)}`
+      const isAlone = (values[i - 1] ?? null) === null
+      return isAlone ? `M${at}h0.1` : `L${at}`
+    })
+    .join('')
+}
+
+const round = (length: number) => Math.round(length * 10) / 10

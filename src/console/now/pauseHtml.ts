@@ -1,0 +1,79 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { type PauseRead, type PauseRequest, pauseMessage } from '../../operations/pause.ts'
+import type { ResumeTerms } from '../../operations/resume.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { form } from '../html/form.ts'
+import { layout } from '../html/layout.ts'
+import { notice } from '../html/notice.ts'
+
+const fieldNames: Record<keyof PauseRequest, string> = { reason: 'why', for: 'for how long' }
+
+/** Where somebody says why and for how long; nothing is changed by asking. */
+export function pauseFields({ reason, for: duration }: PauseRequest): HtmlSafeString {
+  return html`<form class="line" action="/pause">
+<label>why <input name="reason" maxlength="1000" required value="${reason ?? ''}"></label>
+<label>for how long <input name="for" size="10" placeholder="2h, 1h30m" value="${duration ?? ''}"></label>
+<button>Pause…</button>
+</form>`
+}
+
+/** What a pause would do, and the button that does it; or what is wrong with what was asked for. */
+export function renderPausePreview(request: PauseRequest, read: PauseRead, viewer: Viewer, nowMs: number): string {
+  if (read.kind === 'invalid') {
+    const problems = read.problems.map(({ field, problem }) => html`<p>${fieldNames[field]}: ${problem}</p>`)
+    return page('Pause', viewer, html`${notice('bad', problems)}${pauseFields(request)}`)
+  }
+  return page(
+    'Pause',
+    viewer,
+    html`${notice(
+      'attention',
+      html`<p>${pauseMessage(read.forMs, { dryRun: true, nowMs })}</p>
+<p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
+<p>Why: <span class="foreign">${read.reason}</span></p>`,
+    )}
+${form(
+  { action: '/pause', viewer },
+  html`<input type="hidden" name="reason" value="${read.reason}"><input type="hidden" name="for" value="${request.for ?? ''}">
+<button class="main">Pause now</button> <a href="/">leave it</a>`,
+)}
+${isReadOnly(viewer)}`,
+  )
+}
+
+/** What a resume would do, and the button that does it. @param would one sentence a line */
+export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
+  const tick = (name: keyof ResumeTerms, words: string) =>
+    html`<label class="tick"><input type="checkbox" name="${name}" value="yes"${checked(terms[name])}> ${words}</label>`
+  const hidden = (['all', 'believeRefusals'] as const)
+    .filter((name) => terms[name])
+    .map((name) => html`<input type="hidden" name="${name}" value="yes">`)
+  return page(
+    'Resume',
+    viewer,
+    html`${notice(
+      'attention',
+      would.map((line) => html`<p>${line}</p>`),
+    )}
+${form({ action: '/resume', viewer }, html`${hidden}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
+${isReadOnly(viewer)}
+<h2>Go further</h2>
+<form class="line" action="/resume">
+${tick('all', 'do not wait for the end of the other pauses, either: their cause is gone')}
+${tick('believeRefusals', 'refusals of record after record in the same words are right: reject the records, for a day')}
+<button>See what that would do</button>
+</form>`,
+  )
+}
+
+const checked = (is: boolean): HtmlValue => (is ? html` checked` : '')
+
+function isReadOnly({ canChange }: Viewer): HtmlValue {
+  return canChange
+    ? ''
+    : notice('quiet', html`<p>This console only reads (--read-only): nothing can be changed here.</p>`)
+}
+
+function page(title: string, viewer: Viewer, main: HtmlValue): string {
+  return layout({ title, current: '/', viewer }, html`<section>${main}</section>`)
+}

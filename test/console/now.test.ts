@@ -1,0 +1,157 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { openStoreOf } from '../../src/cli/withOperatorStore.ts'
+import { systemClock } from '../../src/clock.ts'
+import { readStoreConfig } from '../../src/config.ts'
+import { createLive } from '../../src/console/live/createLive.ts'
+import { createNowReading } from '../../src/console/now/readNow.ts'
+import type { ConsoleParts } from '../../src/console/parts.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { until } from '../support/until.ts'
+import { type OpenedConsole, openConsole } from './openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+let reading: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+  reading = await openConsole(fixture.context(), { readOnly: true })
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await reading[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const query = (sql: string, values: unknown[] = []) => fixture.ledger.pool.query(sql, values)
+
+/** The page once it says what is looked for: what it shows is a second old at most, and some of it ten. */
+const pageWith = (wanted: string | RegExp, path = '/') =>
+  until(
+    async () => (await served.get(path)).text,
+    (text) => (typeof wanted === 'string' ? text.includes(wanted) : wanted.test(text)),
+  )
+
+test('a new ledger: no daemon lives, nothing waits, nothing was asked, no minute was written', async () => {
+  const text = await pageWith('No daemon is running, so nothing is sent')
+  for (const words of [
+    'Nothing waits for a person.',
+    'Nothing is paused.',
+    'None alive.',
+    'No minute has been written yet',
+  ])
+    expect(text).toContain(words)
+})
+
+test('what waits for a person stands by its cause, with a link to exactly these, and what the service wrote is text', async () => {
+  for (const _ of [1, 2]) await fixture.end({ ...failedE003, error: '<b>down</b>' })
+  await fixture.end(uncertain)
+  const text = await pageWith(/1 uncertain, 2 failed/)
+  const causes = await pageWith('&lt;b&gt;down&lt;/b&gt;')
+  expect(causes).toMatch(/href="\/records\?state=failed&amp;cause=[0-9a-f]{8}">2 records</)
+  expect(causes).toMatch(/href="\/records\?state=uncertain&amp;cause=[0-9a-f]{8}">1 record</)
+  expect(text + causes).not.toContain('<b>down')
+})
+
+test('a pause says since when, until when and why; who pauses here is named, and another window hears of it within 3 s', async () => {
+  const answer = await fetch(`${served.url}/live?on=now`, { signal: AbortSignal.timeout(20_000) })
+  const versions = versionsOf(answer)
+  await versions.next()
+  const preview = await served.get('/pause?reason=closing&for=2h')
+  expect(preview.text).toContain('Would pause until ')
+  expect((await query('select from outboxd.pause')).rowCount).toBe(0)
+  const posted = await served.post('/pause', { reason: 'closing', for: '2h' }, '/pause?reason=closing')
+  expect({ status: posted.status, to: posted.headers.location }).toEqual({ status: 303, to: '/' })
+  const pausedMs = performance.now()
+  while (!(await served.get('/')).text.includes('paused (operator)')) await versions.next()
+  expect(performance.now() - pausedMs).toBeLessThan(3_000)
+  expect((await served.get('/')).text).toMatch(/closing \(operator \S+\)/)
+  const resumed = await served.get('/resume')
+  expect(resumed.text).toContain('Would resume; the pause is: closing')
+  await served.post('/resume', {}, '/resume')
+  await pageWith('Nothing is paused.')
+  await versions.return(undefined)
+})
+
+test('a pause without a reason, or for no time that there is, is refused in words, and changes nothing', async () => {
+  const { status, text } = await served.post('/pause', { reason: ' ', for: 'soon' }, '/pause?reason=closing')
+  expect(status).toBe(400)
+  expect(text).toContain('why: must say why')
+  expect(text).toContain('for how long: soon: give a duration such as 30s')
+  expect((await query('select from outboxd.pause')).rowCount).toBe(0)
+})
+
+test('who may only read has no form for it, and is refused one', async () => {
+  expect((await reading.get('/')).text).not.toContain('action="/pause"')
+  expect((await reading.get('/pause?reason=closing')).text).not.toContain('Pause now')
+  expect((await reading.post('/pause', { reason: 'closing' }, '/')).status).toBe(403)
+})
+
+test('the budget is the window that it is: what is free, and what each request was made for', async () => {
+  await query(
+    `update outboxd.slot set set_at = now(), free_at = now() + interval '60 s', spent_on_submissions = (id <= 3)::int,
+       spent_on_polls = (id between 4 and 5)::int, spent_on_others = (id = 6)::int where id <= 9`,
+  )
+  await query(`update outboxd.slot set taken_by = $1 where id = 7`, [randomUUID()])
+  const text = await pageWith('91</strong> of <span class="number">100</span>')
+  expect(text).toContain('3 submissions, 2 polls, 1 tokens and trials, 1 under way, 2 held back, 91 free')
+})
+
+test('the plots are of minutes or of hours, as a picture and as data for a script', async () => {
+  await query(
+    `insert into outboxd.period (span, began_at, completed, failed, rejected, uncertain, discarded, wait_p50_ms, wait_p95_ms, waiting)
+     select 'minute', date_trunc('minute', now()) - i * interval '1 minute', 10, 1, 0, 0, 0, 20000, 40000, 7
+     from generate_series(1, 3) i union all select 'hour', date_trunc('hour', now(), 'UTC') - interval '30 hours', 600, 0, 0, 0, 0, 1, 2, 3`,
+  )
+  const text = await until(
+    async () => (await served.get('/?range=day')).text,
+    (page) => page.includes('33 in the last day'),
+  )
+  expect(text).toMatch(/<path class="line first" d="M0 [\d.]+h0\.1L/)
+  const { status, text: json } = await served.get('/now/history.json?range=week')
+  expect(status).toBe(200)
+  const { plots } = JSON.parse(json)
+  expect(plots[0].series[0].values).toEqual([10])
+})
+
+test('whoever looks, and however many, the database is asked fewer than five times a second', async () => {
+  await fixture.end(failedE003)
+  const config = readStoreConfig(fixture.context().env)
+  const statements = async () => {
+    const { rows } = await query(
+      `select xact_commit::int as n from pg_stat_database where datname = current_database()`,
+    )
+    return rows[0].n as number
+  }
+  let nowMs = 0
+  const clock = {
+    ...systemClock,
+    stopwatch: () =>
+      (
+        (startMs) => () =>
+          nowMs - startMs
+      )(nowMs),
+  }
+  const before = await statements()
+  {
+    await using store = await openStoreOf(config)
+    using live = createLive(clock, String)
+    const read = createNowReading({ store: async () => store, live, clock, config, say: () => {} } as ConsoleParts)
+    for (const _ of Array(60)) {
+      nowMs += 1_000
+      await Promise.all(Array.from({ length: 50 }, read))
+    }
+  }
+  // A session's count is written when it ends; those of the tests' own are not more than a few.
+  const counted = await until(statements, (n) => n - before > 100)
+  expect((counted - before) / 60).toBeLessThan(4.5)
+})
+
+async function* versionsOf(answer: Response): AsyncGenerator<string> {
+  for await (const chunk of answer.body ?? []) {
+    const text = Buffer.from(chunk).toString()
+    if (text.includes('event: version')) yield text
+  }
+}
