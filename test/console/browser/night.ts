@@ -6,6 +6,7 @@ import { daemonEnvironment, startDaemonProcess } from '../../support/daemon.ts'
 import { createDatabase } from '../../support/database.ts'
 import { type Program, startProgram } from '../../support/program.ts'
 import { until } from '../../support/until.ts'
+import { fillPast } from './past.ts'
 
 /** An ERP's database, the service, a daemon, a console, and a browser before it: all of them real. */
 export interface Night extends AsyncDisposable {
@@ -54,6 +55,7 @@ export async function startNight(args: readonly string[] = []): Promise<Night> {
     synchronousCommit: 'off',
   })
   stack.defer(() => sandbox.close())
+  await fillPast(database)
   const env = daemonEnvironment(database.url, sandbox.url, impatient)
   const [daemon, serving] = await Promise.all([startDaemonProcess(env), startConsoleProcess(env, args)])
   stack.use(daemon)

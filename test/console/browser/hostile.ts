@@ -1,0 +1,24 @@
+import type { Page } from 'playwright-core'
+
+/** In whatever somebody else writes: what would run, what would be an element, what turns the direction of writing. */
+export const hostile = `"'><script>alert(1)</script><img src=x onerror=alert(2) data-hostile><b data-hostile>\u202eesrever\u2066 javascript:alert(3)`
+
+/** Nearly as much as PAYLOAD_MAX_BYTES lets through, without a blank to break it at. */
+export const longText = 'y'.repeat(900_000)
+
+/** What a page lets somebody else's text do to it: be an element, turn what stands beside it, be endless. */
+export function readHarm(page: Page): Promise<string[]> {
+  return page.evaluate<string[]>(`(() => {
+    const harm = []
+    if (document.querySelector('[data-hostile]')) harm.push('an element that a record brought')
+    if (document.querySelector('[href^="javascript:" i], [style], [onerror], [onclick]')) harm.push('a script in an attribute')
+    const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
+    while (texts.nextNode()) {
+      if (!/[\\u202a-\\u202e\\u2066-\\u2069]/.test(texts.currentNode.data)) continue
+      const { parentElement } = texts.currentNode
+      if (!/isolate|plaintext/.test(getComputedStyle(parentElement).unicodeBidi)) harm.push('text that turns others: ' + parentElement.outerHTML.slice(0, 200))
+    }
+    if (document.documentElement.scrollHeight > 20_000) harm.push('a page of ' + document.documentElement.scrollHeight + ' px')
+    return harm
+  })()`)
+}
