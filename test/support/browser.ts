@@ -21,12 +21,16 @@ export function lacksBrowser(what: string): boolean {
   return true
 }
 
-/** A real browser without a window; as root, and in a container, it has to do without its own sandbox. */
-export async function openBrowser(): Promise<Browser> {
+/**
+ * A real browser without a window; as root, and in a container, it has to do without its own sandbox.
+ *
+ * @param args further ones of chromium's own
+ */
+export async function openBrowser(args: readonly string[] = []): Promise<Browser> {
   return chromium.launch({
     executablePath: chromiumPath as string,
     chromiumSandbox: false,
-    args: ['--disable-gpu', '--disable-dev-shm-usage'],
+    args: ['--disable-gpu', '--disable-dev-shm-usage', ...args],
   })
 }
 

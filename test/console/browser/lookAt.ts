@@ -1,6 +1,5 @@
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
@@ -19,25 +18,24 @@ export function createPicturesFolder(): string {
 /**
  * Looks at a page as different people do: in light and dark, on a wide screen and on a phone.
  *
- * @param folder where its pictures go, as NAME-WIDTH-SCHEME.png
+ * @param picture where a picture goes, by the width and the scheme; without it none is taken
  * @returns what axe-core finds, and what is wider than the screen
  */
-export async function lookAt(page: Page, name: string, folder: string): Promise<string[]> {
+export async function readLook(page: Page, picture?: (seen: string) => string): Promise<string[]> {
   const found: string[] = []
   for (const colorScheme of schemes) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     for (const [width, height] of Object.entries(heights)) {
       await page.setViewportSize({ width: Number(width), height })
-      const path = join(folder, `${name}-${width}-${colorScheme}.png`)
-      await page.screenshot({ path, fullPage: true, animations: 'disabled' })
-      for (const violation of await readViolations(page))
-        found.push(`${name}, ${width} px, ${colorScheme}: ${violation}`)
+      const seen = `${width}-${colorScheme}`
+      if (picture !== undefined) await page.screenshot({ path: picture(seen), fullPage: true, animations: 'disabled' })
+      for (const violation of await readViolations(page)) found.push(`${seen}: ${violation}`)
     }
   }
   for (const width of [narrowest, ...Object.keys(heights)]) {
     await page.setViewportSize({ width: Number(width), height: 844 })
     const wide = await page.evaluate<string[]>(widerThanScreen)
-    if (wide.length > 0) found.push(`${name}, ${width} px: wider than the screen: ${wide.join(', ')}`)
+    if (wide.length > 0) found.push(`${width}: wider than the screen: ${wide.join(', ')}`)
   }
   return found
 }

@@ -1,7 +1,8 @@
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lacksBrowser, type Window } from '../../support/browser.ts'
-import { createPicturesFolder, lookAt } from './lookAt.ts'
+import { createPicturesFolder, readLook } from './lookAt.ts'
 import { type Night, startNight } from './night.ts'
 
 /** The night of somebody who is called: each test is what happens next, on the same parts. */
@@ -35,7 +36,8 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
   const folder = createPicturesFolder()
   test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (path) => {
     const looked = await window.open(path)
-    expect(await lookAt(looked, path.slice(1) || 'now', folder)).toEqual([])
+    const name = path.slice(1) || 'now'
+    expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
     await looked.close()
   })
 
