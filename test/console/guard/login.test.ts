@@ -1,0 +1,195 @@
+import { connect } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
+import { asForm, tokenIn, type Visitor, visit } from '../openConsole.ts'
+import { type Guarded, openGuarded } from './openGuarded.ts'
+
+/** A console that asks for a password. */
+
+const right = 'correct horse battery staple'
+const hash = await hashPassword(right)
+
+let served: Guarded
+beforeAll(async () => {
+  served = await openGuarded({ password: hash })
+})
+afterAll(() => served[Symbol.asyncDispose]())
+
+const signIn = (visitor: Visitor, fields: Record<string, string> = {}) =>
+  visitor.post('/login', { name: 'ann', password: right, ...fields }, '/login')
+
+test('nothing is shown before, but what the page to sign in is made of', async () => {
+  for (const path of ['/', '/change', '/nowhere', '/records/1', '/live?on=test']) {
+    const { status, text: shown } = await served.ask(path)
+    expect({ path, status }).toEqual({ path, status: 401 })
+    expect(shown).toContain('<h1>Sign in</h1>')
+    expect(shown).not.toContain('<nav')
+  }
+  for (const path of ['/assets/console.css', '/assets/console.js'])
+    expect(await served.ask(path)).toMatchObject({ status: 200 })
+})
+
+test('a form that is sent before changes nothing, though it has the token of the page to sign in', async () => {
+  const csrf = tokenIn(await served.ask('/login'))
+  const body = new URLSearchParams({ csrf }).toString()
+  const answered = await served.ask('/change', { method: 'POST', headers: asForm(served.url), body })
+  expect(answered).toMatchObject({ status: 401 })
+  expect(answered.text).toContain('You are no longer signed in. Nothing was changed.')
+  expect(served.changes).toEqual([])
+})
+
+describe('who gives the password', () => {
+  test('gets to the page that was asked for, acts under the name that was given, and leaves', async () => {
+    const visitor = visit(served.url)
+    const to = /name="to" value="([^"]+)"/.exec((await visitor.get('/change?a=1')).text)?.[1] ?? ''
+    const answered = await signIn(visitor, { name: ' Ann  Ä. ', to })
+    expect(answered).toMatchObject({ status: 303, headers: { location: '/change?a=1' } })
+    const [cookie = ''] = answered.headers['set-cookie'] ?? []
+    expect(cookie).toMatch(/^outboxd_console_\d+=[^;]+; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/)
+    expect(await visitor.post('/change', {}, '/change')).toMatchObject({ status: 303 })
+    expect(served.changes.splice(0)).toEqual(['operator Ann Ä.'])
+
+    const kept = new Map(visitor.cookies)
+    expect(await visitor.post('/logout', {}, '/change')).toMatchObject({ status: 303, headers: { location: '/login' } })
+    expect(await visitor.get('/change')).toMatchObject({ status: 401 })
+    for (const [name, value] of kept) visitor.cookies.set(name, value)
+    expect(await visitor.get('/change')).toMatchObject({ status: 401 }) // the session is over, not its cookie alone
+  })
+
+  test.each([
+    '//evil.example/',
+    'https://evil.example/',
+    '/\\evil.example',
+    'javascript:alert(1)',
+    '\t//evil.example',
+    '/login',
+    '',
+  ])('is not led to %j', async (to) => {
+    expect((await signIn(visit(served.url), { to })).headers.location).toBe('/')
+  })
+
+  test.each([
+    '',
+    '   ',
+    'a'.repeat(101),
+    'a\u0007b',
+    'ann\u202Enna',
+  ])('has to have a name: %j is none', async (name) => {
+    expect(await signIn(visit(served.url), { name })).toMatchObject({ status: 400 })
+  })
+})
+
+describe('a cookie', () => {
+  test.each<[string, () => Promise<Record<string, string>>]>([
+    [
+      'of another console',
+      async () => {
+        await using other = await openGuarded({ password: hash })
+        const visitor = visit(other.url)
+        await signIn(visitor)
+        expect(await visitor.get('/change')).toMatchObject({ status: 200 })
+        return cookieHeader(visitor)
+      },
+    ],
+    ['that somebody made', async () => ({ cookie: `${cookieName()}=abc.def` })],
+    ['that is not signed', async () => ({ cookie: `${cookieName()}=abc` })],
+    ['of nonsense', async () => ({ cookie: `${cookieName()}=%ff%00; ;;=;` })],
+  ])('%s opens nothing', async (_, headers) => {
+    expect(await served.ask('/change', { headers: await headers() })).toMatchObject({ status: 401 })
+  })
+
+  test('of one who has signed in does not carry the token of another', async () => {
+    const [ann, bob] = [visit(served.url), visit(served.url)]
+    await signIn(ann)
+    await signIn(bob, { name: 'bob' })
+    const csrf = tokenIn(await ann.get('/change'))
+    const body = new URLSearchParams({ csrf }).toString()
+    const headers = { ...asForm(served.url), ...cookieHeader(bob) }
+    expect(await served.ask('/change', { method: 'POST', headers, body })).toMatchObject({ status: 403 })
+    expect(served.changes).toEqual([])
+  })
+})
+
+test('a link on another site leads to where it points, for somebody who has signed in', async () => {
+  const fromElsewhere = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
+  // The browser keeps a strict cookie back, and asks again from the page that it gets.
+  const { status, headers } = await served.ask('/change', { headers: fromElsewhere })
+  expect({ status, refresh: headers.refresh }).toEqual({ status: 200, refresh: '0' })
+})
+
+test('with --read-only one can sign in and out, and change nothing', async () => {
+  await using readOnly = await openGuarded({ password: hash, isReadOnly: true })
+  const visitor = visit(readOnly.url)
+  expect(await signIn(visitor)).toMatchObject({ status: 303 })
+  expect(await visitor.post('/change', {}, '/change')).toMatchObject({ status: 403 })
+  expect(await visitor.post('/logout', {}, '/change')).toMatchObject({ status: 303 })
+  expect(readOnly.changes).toEqual([])
+})
+
+test('behind a proxy that says https the cookie is for https alone, and an address is who asked the proxy', async () => {
+  await using proxied = await openGuarded({ password: hash, trustProxy: ['127.0.0.7'] })
+  const ask = async (from: string) => {
+    const csrf = tokenIn(await proxied.ask('/login', { from }))
+    const body = new URLSearchParams({ csrf, name: 'ann', password: right }).toString()
+    const headers = {
+      ...asForm('https://console.example'),
+      host: 'localhost',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-for': '10.9.9.9',
+    }
+    return proxied.ask('/login', { method: 'POST', from, headers, body })
+  }
+  expect((await ask('127.0.0.7')).headers['set-cookie']?.[0]).toContain('; Secure; ')
+  expect(proxied.said.at(-1)).toBe('operator ann signed in to the console from 10.9.9.9')
+  expect(await ask('127.0.0.8')).toMatchObject({ status: 403 }) // its Origin is not its Host, and nobody's word counts
+})
+
+test('10,000 tries of a password get nobody in, and neither stop the console nor use up what it works with', async () => {
+  await using attacked = await openGuarded({ password: hash })
+  const ann = visit(attacked.url)
+  await signIn(ann)
+  const csrf = tokenIn(await attacked.ask('/login'))
+  const tries = Array.from({ length: 10_000 }, (_, i) => (i % 1_000 === 999 ? right : `wrong ${i}`))
+  let isOver = false
+  let slowestMs = 0
+  const looking = (async () => {
+    while (!isOver) {
+      const beganMs = performance.now()
+      expect(await ann.get('/change')).toMatchObject({ status: 200 })
+      slowestMs = Math.max(slowestMs, performance.now() - beganMs)
+    }
+  })()
+  const each = await Promise.all(
+    Array.from({ length: 10 }, (_, i) => {
+      const own = tries.slice(1_000 * i, 1_000 * (i + 1))
+      return attack(attacked.url, csrf, own)
+    }),
+  )
+  isOver = true
+  await looking
+  const count = (status: number) => each.flat().filter((one) => one === status).length
+  expect({ refused: count(429), wrong: count(401), in: count(303) }).toEqual({ refused: 9_995, wrong: 5, in: 0 })
+  expect(attacked.said.filter((line) => line.includes('wrong password'))).toHaveLength(5)
+  expect(slowestMs).toBeLessThan(5_000)
+  // From the address of one who was in before, one still gets in.
+  expect(await signIn(visit(attacked.url))).toMatchObject({ status: 303 })
+})
+
+/** Tries them one behind the other on one connection, all sent at once. @returns the status of each */
+async function attack(url: string, csrf: string, passwords: readonly string[]): Promise<number[]> {
+  const { hostname, port, host } = new URL(url)
+  const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' })
+  const headers = Object.entries({ host, ...asForm(url) }).map(([name, value]) => `${name}: ${value}\r\n`)
+  for (const [i, password] of passwords.entries()) {
+    const body = new URLSearchParams({ csrf, name: 'eve', password }).toString()
+    const end = i === passwords.length - 1 ? 'connection: close\r\n' : ''
+    socket.write(`POST /login HTTP/1.1\r\n${headers.join('')}${end}content-length: ${body.length}\r\n\r\n${body}`)
+  }
+  return [...(await text(socket)).matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status))
+}
+
+const cookieName = () => `outboxd_console_${new URL(served.url).port}`
+const cookieHeader = ({ cookies }: Visitor) => ({
+  cookie: [...cookies].map(([name, value]) => `${name.replace(/\d+$/, new URL(served.url).port)}=${value}`).join('; '),
+})
