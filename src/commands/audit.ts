@@ -6,8 +6,7 @@ import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { loadMappings } from '../mapping/loadMappings.ts'
-import { type AuditLine, auditLine } from '../operations/audit.ts'
+import { type AuditLine, auditLine, mappingsAtHand } from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText } from '../operations/auditText.ts'
 
 export interface AuditOptions extends SpanOptions {
@@ -44,7 +43,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
   if (options.csv && options.json) problems.push('give --csv or --json, not both')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
   return withOperatorStore(context, async (store, { mappingsDir }) => {
-    const mappings = loadMappings(mappingsDir)
+    const mappings = mappingsAtHand(mappingsDir)
     const form = formOf(options)
     const counts = { record: 0, pruned: 0, act: 0 }
     const tell = createProgress(context, counts)

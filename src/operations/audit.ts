@@ -1,12 +1,21 @@
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
-import type { Mappings } from '../mapping/loadMappings.ts'
+import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { Amounts } from '../model.ts'
 
 /** A line of an audit: what its command prints in each of its forms, and the console shows and hands out. */
 export type AuditLine = (AuditedLine & { amounts: Amounts | null; hands: AuditStep[] }) | PrunedRecord | AuditedAct
 type AuditedLine = Omit<AuditedRecord, 'payload' | 'body'>
+
+/** The mapping files, or none where they are broken: an audit needs them only for records that are older than the amounts that the log keeps. */
+export function mappingsAtHand(folder: string): Mappings {
+  try {
+    return loadMappings(folder)
+  } catch {
+    return new Map()
+  }
+}
 
 /** Adds what a reader wants to know of a record: its amounts, and which of its steps persons took. Pure. */
 export function auditLine(entry: AuditEntry, mappings: Mappings): AuditLine {

@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
+import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
 import type { Actor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
@@ -112,6 +113,12 @@ export interface OperatorStore extends AsyncDisposable {
   readHeartbeatLocks(): Promise<LockingSession[]>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
+  /** What persons did, newest first. */
+  readHands(
+    filter: HandsFilter,
+    before: HandsPosition | null,
+    limit: number,
+  ): Promise<{ hands: Hand[]; next: HandsPosition | null }>
   /** What became of records, and what persons did. */
   readAudit(span: AuditSpan): AsyncGenerator<AuditEntry>
 }
@@ -214,6 +221,7 @@ export async function openOperatorStore(
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
     readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
+    readHands: (filter, before, limit) => readHands(pool, filter, before, limit),
     readAudit: (span) => readAudit(pool, span),
     readProblems: (limit) => readProblems(pool, limit),
     [Symbol.asyncDispose]: close,

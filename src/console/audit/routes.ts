@@ -1,14 +1,42 @@
+import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import type { AuditSpan } from '../../ledger/audit/readAudit.ts'
+import { auditLine, mappingsAtHand } from '../../operations/audit.ts'
+import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
 import { layout } from '../html/layout.ts'
-import { empty } from '../html/notice.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { auditHtml } from './auditHtml.ts'
+import { readAuditQuery } from './auditQuery.ts'
 
-/** `/audit`: who changed what. */
+const pageRows = 100
+
+/** `/audit`: who changed what, and the whole audit as CSV. */
 export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.get('/audit', async ({ viewer }, reply) => {
-    await parts.store()
+  app.get('/audit', async ({ viewer, query: parameters }, reply) => {
+    const { query, span, problems, before } = readAuditQuery(parameters, parts.clock.nowMs())
+    const store = await parts.store()
+    const filter = { ...span, who: query.who ?? null, key: query.key ?? null }
+    const page = problems.length > 0 ? { hands: [], next: null } : await store.readHands(filter, before, pageRows)
     return reply
+      .status(problems.length > 0 ? 400 : 200)
       .type('text/html; charset=utf-8')
-      .send(layout({ title: 'Audit', current: '/audit', viewer }, empty('Nothing is here yet.')))
+      .send(layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page })))
   })
+  app.get('/audit.csv', async ({ query: parameters }, reply) => {
+    const { query, span, problems } = readAuditQuery(parameters, parts.clock.nowMs())
+    if (problems.length > 0) return reply.status(400).type('text/plain; charset=utf-8').send(problems.join('\n'))
+    const store = await parts.store()
+    return reply
+      .type('text/csv; charset=utf-8')
+      .header('content-disposition', 'attachment; filename="audit.csv"')
+      .send(Readable.from(csvOf(store, parts.config.mappingsDir, { ...span, key: query.key ?? null })))
+  })
+}
+
+/** Ends with its reader: nothing is read that nobody takes. */
+async function* csvOf(store: OperatorStore, mappingsDir: string, span: AuditSpan): AsyncGenerator<string> {
+  const mappings = mappingsAtHand(mappingsDir)
+  yield auditCsvHead()
+  for await (const entry of store.readAudit(span)) yield auditCsv(auditLine(entry, mappings))
 }

@@ -1,0 +1,68 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { escapeControl } from '../../cli/table.ts'
+import type { Hand, HandsPosition } from '../../ledger/audit/readHands.ts'
+import { empty, notice } from '../html/notice.ts'
+import { table } from '../html/table.ts'
+import { moment } from '../html/time.ts'
+import type { AuditQuery } from './auditQuery.ts'
+
+export interface AuditView {
+  query: AuditQuery
+  /** What is wrong with it; nothing is shown then. */
+  problems: readonly string[]
+  hands: readonly Hand[]
+  /** Where the older ones begin. */
+  next: HandsPosition | null
+}
+
+/** Who did what, newest first; a form for which of it, and a link to all of it as CSV. */
+export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValue {
+  return html`${filters(query)}
+${problems.map((problem) => notice('bad', problem))}
+${problems.length > 0 ? '' : handsTable(hands, query)}
+${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}
+<p><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line a record that ended in this time, with its amounts, the times of its steps, and what
+persons did, as outboxd audit --csv has it.</p>`
+}
+
+function filters({ since, until, who, key }: AuditQuery): HtmlSafeString {
+  const field = (name: string, words: string, value: string | undefined, hint: string) =>
+    html`<label>${words} <input name="${name}" value="${value ?? ''}" placeholder="${hint}"></label> `
+  return html`<form method="get" action="/audit" class="line">
+${field('since', 'Since', since, '7d, 2026-11-01')}${field('until', 'Until', until, '2026-12-01')}
+${field('who', 'Who', who, 'part of a name')}${field('key', 'Key', key, "a record's key")}
+<button>Show</button>
+</form>`
+}
+
+function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
+  if (hands.length === 0) {
+    const isNarrowed = Object.values(query).some((value) => value !== undefined)
+    return empty(isNarrowed ? 'Nobody did anything that matches.' : 'Nobody has changed anything yet.')
+  }
+  return table(
+    'Who did what',
+    [{ words: 'When' }, { words: 'Who' }, { words: 'What' }, { words: 'Record' }, { words: 'Why' }, { words: 'From' }],
+    hands.map(({ atMs, who, what, untilMs, record, reason, account }) => [
+      moment(atMs),
+      shown(who.replace(/^operator /, '')),
+      html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,
+      record === null
+        ? ''
+        : html`<a href="/records/${record.id}">${shown(`outbox:${record.outboxId}`)}</a> ${shown(record.type)}`,
+      shown(reason ?? ''),
+      shown(account ?? ''),
+    ]),
+  )
+}
+
+const shown = (text: string) => escapeControl(text)
+
+function addressOf(query: AuditQuery, { event, act }: HandsPosition): string {
+  return `/audit?${new URLSearchParams([...given(query), ['event', event], ['act', act]])}`
+}
+
+const spanOf = ({ since, until, key }: AuditQuery) => new URLSearchParams(given({ since, until, key })).toString()
+
+const given = (query: Partial<AuditQuery>) =>
+  Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]]))

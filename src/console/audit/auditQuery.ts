@@ -1,0 +1,26 @@
+import { readSpan, type Span } from '../../cli/span.ts'
+import type { HandsPosition } from '../../ledger/audit/readHands.ts'
+
+/** The page's filters, as its address has them. */
+export interface AuditQuery {
+  since: string | undefined
+  until: string | undefined
+  who: string | undefined
+  key: string | undefined
+}
+
+/** What an address asks for; an empty field asks for nothing. Pure. */
+export function readAuditQuery(parameters: unknown, nowMs: number) {
+  const given = (parameters ?? {}) as Record<string, unknown>
+  const text = (name: string) => (typeof given[name] === 'string' && given[name] !== '' ? given[name] : undefined)
+  const query: AuditQuery = { since: text('since'), until: text('until'), who: text('who'), key: text('key') }
+  const read = readSpan(query, nowMs)
+  const problems = read.kind === 'invalid' ? read.problems.map((problem) => problem.replace('--', '')) : []
+  const span: Span = read.kind === 'value' ? read.value : { sinceMs: null, untilMs: null }
+  return { query, span, problems, before: positionOf(text('event'), text('act')) }
+}
+
+function positionOf(event: string | undefined, act: string | undefined): HandsPosition | null {
+  const isId = (id: string | undefined): id is string => id !== undefined && /^\d{1,19}$/.test(id)
+  return isId(event) && isId(act) ? { event, act } : null
+}
