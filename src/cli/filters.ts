@@ -1,6 +1,6 @@
 import type { Command } from 'commander'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
-import { type State, states } from '../model.ts'
+import { type State, states, waitingForPerson } from '../model.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { readBound } from './span.ts'
 
@@ -80,6 +80,16 @@ export function readFilters(options: FilterOptions, now: FilterCircumstances): F
   if (sinceMs !== null && untilMs !== null && sinceMs >= untilMs) problems.push('--since lies after --until')
   return problems.length > 0 ? { kind: 'invalid', problems } : { kind: 'value', filter, containing, limit }
 }
+
+/** Reads the filters of a list: without --state it shows what waits for a person, or looks everywhere. Pure. */
+export function readListFilters(options: FilterOptions, nowMs: number): FiltersRead {
+  const defaultStates = isLookup(options) ? states : waitingForPerson
+  return readFilters(options, { defaultStates, allowedStates: states, whyNotAllowed: () => '', nowMs })
+}
+
+/** Whoever looks for a certain record does not know its state. */
+export const isLookup = ({ transaction, containing }: FilterOptions): boolean =>
+  transaction !== undefined || containing !== undefined
 
 /** Whether any filter was given; --limit alone is none. */
 export function hasFilters(options: FilterOptions): boolean {

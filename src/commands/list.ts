@@ -2,18 +2,25 @@ import type { Command } from 'commander'
 import { causeJson, causesTable } from '../cli/causes.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
-import { describeFilters, type FilterOptions, type FiltersRead, hasFilters, readFilters } from '../cli/filters.ts'
+import {
+  describeFilters,
+  type FilterOptions,
+  type FiltersRead,
+  hasFilters,
+  isLookup,
+  readListFilters,
+} from '../cli/filters.ts'
 import { narrowByText } from '../cli/narrowByText.ts'
 import { printJson } from '../cli/printJson.ts'
+import { skippedRowMessages } from '../cli/skippedRowMessages.ts'
 import { submissionCsv } from '../cli/submissionCsv.ts'
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
-import { escapeControl, pluralize, terminalOf, truncate } from '../cli/table.ts'
-import { showTime } from '../cli/time.ts'
+import { terminalOf } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { SubmissionFilter } from '../ledger/operator/selectSubmissions.ts'
-import { states, waitingForPerson } from '../model.ts'
+import { waitingForPerson } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ListOptions extends FilterOptions {
@@ -62,12 +69,7 @@ Examples:
 
 /** Prints the matching submissions. @returns 3 where there are none */
 export async function list(context: CommandContext, options: ListOptions): Promise<number> {
-  const read = readFilters(options, {
-    defaultStates: isLookup(options) ? states : waitingForPerson,
-    allowedStates: states,
-    whyNotAllowed: () => '',
-    nowMs: systemClock.nowMs(),
-  })
+  const read = readListFilters(options, systemClock.nowMs())
   const problems = read.kind === 'invalid' ? read.problems : []
   if (options.byCause && options.csv) problems.push('give --by-cause or --csv, not both')
   if (options.csv && options.json) problems.push('give --csv or --json, not both')
@@ -120,9 +122,6 @@ async function listCauses(
   })
 }
 
-/** Whoever looks for a certain record does not know its state. */
-const isLookup = ({ transaction, containing }: ListOptions) => transaction !== undefined || containing !== undefined
-
 const countedMax = 100_000
 
 async function totalMessage(store: OperatorStore, filter: SubmissionFilter, shown: number): Promise<string> {
@@ -140,16 +139,9 @@ function noneMessage(options: ListOptions): string {
   return `${what}${options.state === undefined && !hasFilters(others) ? '' : ' that matches'}${hint}.\n`
 }
 
-const problemsShown = 20
+const problemsRead = 200
 
 /** Rows that never became submissions are in no table of ours: words below it name them. */
 async function sayWhatIsSkipped(context: CommandContext, store: OperatorStore): Promise<void> {
-  const problems = await store.readProblems(10 * problemsShown)
-  const skipped = problems.filter(({ kind }) => kind === 'row_skipped')
-  for (const { subject, detail, retryMs } of skipped.slice(0, problemsShown)) {
-    const retry = retryMs === null ? '' : ` (tried again ${showTime(retryMs)})`
-    context.stderr.write(`${escapeControl(`outbox:${truncate(subject, 60)} is put off: ${detail}${retry}.`)}\n`)
-  }
-  const more = skipped.length - problemsShown
-  if (more > 0) context.stderr.write(`And ${pluralize(more, 'row')} more at least: outboxd status --json names them.\n`)
+  for (const message of skippedRowMessages(await store.readProblems(problemsRead))) context.stderr.write(`${message}\n`)
 }

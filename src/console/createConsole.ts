@@ -7,6 +7,7 @@ import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
 import { auditRoutes } from './audit/routes.ts'
+import { changeRoutes } from './change/routes.ts'
 import { errorRoutes, sendUnreadable } from './errors/errorRoutes.ts'
 import { createGuard, type GuardOptions } from './guard/createGuard.ts'
 import { liveRoutes } from './live/liveRoutes.ts'
@@ -54,7 +55,8 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   errorRoutes(app, parts)
   createGuard(app, guard, parts)
   assetRoutes(app)
-  for (const routes of [nowRoutes, recordsRoutes, recordRoutes, mappingRoutes, auditRoutes]) routes(app, parts)
+  for (const routes of [nowRoutes, recordsRoutes, changeRoutes, recordRoutes, mappingRoutes, auditRoutes])
+    routes(app, parts)
   liveRoutes(app, parts, closing.signal)
   return app
 }

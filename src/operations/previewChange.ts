@@ -1,4 +1,6 @@
 import { estimateBacklog } from '../cli/estimateBacklog.ts'
+import { pluralize } from '../cli/table.ts'
+import { showDuration } from '../cli/time.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { states } from '../model.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -73,4 +75,9 @@ export async function readReplayCost(
     ...{ toSend: count, tracked: 0, pollsPerRecord, capacity, windowMs, lastDueInMs: 0 },
   })
   return { requests: Math.ceil(count * (1 + polls)), durationMs }
+}
+
+/** What it costs, in a sentence. Pure. */
+export function costMessage({ requests, durationMs }: Cost): string {
+  return `It costs about ${pluralize(requests, 'request')}, which is ${showDuration(durationMs)} of the whole budget.`
 }

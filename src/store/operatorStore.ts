@@ -10,9 +10,11 @@ import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type BudgetSlots, readBudgetSlots } from '../ledger/operator/readBudgetSlots.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
+import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
+import { type PageWanted, type SubmissionPage, selectPage } from '../ledger/operator/selectPage.ts'
 import {
   countSubmissions,
   type ListedSubmission,
@@ -28,7 +30,7 @@ import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import { type LedgerSnapshot, readSnapshot } from '../ledger/snapshot.ts'
+import { type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { Problem } from '../model.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
@@ -70,6 +72,12 @@ export interface OperatorStore extends AsyncDisposable {
     | 'readHistory'
   >
   select(filter: SubmissionFilter, limit: number, order?: ListOrder): Promise<ListedSubmission[]>
+  /** A part of the same list, from a position on. */
+  selectPage(filter: SubmissionFilter, wanted: PageWanted): Promise<SubmissionPage>
+  /** The id of the newest event. */
+  readLastEventId(): Promise<string>
+  /** The steps that submissions took after that event, up to `most`. */
+  readSteps(afterId: string, most: number): Promise<Step[]>
   /** How many match, counted up to `most`. */
   count(filter: SubmissionFilter, most: number): Promise<number>
   /** Those of the matching ones whose payload, body or key has the text in it. */
@@ -183,6 +191,9 @@ export async function openOperatorStore(
       tryStart: (start) => onOutbox((erp) => erp.tryStart(start)),
     },
     select: (filter, limit, order) => selectSubmissions(pool, filter, limit, order),
+    selectPage: (filter, wanted) => selectPage(pool, filter, wanted),
+    readLastEventId: () => readLastEventId(pool),
+    readSteps: (afterId, most) => readSteps(pool, afterId, most),
     count: (filter, most) => countSubmissions(pool, filter, most),
     searchText: (filter, text, bounds) => searchText(pool, filter, text, bounds),
     readCauses: (filter, rowsMax) => readCauses(pool, filter, rowsMax),

@@ -10,7 +10,7 @@ export interface Visitor {
   readonly url: string
   get(path: string): Promise<Answered>
   /** Posts a form as its page would: with the token of the page at `from`. */
-  post(path: string, fields?: Record<string, string>, from?: string): Promise<Answered>
+  post(path: string, fields?: Record<string, string | readonly string[]>, from?: string): Promise<Answered>
   /** Asks as it is told, with no manners at all. */
   ask(path: string, asked?: Asked): Promise<Answered>
   /** What the browser keeps. */
@@ -92,8 +92,10 @@ export function visit(url: string): Visitor {
     get: (path) => browse(path),
     async post(path, fields = {}, from = '/') {
       const csrf = tokenIn(await browse(from))
-      const body = new URLSearchParams({ csrf, ...fields }).toString()
+      const body = new URLSearchParams([['csrf', csrf], ...Object.entries(fields).flatMap(each)]).toString()
       return browse(path, { method: 'POST', body, headers: asForm(url) })
     },
   }
 }
+
+const each = ([name, values]: [string, string | readonly string[]]) => [values].flat().map((value) => [name, value])

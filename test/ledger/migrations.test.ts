@@ -267,3 +267,17 @@ test('0022: events come through, and none says what its amounts were', async () 
   const { rows } = await pool.query('select submission_id, cause, amounts from outboxd.submission_event')
   expect(rows).toEqual([{ submission_id: id, cause: 'x', amounts: null }])
 })
+
+test('0023: rows in every state come through, with a type longer than an entry of an index', async () => {
+  const { pool, migrate } = await before('0023_types.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  await add('queued', { due_at: now })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  const long = Array.from({ length: 5_000 }, () => randomUUID()).join('')
+  await pool.query('update outboxd.submission set type = $1', [long])
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0023 = (await pool.query(rows)).rows
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0023)
+})

@@ -110,12 +110,14 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
 
 const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
 
-/** By its hash too, since the index of keys holds that. */
-export const hasKey = (value: string) =>
-  `(s.key = ${value} and hashtextextended(s.key, 0) = hashtextextended(${value}, 0))`
+/** By its hash too, since that is what an index holds of a text of the ERP, which may be longer than an index's entry. */
+const hasText = (column: string, value: string) =>
+  `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
+
+export const hasKey = (value: string): string => hasText('s.key', value)
 
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
-  and ($3::text is null or s.type = $3) and ($4::text is null or ${hasKey('$4')})
+  and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKey('$4')})
   and ($7::boolean is null or s.may_have_arrived = $7)
   and ($8::text is null or s.transaction_id = $8)
   and ($10::uuid[] is null or s.id = any($10))
@@ -128,8 +130,16 @@ const within = (time: string) =>
  *
  * Two halves, as the finished ones, which may be millions, have an index on the time at which they ended: one state after the
  * other, since an index gives the order of one alone.
+ *
+ * `offset 0` keeps Postgres from looking into the log once more wherever the time is named.
+ *
+ * @param beyond a condition on when and with which number something came to its state
  */
-export function matchingSql(columns: string, order: ListOrder): string {
+export function matchingSql(
+  columns: string,
+  order: ListOrder,
+  beyond: (time: string) => string = () => 'true',
+): string {
   const way = order === 'newest' ? 'desc' : 'asc'
   return `
   select * from (
@@ -137,12 +147,14 @@ export function matchingSql(columns: string, order: ListOrder): string {
      from unnest($1::text[]) wanted(state) cross join lateral (
        select s.* from outboxd.submission s
        where s.state = wanted.state and s.ended_at is not null and ${matches} and ${within('s.ended_at')}
+         and ${beyond('s.ended_at')}
        order by s.ended_at ${way}, s.seq ${way} limit $11
      ) s order by s.ended_at ${way}, s.seq ${way} limit $11)
     union all
     (select ${columns}, ${ms('since.at')}, s.seq
-     from outboxd.submission s cross join lateral (select ${unfinishedSince} as at) since
+     from outboxd.submission s cross join lateral (select ${unfinishedSince} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
+       and ${beyond('since.at')}
      order by since.at ${way}, s.seq ${way} limit $11)
   ) both_halves order by "sinceMs" ${way}, seq ${way} limit $11`
 }

@@ -1,0 +1,145 @@
+import { type HtmlValue, html } from '@prairielearn/html'
+import { noteOn } from '../../cli/submissionTable.ts'
+import { pluralize } from '../../cli/table.ts'
+import type { Skipped } from '../../operations/bulkChange.ts'
+import { mostAtOnce } from '../../operations/chooseSubmissions.ts'
+import { costMessage } from '../../operations/previewChange.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { advice, fieldWords } from '../html/advice.ts'
+import { foreign } from '../html/foreign.ts'
+import { form } from '../html/form.ts'
+import { layout } from '../html/layout.ts'
+import { notice } from '../html/notice.ts'
+import { table } from '../html/table.ts'
+import { recordCells, recordColumns } from '../records/recordsHtml.ts'
+import { recordsPath } from '../records/recordsQuery.ts'
+import type { KeptChange } from './keptChanges.ts'
+
+/** A change in bulk: what it would do, how far it is, or what it did. @param problem what was wrong with the confirmation */
+export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, problem: string | null = null): string {
+  const { request, progress } = change
+  const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]
+  const back = html`<p><a href="${backPath(change)}">Back to the records</a></p>`
+  return layout({ title: `${words}: ${request.verb}`, current: '/records', viewer }, [
+    problem === null ? '' : notice('bad', html`<p>${advice(problem)}</p>`),
+    progress.kind === 'previewed' ? previewOf(change, viewer, nowMs) : courseOf(change),
+    progress.kind === 'previewed' ? '' : back,
+  ])
+}
+
+/** Why nothing was chosen, and nothing done. */
+export function renderRefusedChange(problems: readonly string[], viewer: Viewer): string {
+  return layout({ title: 'Nothing was changed', current: '/records', viewer }, [
+    notice(
+      'bad',
+      problems.map((problem) => html`<p>${advice(problem)}</p>`),
+    ),
+    html`<p><a href="/records">Records</a></p>`,
+  ])
+}
+
+/** The list that it was chosen from. */
+const backPath = ({ request: { filters } }: KeptChange) =>
+  recordsPath({ filters, order: 'longest', byCause: false, from: null })
+
+function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue {
+  const { preview, skipped, tried, cost, cut } = change
+  const { verb, count, groups, first, isCapped, risk } = preview
+  const failing = tried?.skipped ?? []
+  return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${pluralize(count, 'record')}</h2>
+${isCapped ? notice('attention', html`<p>At most ${mostAtOnce} at once: do it again for the rest.</p>`) : ''}
+${cut === null ? '' : notice('attention', html`<p>${advice(cut)}</p>`)}
+${risk === '' ? '' : notice('attention', html`<p>${risk}</p>`)}
+${cost === null || count === 0 ? '' : html`<p>${costMessage(cost)}</p>`}
+${count === 0 ? '' : kindsTable(groups)}
+${count === 0 ? '' : html`<h3>${first.length === count ? 'They are' : `The first ${first.length} of ${count}`}</h3>`}
+${
+  count === 0
+    ? ''
+    : table(
+        'The first of them',
+        recordColumns,
+        first.map((each) => recordCells(each, nowMs)),
+      )
+}
+${failing.length > 0 ? html`<h3>Of these ${failing.length} still cannot be sent</h3>${skippedList(failing)}` : ''}
+${skipped.length > 0 ? html`<h3>${pluralize(skipped.length, 'record')} would be left alone</h3>${skippedList(skipped)}` : ''}
+</section>
+${verb === 'replay' ? termsForm(change, viewer) : ''}
+${confirmation(change, viewer)}`
+}
+
+const kindsTable = (groups: KeptChange['preview']['groups']) =>
+  table(
+    'How many of each kind',
+    [{ words: 'Records', kind: 'number' }, { words: 'State' }, { words: 'Type' }, { words: 'Code' }, { words: 'Note' }],
+    groups.map((group) => [
+      group.count,
+      group.state,
+      foreign(group.type, 24),
+      group.code === null ? '–' : foreign(group.code, 16),
+      group.mayHaveArrived ? html`<strong class="attention">${noteOn(group)}</strong>` : '',
+    ]),
+  )
+
+/** How they are sent again; another answer is another preview. */
+function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
+  const tick = (name: keyof typeof fieldWords, isOn: boolean, words: string) =>
+    html`<p><label class="tick"><input type="checkbox" name="${name}"${isOn ? html` checked` : ''}> <span><b>${fieldWords[name]}</b>: ${words}</span></label></p>`
+  return html`<section aria-labelledby="terms"><h2 id="terms">How</h2>
+${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
+  tick('refresh', terms.refresh, 'the payload comes from the outbox row as it is now, not as it was captured'),
+  ids.length > 0
+    ? ''
+    : tick('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
+  tick('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
+  html`<button>Look again</button>`,
+])}</section>`
+}
+
+function confirmation({ token, preview: { verb, count } }: KeptChange, viewer: Viewer): HtmlValue {
+  const cancel = html`<a href="/records">Cancel: change nothing</a>`
+  if (count === 0)
+    return html`<section>${notice('quiet', html`<p>There is nothing to ${verb}.</p>`)}<p><a href="/records">Records</a></p></section>`
+  const isDiscard = verb === 'discard'
+  const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
+  const reason = html`<label class="wide">${fieldWords.reason}${isDiscard ? ', kept with each record' : ', where there is one'}
+<input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
+  return html`<section aria-labelledby="confirm"><h2 id="confirm">${words}?</h2>
+<p class="quiet">Each as it was when it was looked at; what takes a step before then is left alone, and named.</p>
+${form({ action: `/records/change/${token}`, viewer }, [reason, html`<button class="${isDiscard ? 'grave' : 'main'}">${words}</button> ${cancel}`])}
+</section>`
+}
+
+function courseOf({ preview: { verb, count }, progress, skipped }: KeptChange): HtmlValue {
+  if (progress.kind === 'running')
+    return html`<section><p>${progress.looked} of ${count} so far; this page looks again by itself.</p>
+<progress max="${count}" value="${progress.looked}" aria-label="How far it is"></progress></section>`
+  if (progress.kind === 'failed')
+    return notice(
+      'bad',
+      html`<p>${advice(progress.message)}</p><p>Some ${progress.looked} of ${count} were done before; the rest was not touched: choose them again.</p>`,
+    )
+  if (progress.kind === 'previewed') return ''
+  const { done } = progress.result
+  const all = [...skipped, ...progress.result.skipped]
+  const rest = count - done.length - progress.result.skipped.length
+  const did = `${verb === 'discard' ? 'Discarded' : 'Replayed'} ${pluralize(done.length, 'record')}`
+  const aside = all.length > 0 ? `; ${pluralize(all.length, 'record')} left alone` : ''
+  return html`${notice(progress.result.skipped.length + rest > 0 ? 'attention' : 'good', html`<p>${did}${aside}.</p>`)}
+${rest > 0 ? notice('attention', html`<p>Interrupted: ${pluralize(rest, 'record')} not touched.</p>`) : ''}
+${all.length > 0 ? html`<section><h2>Left alone</h2>${skippedList(all)}</section>` : ''}`
+}
+
+const skippedShown = 50
+
+function skippedList(skipped: readonly Skipped[]): HtmlValue {
+  const more = skipped.length - skippedShown
+  const items = skipped
+    .slice(0, skippedShown)
+    .map(
+      ({ submission: { id, outboxId }, reason }) =>
+        html`<li><a href="/records/${id}">outbox:${foreign(outboxId, 36)}</a> <span class="foreign">${advice(reason.slice(0, 400))}</span></li>`,
+    )
+  return html`<ul>${items}${more > 0 ? html`<li>… and ${more} more</li>` : ''}</ul>`
+}

@@ -1,0 +1,69 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { reasonProblem } from '../../operations/reason.ts'
+import { troubleOf } from '../errors/errorRoutes.ts'
+import { Refused } from '../guard/refused.ts'
+import type { ConsoleParts } from '../parts.ts'
+import type { Fields } from '../records/recordsQuery.ts'
+import { createChangeRunner } from './carryOut.ts'
+import { renderChange, renderRefusedChange } from './changeHtml.ts'
+import { type ChangeRequest, readChangeRequest, readTerms } from './changeRequest.ts'
+import { chooseChange } from './chooseChange.ts'
+import { type KeptChange, keepChanges } from './keptChanges.ts'
+
+/** While it runs, in seconds. */
+const lookAgainS = 2
+
+/** `/records/choose` and `/records/change/…`: a change to many is chosen, previewed, confirmed and carried out. */
+export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const kept = keepChanges(parts.clock)
+  const runner = createChangeRunner(parts, troubleOf)
+  app.addHook('onClose', () => runner.stop())
+
+  async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
+    const { viewer } = request
+    const chosen = await chooseChange(await parts.store(), parts, asked)
+    if (chosen.kind === 'refused') return send(reply.code(400), renderRefusedChange(chosen.problems, viewer))
+    const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
+    return reply.redirect(`/records/change/${token}`, 303)
+  }
+
+  const find = ({ params, viewer }: FastifyRequest<{ Params: { token: string } }>): KeptChange => {
+    const found = kept.find(params.token, viewer.csrf)
+    if (found === undefined)
+      throw new Refused(404, 'This preview is no longer kept, or is another person’s: choose the records again.')
+    return found
+  }
+
+  app.post<{ Body: Fields }>('/records/choose', async (request, reply) => {
+    const read = readChangeRequest(request.body)
+    if (read.kind === 'invalid') return send(reply.code(400), renderRefusedChange([read.problem], request.viewer))
+    return preview(request, reply, read.request)
+  })
+
+  app.get<{ Params: { token: string } }>('/records/change/:token', async (request, reply) => {
+    const change = find(request)
+    if (change.progress.kind === 'running') reply.header('refresh', lookAgainS)
+    return send(reply, renderChange(change, request.viewer, parts.clock.nowMs()))
+  })
+
+  app.post<{ Params: { token: string }; Body: Fields }>('/records/change/:token/again', async (request, reply) => {
+    const { request: asked } = find(request)
+    return preview(request, reply, { ...asked, terms: readTerms(request.body) })
+  })
+
+  app.post<{ Params: { token: string }; Body: { reason?: string } }>(
+    '/records/change/:token',
+    async (request, reply) => {
+      const change = find(request)
+      const { viewer } = request
+      const reason = request.body.reason?.trim() ?? ''
+      const wrong = reason === '' && change.request.verb === 'replay' ? null : reasonProblem(reason)
+      if (wrong !== null)
+        return send(reply.code(400), renderChange(change, viewer, parts.clock.nowMs(), `--reason ${wrong}.`))
+      await runner.start(change, { who: viewer.who, reason: reason === '' ? null : reason })
+      return reply.redirect(`/records/change/${change.token}`, 303)
+    },
+  )
+}
+
+const send = (reply: FastifyReply, page: string) => reply.type('text/html; charset=utf-8').send(page)

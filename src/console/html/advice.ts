@@ -1,0 +1,76 @@
+import { type HtmlSafeString, type HtmlValue, html, joinHtml } from '@prairielearn/html'
+import { escapeControl } from '../../cli/table.ts'
+
+/** What an option of the commands is called on a form. */
+export const fieldWords = {
+  state: 'State',
+  code: 'Error code',
+  type: 'Type',
+  key: 'Key',
+  since: 'In its state since',
+  until: 'Until',
+  transaction: 'Transaction',
+  containing: 'Containing',
+  'may-have-arrived': 'May have arrived',
+  cause: 'Cause',
+  limit: 'Rows a page',
+  refresh: 'Read the row anew',
+  'even-if-arrived': 'Also what may have arrived',
+  'new-key': 'New idempotency key',
+  arrived: 'It arrived as',
+  'not-arrived': 'It did not arrive',
+  'take-back': 'Take the id back',
+  unchecked: 'Without asking the service',
+  reason: 'Reason',
+} as const satisfies Record<string, string>
+
+interface Rule {
+  form: RegExp
+  /** What stands there instead, from what the form has found. */
+  page: (found: readonly string[]) => HtmlValue
+}
+
+/** Ends before the full stop of a sentence. */
+const name = '([\\w:@%+=/-]+(?:\\.[\\w:@%+=/-]+)*)'
+
+const rules: readonly Rule[] = [
+  { form: new RegExp(`^outboxd show ${name}`), page: ([, id = '']) => recordLink(id) },
+  {
+    form: new RegExp(`^outboxd (?:resolve|replay|discard) (outbox:${name})`),
+    page: ([, id = '']) => recordLink(id),
+  },
+  {
+    form: new RegExp(`^outboxd map --outbox ${name}`),
+    page: ([, id = '']) => html`<a href="/mapping?outbox=${encodeURIComponent(id)}">Mapping</a>`,
+  },
+  { form: /^outboxd list --containing/, page: () => html`<a href="/records">Records, “${fieldWords.containing}”,</a>` },
+  { form: /^outboxd status/, page: () => html`<a href="/">Now</a>` },
+  { form: /^outboxd [a-z]+(?: --[a-z-]+)*/, page: ([command = '']) => html`<code>${command}</code>` },
+  { form: /^--([a-z-]+)/, page: ([option = '', field = '']) => fieldOf(field) ?? html`<code>${option}</code>` },
+]
+
+/**
+ * What a command says, with links in the place of the commands that it names, where a page does the same, and the names of
+ * fields in the place of options. Pure.
+ */
+export function advice(text: string): HtmlSafeString {
+  const parts: HtmlValue[] = []
+  let from = 0
+  for (const { index } of text.matchAll(/(?<![\w-])(?:outboxd |--)(?=[a-z])/g)) {
+    if (index < from) continue
+    const rest = text.slice(index)
+    for (const { form, page } of rules) {
+      const found = form.exec(rest)
+      if (found === null) continue
+      parts.push(escapeControl(text.slice(from, index)), page(found))
+      from = index + found[0].length
+      break
+    }
+  }
+  return joinHtml([...parts, escapeControl(text.slice(from))])
+}
+
+const recordLink = (id: string) => html`<a href="/records/${encodeURIComponent(id)}">${id}</a>`
+
+const fieldOf = (option: string) =>
+  Object.hasOwn(fieldWords, option) ? `“${fieldWords[option as keyof typeof fieldWords]}”` : undefined

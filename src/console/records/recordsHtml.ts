@@ -1,0 +1,174 @@
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { noteOn } from '../../cli/submissionTable.ts'
+import { pluralize } from '../../cli/table.ts'
+import type { Cause } from '../../ledger/operator/readCauses.ts'
+import type { SubmissionPage } from '../../ledger/operator/selectPage.ts'
+import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
+import type { Viewer } from '../guard/viewer.ts'
+import { advice } from '../html/advice.ts'
+import { foreign, foreignText } from '../html/foreign.ts'
+import { form } from '../html/form.ts'
+import { layout } from '../html/layout.ts'
+import { empty, notice } from '../html/notice.ts'
+import { type Column, table } from '../html/table.ts'
+import { age } from '../html/time.ts'
+import { filterForm } from './filterForm.ts'
+import { countedMax, type Listed, type RecordsView } from './readRecords.ts'
+import { queryFields, recordsPath } from './recordsQuery.ts'
+import { asShown, listTopic } from './watchList.ts'
+
+/** The list of records. */
+export function renderRecords(view: RecordsView, viewer: Viewer): string {
+  const { query, problems, listed, skippedRows, lastEventId } = view
+  const live = {
+    topic: listTopic(lastEventId, query),
+    version: asShown,
+    says: 'There is something newer: load the page again.',
+  }
+  const wrong = problems.map((problem) => html`<p>${advice(problem)}</p>`)
+  const putOff = skippedRows.map((message) => html`<p>${advice(message)}</p>`)
+  return layout({ title: 'Records', current: '/records', viewer, ...(listed === null ? {} : { live }) }, [
+    wrong.length > 0 ? notice('bad', wrong) : '',
+    putOff.length > 0 ? notice('attention', putOff) : '',
+    filterForm(query),
+    listed?.cut ? notice('attention', html`<p>${advice(listed.cut)}</p>`) : '',
+    listed === null ? '' : listed.kind === 'page' ? pageOf(view, listed, viewer) : causesOf(view, listed),
+  ])
+}
+
+function pageOf(view: RecordsView, { page, total }: Extract<Listed, { kind: 'page' }>, viewer: Viewer): HtmlValue {
+  if (page.submissions.length === 0) return noneOf(view)
+  const rows = viewer.canChange
+    ? form({ action: '/records/choose', viewer, class: 'list' }, [
+        hiddenQuery(view),
+        recordTable(page, view.nowMs, true),
+        turns(view, page),
+        changeButtons(total),
+      ])
+    : [recordTable(page, view.nowMs, false), turns(view, page)]
+  return html`<section aria-labelledby="listed"><h2 id="listed">${totalWords(total)}</h2>${rows}</section>`
+}
+
+const totalWords = (total: number) =>
+  total > countedMax
+    ? `More than ${countedMax} records match`
+    : `${pluralize(total, 'record')} ${total === 1 ? 'matches' : 'match'}`
+
+function noneOf({ query }: RecordsView): HtmlValue {
+  if (query.from !== null)
+    return empty(
+      html`Nothing is beyond this point any more. <a href="${recordsPath({ ...query, from: null })}">To the beginning</a>`,
+    )
+  const hasFilters = Object.keys(query.filters).length > 0
+  return empty(
+    hasFilters
+      ? html`No record matches. <a href="/records">Without filters</a>`
+      : html`No record waits for a person. <a href="/records?state=queued,sending,accepted">What is under way</a>`,
+  )
+}
+
+/** The fields that choose what is listed, for a change to all of it, however many rows a page has. */
+const hiddenQuery = ({ query }: RecordsView) =>
+  queryFields({ ...query, from: null, byCause: false })
+    .filter(([name]) => name !== 'limit')
+    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+
+const columns: readonly Column[] = [
+  { words: 'Record' },
+  { words: 'Type' },
+  { words: 'Key' },
+  { words: 'State' },
+  { words: 'Code' },
+  { words: 'In it since' },
+  { words: 'Note' },
+  { words: 'Error' },
+]
+
+function recordTable({ submissions }: SubmissionPage, nowMs: number, isChosen: boolean): HtmlSafeString {
+  const tick: Column = { words: html`<span class="unseen">Choose</span>` }
+  return table(
+    'Records',
+    isChosen ? [tick, ...columns] : columns,
+    submissions.map((submission) => {
+      const cells = recordCells(submission, nowMs)
+      return isChosen ? [tickFor(submission), ...cells] : cells
+    }),
+  )
+}
+
+const tickFor = ({ id, outboxId }: ListedSubmission) =>
+  html`<input type="checkbox" name="id" value="${id}" aria-label="${foreignText(`outbox:${outboxId}`, 44)}">`
+
+/** A row of a list of records, its columns as `recordColumns`. */
+export function recordCells(submission: ListedSubmission, nowMs: number): HtmlValue[] {
+  const { id, outboxId, type, key, state, code, sinceMs, error } = submission
+  return [
+    html`<a href="/records/${id}">${foreign(outboxId, 36)}</a>`,
+    foreign(type, 24),
+    key === null ? '–' : foreign(key, 24),
+    state,
+    code === null ? '–' : foreign(code, 16),
+    age(sinceMs, nowMs),
+    submission.mayHaveArrived ? html`<strong class="attention">${noteOn(submission)}</strong>` : '',
+    error === null ? '' : foreign(error, 160),
+  ]
+}
+
+export const recordColumns = columns
+
+/** To the neighbouring pages, by what the list is ordered by: no page is ever counted up to. */
+function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlValue {
+  if (ends === null) return ''
+  const isBack = query.from?.way === 'before'
+  const hasFormer = isBack ? goesOn : query.from !== null
+  const hasNext = isBack || goesOn
+  const link = (way: 'after' | 'before', words: string) => {
+    const position = way === 'after' ? ends.last : ends.first
+    return html`<a href="${recordsPath({ ...query, from: { way, position } })}" rel="${way === 'after' ? 'next' : 'prev'}">${words}</a>`
+  }
+  const first = html`<a href="${recordsPath({ ...query, from: null })}">First page</a>`
+  if (!hasFormer && !hasNext) return ''
+  return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
+}
+
+/** One button for each change, and for those that are ticked or all: what it would do is shown before it is done. */
+const changeButtons = (total: number) => html`<p class="buttons">
+<button name="do" value="replay-ticked">Replay the ticked …</button>
+<button name="do" value="discard-ticked">Discard the ticked …</button>
+<button name="do" value="replay-all">Replay all that match${total > countedMax ? '' : ` (${total})`} …</button>
+<button name="do" value="discard-all">Discard all that match …</button>
+</p>
+<p class="quiet">Each shows first what it would do.</p>`
+
+function causesOf(
+  { query, nowMs }: RecordsView,
+  { causes, lookedAt, isCut }: Extract<Listed, { kind: 'causes' }>,
+): HtmlValue {
+  if (causes.length === 0) return empty(html`No record matches. <a href="/records">Without filters</a>`)
+  const link = ({ cause, state, count }: Cause) =>
+    html`<a href="${recordsPath({ ...query, byCause: false, filters: { ...query.filters, state, cause } })}">${count}</a>`
+  return html`<section aria-labelledby="causes"><h2 id="causes">What stands in the way, most frequent first</h2>
+${isCut ? notice('attention', html`<p>Only the newest ${lookedAt} were looked at: narrow it with “In its state since”.</p>`) : ''}
+${table(
+  'Causes',
+  [
+    { words: 'Records', kind: 'number' },
+    { words: 'State' },
+    { words: 'Code' },
+    { words: 'First' },
+    { words: 'Last' },
+    { words: 'Type' },
+    { words: 'Reason' },
+  ],
+  causes.map((cause) => [
+    link(cause),
+    cause.mayHaveArrived ? html`${cause.state}, <strong class="attention">may have arrived</strong>` : cause.state,
+    cause.code === null ? '–' : foreign(cause.code, 16),
+    age(cause.firstMs, nowMs),
+    age(cause.lastMs, nowMs),
+    foreign(cause.types.join(', '), 24),
+    foreign(cause.shape, 300),
+  ]),
+)}
+<p>Mend the cause before you replay: the mapping, the row, or what the service lacks.</p></section>`
+}

@@ -1,0 +1,69 @@
+import type { FilterOptions } from '../../cli/filters.ts'
+import type { ListPosition, PageWanted } from '../../ledger/operator/selectPage.ts'
+import type { ListOrder } from '../../ledger/operator/selectSubmissions.ts'
+
+/** What an address of the list asks for: the options of `outboxd list` under their names, and where in it to begin. */
+export interface RecordsQuery {
+  filters: FilterOptions
+  order: ListOrder
+  /** One line a cause. */
+  byCause: boolean
+  from: PageWanted['from']
+}
+
+/** The names in an address, in the order in which they stand there. */
+const texts = ['code', 'type', 'key', 'since', 'until', 'transaction', 'containing', 'cause', 'limit'] as const
+
+/** What stands in an address, or in a form's fields. */
+export type Fields = Readonly<Record<string, string | readonly string[] | undefined>>
+
+/** Reads an address's query, or a form's fields. Pure. */
+export function readRecordsQuery(fields: Fields): RecordsQuery {
+  const filters: FilterOptions = {}
+  const states = all(fields, 'state').join(',')
+  if (states !== '') filters.state = states
+  for (const name of texts) {
+    const [value = ''] = all(fields, name)
+    if (value !== '') filters[name] = value
+  }
+  if (all(fields, 'may-have-arrived').length > 0) filters.mayHaveArrived = true
+  return {
+    filters,
+    order: all(fields, 'newest').length > 0 ? 'newest' : 'longest',
+    byCause: all(fields, 'by-cause').length > 0,
+    from: readFrom(fields, 'after') ?? readFrom(fields, 'before'),
+  }
+}
+
+/** The values of a name, without those that are empty: a form sends its empty fields, too. */
+function all(fields: Fields, name: string): string[] {
+  const value = fields[name]
+  return [value ?? []].flat().filter((each) => each.trim() !== '')
+}
+
+function readFrom(fields: Fields, way: 'after' | 'before'): PageWanted['from'] {
+  const [text = ''] = all(fields, way)
+  const [, micros, seq] = /^(\d{1,16})-(\d{1,18})$/.exec(text) ?? []
+  return micros === undefined || seq === undefined ? null : { way, position: { sinceMicros: Number(micros), seq } }
+}
+
+/** The fields of a query, each with its value; what is as it is without being named is not among them. Pure. */
+export function queryFields({ filters, order, byCause, from }: RecordsQuery): [name: string, value: string][] {
+  const given: [string, string | undefined][] = [
+    ['state', filters.state],
+    ...texts.map((name): [string, string | undefined] => [name, filters[name]]),
+    ['may-have-arrived', filters.mayHaveArrived ? 'on' : undefined],
+    ['newest', order === 'newest' ? 'on' : undefined],
+    ['by-cause', byCause ? 'on' : undefined],
+    [from?.way ?? 'after', from === null ? undefined : positionText(from.position)],
+  ]
+  return given.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]))
+}
+
+const positionText = ({ sinceMicros, seq }: ListPosition) => `${sinceMicros}-${seq}`
+
+/** The address of a query: the same for all who ask for the same. Pure. */
+export function recordsPath(query: RecordsQuery): string {
+  const search = new URLSearchParams(queryFields(query)).toString().replaceAll('%2C', ',').replaceAll('%3A', ':')
+  return search === '' ? '/records' : `/records?${search}`
+}

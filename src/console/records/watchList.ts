@@ -1,0 +1,81 @@
+import { readListFilters } from '../../cli/filters.ts'
+import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+import type { LiveTopic } from '../live/createLive.ts'
+import { queryFields, type RecordsQuery, readRecordsQuery } from './recordsQuery.ts'
+
+/** The version that a list has until something has come to it or left it. */
+export const asShown = 'as shown'
+
+const watchEveryMs = 1_000
+
+/** Behind more than so many, whoever looks is told that there is something newer, which there is. */
+const stepsMax = 2_000
+
+/** Ids are not given in the order in which they are committed: so far back it is looked again. */
+const overlap = 200n
+
+/** What a list is followed by: the event after which it was read, and what it lists. */
+export function listTopic(lastEventId: string, query: RecordsQuery): string {
+  return `records:${lastEventId}.${new URLSearchParams(queryFields({ ...query, from: null }))}`
+}
+
+/**
+ * Watches the lists that somebody looks at, with one statement for all: it reads the steps that records took since the last
+ * look. What a list with a cause or a text shows is told of by its other filters.
+ */
+export function watchLists(store: () => Promise<Pick<OperatorStore, 'readSteps'>>, nowMs: () => number): LiveTopic {
+  const lists = new Map<string, WatchedList>()
+  let readTo = 0n
+  return {
+    everyMs: watchEveryMs,
+    async readVersions(keys) {
+      for (const key of lists.keys()) if (!keys.includes(key)) lists.delete(key)
+      const begun = keys.filter((key) => !lists.has(key)).map((key) => readKey(key, nowMs()))
+      const from = [...(lists.size > 0 ? [readTo - overlap] : []), ...begun.map(({ since }) => since)].reduce(least)
+      for (const list of begun) lists.set(list.key, list)
+      const watched = [...lists.values()].filter(({ isNewer }) => !isNewer)
+      if (watched.length > 0) {
+        const steps = await (await store()).readSteps(String(from), stepsMax)
+        readTo = BigInt(steps.at(-1)?.id ?? readTo)
+        for (const list of watched)
+          list.isNewer =
+            steps.length === stepsMax ||
+            steps.some((step) => BigInt(step.id) > list.since && concerns(list.filter, step))
+      }
+      return new Map([...lists.values()].map(({ key, isNewer }) => [key, isNewer ? 'newer' : asShown]))
+    },
+  }
+}
+
+interface WatchedList {
+  key: string
+  since: bigint
+  filter: SubmissionFilter | null
+  isNewer: boolean
+}
+
+const least = (one: bigint, other: bigint) => (one < other ? one : other)
+
+function readKey(key: string, nowMs: number): WatchedList {
+  const [, since = '0', search = ''] = /^(\d{1,18})\.(.*)$/s.exec(key) ?? []
+  const { filters } = readRecordsQuery(Object.fromEntries(new URLSearchParams(search)))
+  const read = readListFilters(filters, nowMs)
+  return { key, since: BigInt(since), filter: read.kind === 'value' ? read.filter : null, isNewer: false }
+}
+
+/** Whether a step has brought a record into a list, or taken it out. Pure. */
+export function concerns(
+  filter: SubmissionFilter | null,
+  step: Awaited<ReturnType<OperatorStore['readSteps']>>[number],
+): boolean {
+  if (filter === null) return false
+  const { states, type, key, code, transactionId } = filter
+  const isOf = step.from !== null && states.includes(step.from)
+  if (!isOf && !states.includes(step.to)) return false
+  if (type !== null && step.type !== type) return false
+  if (key !== null && step.key !== key) return false
+  if (transactionId !== null && step.transactionId !== transactionId) return false
+  // What has left has another code by now, or none.
+  return isOf || code === null || step.code?.toLowerCase() === code.toLowerCase()
+}

@@ -1,0 +1,213 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { type OpenedConsole, openConsole } from './openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+/** The outbox ids of the rows of a list, in their order. */
+const listed = (text: string) =>
+  [...text.matchAll(/<a href="\/records\/[0-9a-f-]{36}"><span class="foreign">([^<]*)<\/span><\/a>/g)].map(
+    ([, outboxId]) => outboxId,
+  )
+
+const link = (text: string, rel: 'next' | 'prev') =>
+  new RegExp(`<a href="([^"]+)" rel="${rel}">`).exec(text)?.[1]?.replaceAll('&amp;', '&')
+
+const stateOf = async (id: string) => (await fixture.ledger.row(id)).state
+
+/** Chooses from the list, and comes back with where the preview is, and the preview. */
+async function choose(fields: Record<string, string | string[]>) {
+  const chosen = await served.post('/records/choose', fields, '/records')
+  const path = chosen.headers.location?.toString() ?? ''
+  return { status: chosen.status, path, preview: path === '' ? chosen : await served.get(path) }
+}
+
+describe('the list', () => {
+  test('is of what waits for a person, until something else is asked for', async () => {
+    await fixture.end(failedE003, { outboxId: '1' })
+    await fixture.end(uncertain, { outboxId: '2' })
+    await fixture.end({ state: 'completed' }, { outboxId: '3' })
+    expect(listed((await served.get('/records')).text)).toEqual(['1', '2'])
+    expect(listed((await served.get('/records?state=completed')).text)).toEqual(['3'])
+    expect(listed((await served.get('/records?code=e003')).text)).toEqual(['1'])
+    expect((await served.get('/records?code=E999')).text).toContain('No record matches')
+  })
+
+  test('has an address without what is empty, and a form that holds what was asked for', async () => {
+    await fixture.end(failedE003, { outboxId: '1' })
+    const { status, headers } = await served.get('/records?type=&state=failed&state=rejected&key=C1&since=')
+    expect({ status, to: headers.location }).toEqual({
+      status: 303,
+      to: '/records?state=failed,rejected&key=C1',
+    })
+    const { text } = await served.get('/records?state=failed,rejected&key=C1')
+    expect(text).toContain('name="key" value="C1"')
+    expect(text).toMatch(/value="failed" checked/)
+  })
+
+  test('says what is wrong with a filter, in the words of its field', async () => {
+    const { status, text } = await served.get('/records?since=yesterday')
+    expect(status).toBe(400)
+    expect(text).toContain('“In its state since” yesterday: give a date or time')
+  })
+
+  test('is paged both ways by its order, each record once, in either order', async () => {
+    for (const outboxId of ['1', '2', '3', '4', '5', '6', '7']) await fixture.end(failedE003, { outboxId })
+    await fixture.end({ state: 'queued' }, { outboxId: '8' })
+    for (const order of ['', '&newest=on']) {
+      const pages: (string | undefined)[][] = []
+      let path: string | undefined = `/records?state=failed,queued&limit=3${order}`
+      let last = ''
+      while (path !== undefined) {
+        last = (await served.get(path)).text
+        pages.push(listed(last))
+        path = link(last, 'next')
+      }
+      const all = ['1', '2', '3', '4', '5', '6', '7', '8']
+      const expected = order === '' ? all : all.toReversed()
+      expect(pages).toEqual([expected.slice(0, 3), expected.slice(3, 6), expected.slice(6)])
+      const before = await served.get(link(last, 'prev') ?? '')
+      expect(listed(before.text)).toEqual(expected.slice(3, 6))
+      const first = await served.get(link(before.text, 'prev') ?? '')
+      expect(listed(first.text)).toEqual(expected.slice(0, 3))
+      expect(link(first.text, 'prev')).toBe(undefined)
+    }
+  })
+
+  test('shows what a record holds as text', async () => {
+    await fixture.end(
+      {
+        state: 'rejected',
+        errorCode: 'E001',
+        error: '<script>alert(1)</script> \u202egnp.exe\u0000'.replace('\0', ''),
+      },
+      { outboxId: '1', key: '<img src=x onerror=alert(1)>' },
+    )
+    const { text } = await served.get('/records')
+    expect(text).not.toContain('<script>alert')
+    expect(text).not.toContain('<img src=x')
+    expect(text).toContain('&lt;script&gt;alert(1)&lt;/script&gt; \\u202egnp.exe')
+  })
+
+  test('by cause it has a line for all that share one, which leads to them', async () => {
+    for (const outboxId of ['1', '2']) await fixture.end(failedE003, { outboxId })
+    await fixture.end(uncertain, { outboxId: '3' })
+    const { text } = await served.get('/records?by-cause=on')
+    const [, path = ''] = /<a href="([^"]*cause=[0-9a-f]{8}[^"]*)">2<\/a>/.exec(text) ?? []
+    expect(listed((await served.get(path.replaceAll('&amp;', '&'))).text)).toEqual(['1', '2'])
+  })
+
+  test('tells whoever looks that there is something newer, and stays as it is', async () => {
+    const id = await fixture.end(failedE003, { outboxId: '1' })
+    const { text } = await served.get('/records?state=failed')
+    const [, topic = ''] = /data-topic="([^"]+)"/.exec(text) ?? []
+    const response = await fetch(`${served.url}/live?on=${encodeURIComponent(topic.replaceAll('&amp;', '&'))}`)
+    const told: string[] = []
+    for await (const chunk of response.body ?? []) {
+      const [, version] = /"version":"([^"]*)"/.exec(Buffer.from(chunk).toString()) ?? []
+      if (version === undefined) continue
+      told.push(version)
+      if (version === 'newer') break
+      expect((await served.post('/records/choose', { do: 'discard-ticked', id }, '/records')).status).toBe(303)
+      await fixture.end(failedE003, { outboxId: '2' })
+    }
+    expect(told).toEqual(['as shown', 'newer'])
+  })
+})
+
+describe('a change to many', () => {
+  test('is previewed with its cost, confirmed by its number, done, and told', async () => {
+    const ids = [await fixture.end(failedE003, { outboxId: '1' }), await fixture.end(failedE003, { outboxId: '2' })]
+    const other = await fixture.end(failedE003, { outboxId: '3' })
+    const { path, preview } = await choose({ do: 'replay-ticked', id: ids })
+    expect(preview.text).toContain('This would replay 2 records')
+    expect(preview.text).toMatch(/It costs about 4 requests, which is \d+ s of the whole budget/)
+    expect(await Promise.all(ids.map(stateOf))).toEqual(['failed', 'failed'])
+    expect(preview.text).toContain('<button class="main">Replay 2 records</button>')
+    const confirmed = await served.post(path, { reason: 'the service is back' }, path)
+    expect({ status: confirmed.status, to: confirmed.headers.location }).toEqual({ status: 303, to: path })
+    expect((await served.get(path)).text).toContain('Replayed 2 records.')
+    expect(await Promise.all([...ids, other].map(stateOf))).toEqual(['queued', 'queued', 'failed'])
+    const { rows } = await fixture.ledger.pool.query(
+      "select who, detail->>'reason' as reason from outboxd.submission_event where cause = 'replay'",
+    )
+    const actor = { who: expect.stringMatching(/^operator ./), reason: 'the service is back' }
+    expect(rows).toEqual([actor, actor])
+  })
+
+  test('is done to what was previewed: what took a step since is left alone and named, what came since is not touched', async () => {
+    const first = await fixture.end(failedE003, { outboxId: '1' })
+    const second = await fixture.end(failedE003, { outboxId: '2' })
+    const { path, preview } = await choose({ do: 'discard-all', state: 'failed', limit: '1' })
+    expect(preview.text).toContain('This would discard 2 records')
+    await fixture.ledger.pool.query('update outboxd.submission set revision = revision + 1 where id = $1', [second])
+    const later = await fixture.end(failedE003, { outboxId: '3' })
+    await served.post(path, { reason: 'test data' }, path)
+    const { text } = await served.get(path)
+    expect(text).toContain('Discarded 1 record; 1 record left alone.')
+    expect(text).toMatch(/outbox:<span class="foreign">2<\/span><\/a>.*changed meanwhile and was left alone/)
+    expect(await Promise.all([first, second, later].map(stateOf))).toEqual(['discarded', 'failed', 'failed'])
+  })
+
+  test('is not done twice, and not by another', async () => {
+    const id = await fixture.end(failedE003, { outboxId: '1' })
+    const { path } = await choose({ do: 'replay-ticked', id })
+    await using stranger = await openConsole(fixture.context())
+    expect((await stranger.get(path)).status).toBe(404)
+    await served.post(path, {}, path)
+    await fixture.ledger.pool.query('update outboxd.submission set revision = revision where id = $1', [id])
+    const { revision } = await fixture.ledger.row(id)
+    await served.post(path, {}, path)
+    expect((await fixture.ledger.row(id)).revision).toBe(revision)
+  })
+
+  test('a discard says why', async () => {
+    const id = await fixture.end(failedE003, { outboxId: '1' })
+    const { path } = await choose({ do: 'discard-ticked', id })
+    const refused = await served.post(path, { reason: ' ' }, path)
+    expect(refused.status).toBe(400)
+    expect(refused.text).toContain('“Reason” must say why')
+    expect(await stateOf(id)).toBe('failed')
+  })
+
+  test('what may have arrived is spared until that is asked for, and what it risks is said', async () => {
+    await fixture.end({ ...failedE003, mayHaveArrived: true }, { outboxId: '1' })
+    await fixture.end(failedE003, { outboxId: '2' })
+    const { path, preview } = await choose({ do: 'replay-all', state: 'failed' })
+    expect(preview.text).toContain('This would replay 1 record<')
+    expect(preview.text).toContain('1 record would be left alone')
+    const again = await served.post(`${path}/again`, { 'even-if-arrived': 'on' }, path)
+    const { text } = await served.get(again.headers.location?.toString() ?? '')
+    expect(text).toContain('This would replay 2 records')
+    expect(text).toContain('1 record may have arrived before: the service then has it once')
+  })
+
+  test('what cannot be changed so is said, and so is what still does not map', async () => {
+    const completed = await fixture.end({ state: 'completed' }, { outboxId: '1' })
+    const failed = await fixture.end(failedE003, { outboxId: '2', payload: '{"customerId":"C1"}' })
+    const { preview } = await choose({ do: 'replay-ticked', id: [completed, failed] })
+    expect(preview.text).toContain('is completed: it has arrived')
+    expect(preview.text).toContain('Of these 1 still cannot be sent')
+    const none = await choose({ do: 'replay-ticked' })
+    expect(none).toMatchObject({ status: 400, preview: { text: expect.stringContaining('No record was ticked') } })
+  })
+
+  test('is nothing for whoever only reads', async () => {
+    const id = await fixture.end(failedE003, { outboxId: '1' })
+    await using reader = await openConsole(fixture.context(), { readOnly: true })
+    const { text } = await reader.get('/records')
+    expect(listed(text)).toEqual(['1'])
+    expect(text).not.toContain('type="checkbox" name="id"')
+    expect((await reader.post('/records/choose', { do: 'discard-ticked', id })).status).toBe(403)
+  })
+})
