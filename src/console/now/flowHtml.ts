@@ -1,8 +1,15 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { StatusReport } from '../../cli/readStatus.ts'
 import { backlogMessage, heldMessage, reportsMessage } from '../../cli/renderStatus.ts'
+import { escapeControl, truncate } from '../../cli/table.ts'
 import type { State } from '../../model.ts'
 import { age } from '../html/time.ts'
+
+/** Why it is not known what waits in the outbox. */
+function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {
+  if (outbox.kind !== 'unreadable') return ''
+  return html`<div><dt>Outbox</dt><dd>${escapeControl(truncate(outbox.problem, 400))}</dd></div>`
+}
 
 interface Step {
   name: string
@@ -23,6 +30,7 @@ export function flowSection(report: StatusReport): HtmlSafeString {
 <ol class="flow">${under.map((step) => stepHtml(step, report.nowMs))}</ol>
 <ul class="flow ends">${ended.map((step) => stepHtml(step, report.nowMs))}</ul>
 <dl>
+${outboxTrouble(report.outbox)}
 <div><dt>Backlog</dt><dd>${backlogMessage(report)}</dd></div>
 ${held === '' ? '' : html`<div><dt>Held</dt><dd>${held}</dd></div>`}
 <div><dt>To tell</dt><dd>${reportsMessage(report)}</dd></div>

@@ -1,4 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { escapeControl } from '../../cli/table.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
@@ -22,7 +23,7 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   const { nowMs, standing } = report
   return {
     sentences: html`${report.diagnoses.map(({ isWell, message }) =>
-      notice(isWell ? 'good' : 'bad', html`<p>${message}</p>`),
+      notice(isWell ? 'good' : 'bad', html`<p>${escapeControl(message)}</p>`),
     )}`,
     person: personSection(forPerson, nowMs),
     flow: flowSection(report),

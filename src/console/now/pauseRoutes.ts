@@ -1,6 +1,8 @@
 import type { FastifyInstance } from 'fastify'
 import { type PauseRequest, readPause } from '../../operations/pause.ts'
+import { reasonProblem } from '../../operations/reason.ts'
 import { previewResume, type ResumeTerms, resumeMessages, resumeSending } from '../../operations/resume.ts'
+import { Refused } from '../guard/refused.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { renderPausePreview, renderResumePreview } from './pauseHtml.ts'
 
@@ -33,8 +35,10 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
   })
 
   app.post('/resume', async ({ viewer, body }, reply) => {
-    const opened = await store()
     const reason = textOf(body, 'reason') ?? null
+    const wrong = reason === null ? null : reasonProblem(reason)
+    if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
+    const opened = await store()
     await resumeSending(opened, opened.actingAs({ who: viewer.who, reason }), resumeTerms(body))
     return reply.redirect('/', 303)
   })

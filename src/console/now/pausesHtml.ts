@@ -1,10 +1,10 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { pauseEnd } from '../../cli/renderStatus.ts'
-import { truncate } from '../../cli/table.ts'
+import { escapeControl, truncate } from '../../cli/table.ts'
 import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { empty, notice } from '../html/notice.ts'
-import { age } from '../html/time.ts'
+import { age, moment } from '../html/time.ts'
 import { pauseFields } from './pauseHtml.ts'
 
 type Pause = LedgerSnapshot['pauses'][number]
@@ -19,9 +19,15 @@ export function pausesSection(pauses: readonly Pause[], nowMs: number): HtmlSafe
 function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
-    html`<p><strong>${pause.reason}</strong> since ${age(pause.sinceMs, nowMs)}, ${pauseEnd(pause, nowMs)}</p>
-<p class="foreign">${truncate(pause.detail, 400)}</p>`,
+    html`<p><strong>${pause.reason}</strong>, begun ${age(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
+<p class="foreign">${escapeControl(truncate(pause.detail, 400))}</p>`,
   )
+}
+
+function endOf(pause: Pause, nowMs: number): HtmlValue {
+  const { untilMs } = pause
+  if (untilMs === null || untilMs <= nowMs) return pauseEnd(pause, nowMs)
+  return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
 }
 
 /** Whether somebody may pause or resume, how: each leads to a page that says what it would do. */

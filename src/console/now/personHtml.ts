@@ -1,5 +1,5 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import { pluralize, truncate } from '../../cli/table.ts'
+import { escapeControl, pluralize, truncate } from '../../cli/table.ts'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { Problem } from '../../model.ts'
 import { empty } from '../html/notice.ts'
@@ -27,9 +27,9 @@ export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: num
     .map((cause) => [
       html`<a href="/records?state=${cause.state}&amp;cause=${cause.cause}">${pluralize(cause.count, 'record')}</a>`,
       cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
-      html`<span class="foreign brief">${cause.code === null ? '' : truncate(cause.code, 16)}</span>`,
-      html`<span class="foreign brief reason">${truncate(cause.shape, 200)}</span>`,
-      html`<span class="foreign brief">${truncate(cause.types.join(', '), 60)}</span>`,
+      html`<span class="foreign brief">${shown(cause.code ?? '', 16)}</span>`,
+      html`<span class="foreign brief reason">${shown(cause.shape, 200)}</span>`,
+      html`<span class="foreign brief">${shown(cause.types.join(', '), 60)}</span>`,
       age(cause.firstMs, nowMs),
     ])
   return html`<h2>For a person</h2>
@@ -45,8 +45,8 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
-      html`<span class="foreign brief">${truncate(subject, 100)}</span>`,
-      html`<span class="foreign brief reason">${truncate(detail, 400)}</span>`,
+      html`<span class="foreign brief">${shown(subject, 100)}</span>`,
+      html`<span class="foreign brief reason">${shown(detail, 400)}</span>`,
       age(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])
@@ -54,3 +54,6 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
 ${table('problems', [{ words: 'kind' }, { words: 'of' }, { words: 'what was seen' }, { words: 'since' }, { words: 'tried again' }], rows)}
 ${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
 }
+
+/** What others wrote, as status shows it. */
+const shown = (text: string, most: number) => escapeControl(truncate(text, most))
