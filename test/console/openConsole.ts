@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type Agent, type IncomingHttpHeaders, request } from 'node:http'
+import { type IncomingHttpHeaders, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { type ConsoleOptions, serveConsole } from '../../src/commands/console.ts'
 import type { TestContext } from '../support/context.ts'
@@ -30,7 +30,6 @@ export interface Asked {
   body?: string
   /** Such as 127.0.0.2: who asks. */
   from?: string
-  agent?: Agent
 }
 
 export interface Answered {
@@ -65,12 +64,12 @@ export async function openConsole(context: TestContext, options: Partial<Console
 /** A browser that knows nothing of the console yet. */
 export function visit(url: string): Visitor {
   const cookies = new Map<string, string>()
-  const ask = async (path: string, { method = 'GET', headers = {}, body, from, agent }: Asked = {}) => {
+  const ask = async (path: string, { method = 'GET', headers = {}, body, from }: Asked = {}) => {
     const asking = request(`${url}${path}`, {
       method,
       headers,
       ...(from === undefined ? {} : { localAddress: from }),
-      ...(agent === undefined ? {} : { agent }),
+      agent: false, // no connection stays open
     })
     asking.end(body)
     const [response] = await once(asking, 'response')

@@ -1,3 +1,4 @@
+import { promisify } from 'node:util'
 import { systemClock } from '../../../src/clock.ts'
 import { readStoreConfig } from '../../../src/config.ts'
 import { createConsole } from '../../../src/console/createConsole.ts'
@@ -14,6 +15,8 @@ export interface Guarded extends Visitor, AsyncDisposable {
   readonly changes: string[]
   /** What the console told whoever runs it. */
   readonly said: string[]
+  /** The connections that are open, and how often the topic `test` was read, which is once in 100 ms while it is looked at. */
+  count(): Promise<{ connections: number; reads: number }>
 }
 
 export interface GuardedOptions {
@@ -32,7 +35,14 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   const said: string[] = []
   const changes: string[] = []
   const live = createLive(systemClock, troubleOf)
-  live.addTopic('test', { everyMs: 100, readVersions: async () => new Map([['', '1']]) })
+  let reads = 0
+  live.addTopic('test', {
+    everyMs: 100,
+    async readVersions() {
+      reads += 1
+      return new Map([['', '1']])
+    },
+  })
   const parts: ConsoleParts = {
     store: () => Promise.reject(new Error('this console has no database')),
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
@@ -57,6 +67,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     ...visit(url),
     changes,
     said,
+    count: async () => ({ connections: await promisify(app.server.getConnections.bind(app.server))(), reads }),
     async [Symbol.asyncDispose]() {
       live[Symbol.dispose]()
       await app.close()
