@@ -1,26 +1,20 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { explain } from '../../cli/explainError.ts'
-import { DatabaseUnusable, isPassing } from '../../postgres/database.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { readTrouble } from './trouble.ts'
 
 /** What is said where a page cannot be shown: a database that is away, an address that is none, a request that is refused. */
 export function errorRoutes(app: FastifyInstance, { say }: ConsoleParts): void {
   app.setNotFoundHandler((request, reply) =>
-    reply
-      .code(404)
-      .type(htmlType)
-      .send(errorPage(request, 'Not found', 'There is no page at this address.')),
+    sendPage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
   )
-  app.setErrorHandler(async (error: Error & { statusCode?: number }, request, reply) => {
-    const { status, title, words } = readError(error)
-    if (status >= 500) say(`${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
-    return reply
-      .code(status)
-      .type(htmlType)
-      .send(errorPage(request, title, words))
+  app.setErrorHandler(async (error: Error, request, reply) => {
+    const trouble = readTrouble(error)
+    const { status, words } = trouble
+    if (status >= 500) say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
+    return sendPage(request, reply, { ...trouble, isPassing: trouble.isPassing && request.method === 'GET' })
   })
 }
 
@@ -30,27 +24,19 @@ export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: F
   void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
 }
 
-const htmlType = 'text/html; charset=utf-8'
-
-/** What an error means for whoever reads the page. */
-function readError(error: Error & { statusCode?: number }): { status: number; title: string; words: string } {
-  if (error instanceof DatabaseUnusable || isPassing(error))
-    return { status: 503, title: 'A database cannot be used', words: troubleOf(error) }
-  if (error.statusCode !== undefined && error.statusCode < 500)
-    return { status: error.statusCode, title: 'Refused', words: error.message }
-  return { status: 500, title: 'This went wrong', words: troubleOf(error) }
+interface Message {
+  status: number
+  title: string
+  words: string
+  isPassing?: boolean
 }
 
-/** An error in a sentence. */
-export function troubleOf(error: unknown): string {
-  const { message } = explain(error)
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
-}
-
-/** @param isAway it is shown by itself when there is something to show again; the page Now is read for that */
-function errorPage(request: FastifyRequest, title: string, words: string, isAway = false): string {
-  const live = isAway ? { live: { topic: 'now' } } : {}
-  const hope = isAway ? html`<p>This page is looking again, and shows itself when it can.</p>` : ''
+/** What passes shows itself when it is over: the page Now is read for that. */
+function sendPage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
+  const { status, title, words, isPassing = false } = message
+  const live = isPassing ? { live: { topic: 'now' } } : {}
   const head = { title, current: null, viewer: request.viewer ?? null, ...live }
-  return layout(head, notice('bad', html`<p>${words}</p>${hope}`))
+  const hope = isPassing ? html`<p>The page that you asked for is shown as soon as that is over.</p>` : ''
+  const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))
+  return reply.code(status).type('text/html; charset=utf-8').send(page)
 }

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { migrate } from '../../src/commands/migrate.ts'
+import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { testContext } from '../support/context.ts'
+import { createDatabase } from '../support/database.ts'
+import { type FaultProxy, startFaultProxy } from '../support/faultProxy.ts'
+import { until } from '../support/until.ts'
+import { openConsole } from './openConsole.ts'
+
+/** The databases are away, or not what they should be: the pages say so in plain words, and recover by themselves. */
+
+let fixture: Fixture
+let proxy: FaultProxy
+let proxied: string
+beforeAll(async () => {
+  fixture = await openFixture()
+  const url = new URL(fixture.ledger.url)
+  proxy = await startFaultProxy({ target: { host: url.hostname, port: Number(url.port) } })
+  proxied = Object.assign(new URL(url), { host: `${proxy.host}:${proxy.port}` }).href
+})
+afterAll(async () => {
+  await proxy.close()
+  await fixture[Symbol.asyncDispose]()
+})
+
+const variables = (url: string) => ({ DATABASE_URL: url, STATE_DATABASE_URL: url })
+const pages = ['/', '/records', '/records/1', '/audit']
+
+/** What a page that is looked at is told, from now on. */
+async function follow(url: string) {
+  const response = await fetch(`${url}/live?on=now`)
+  const heard = { text: '' }
+  const reading = (async () => {
+    for await (const chunk of response.body ?? []) heard.text += Buffer.from(chunk).toString()
+  })().catch(() => {})
+  return {
+    says: (words: string) =>
+      until(
+        () => heard.text,
+        (text) => text.includes(words),
+      ),
+    reading,
+  }
+}
+
+test('a ledger that was not migrated: each page says what to do, and shows itself when it is done', async () => {
+  await using database = await createDatabase('template0')
+  await using served = await openConsole(testContext(variables(database.url)))
+  for (const path of pages) {
+    const { status, text } = await served.get(path)
+    expect({ path, status }).toEqual({ path, status: 503 })
+    expect(text).toContain('run `outboxd migrate` first')
+    expect(text).toContain('data-topic="now"')
+  }
+  const stream = await follow(served.url)
+  await stream.says('event: trouble')
+  expect(await migrate(testContext(variables(database.url)), { outbox: true })).toBe(0)
+  await stream.says('event: version')
+  expect(await served.get('/')).toMatchObject({ status: 200 })
+})
+
+describe('a database that cannot be reached', () => {
+  test('when the console starts is waited for', async () => {
+    await proxy.setFault({ kind: 'refuse' })
+    await using served = await openConsole(testContext(variables(proxied)))
+    const { status, text } = await served.get('/records')
+    expect(status).toBe(503)
+    expect(text).toContain(`The database of STATE_DATABASE_URL at ${proxy.host}:${proxy.port}`)
+    expect(text).toContain('ECONNREFUSED')
+    await until(served.context.messages, (said) => said.includes('ECONNREFUSED'))
+    await proxy.setFault(null)
+    expect(await served.get('/records')).toMatchObject({ status: 200 })
+  })
+
+  test('meanwhile is said by the page that is open and by those that are opened, without its password, and they recover', async () => {
+    await using served = await openConsole(testContext(variables(proxied)))
+    const stream = await follow(served.url)
+    await stream.says('event: version')
+    await proxy.setFault({ kind: 'refuse' })
+    await stream.says('event: trouble')
+    const { status, text } = await served.get('/')
+    expect(status).toBe(503)
+    expect(text).toContain('A database cannot be used')
+    expect(`${text}${served.context.messages()}`).not.toContain(`:${new URL(proxied).password}@`)
+    await proxy.setFault(null)
+    await until(
+      () => served.get('/'),
+      (answered) => answered.status === 200,
+    )
+  })
+})
+
+test('the console ends at once, though streams are open and the database does not answer', async () => {
+  const served = await openConsole(testContext(variables(proxied)))
+  const stream = await follow(served.url)
+  await stream.says('event: version')
+  await proxy.setFault({ kind: 'half-open' })
+  const asked = served.get('/').catch(() => 'cut off')
+  const beganMs = performance.now()
+  expect(await served.stop()).toBe(0)
+  await Promise.all([stream.reading, asked])
+  expect(performance.now() - beganMs).toBeLessThan(10_000)
+  await proxy.setFault(null)
+})
