@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { reasonProblem } from '../../operations/reason.ts'
-import { troubleOf } from '../errors/errorRoutes.ts'
+import { troubleOf } from '../errors/trouble.ts'
 import { Refused } from '../guard/refused.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
