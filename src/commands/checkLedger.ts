@@ -1,6 +1,7 @@
 import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
 import type { StoreConfig } from '../config.ts'
-import { readMissingGrants, readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { readMissingGrants } from '../ledger/operator/grants.ts'
+import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
 import type { Finding } from './finding.ts'

@@ -1,11 +1,13 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { usageError } from '../cli/exitCodes.ts'
 import { historyMessage } from '../cli/historyMessage.ts'
 import { printJson } from '../cli/printJson.ts'
 import { wakeMessage } from '../cli/wakeMessage.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateOutbox, migrateState, readMissing } from '../store/migrateStores.ts'
+import { printGrants } from './printGrants.ts'
 
 export function describeMigrate(command: Command): Command {
   return command
@@ -14,8 +16,25 @@ export function describeMigrate(command: Command): Command {
     .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
     .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
     .option('--dry-run', 'say what it would apply; change nothing')
+    .option(
+      '--print-grants <role>',
+      'print the SQL that lets a role run daemons and commands, and no more; change nothing',
+    )
+    .option(
+      '--read-only',
+      'with --print-grants: what lets it run those commands that only look, and console --read-only',
+    )
     .option('--json', 'as JSON')
-    .addHelpText('after', '\nSafe to run again, and from two processes at once: the second waits for the first.')
+    .addHelpText(
+      'after',
+      `
+Safe to run again, and from two processes at once: the second waits for the first.
+
+Examples:
+  outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           where ledger and outbox are one database
+  outboxd migrate --print-grants outboxd_look --read-only                     for those who look
+Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
+    )
 }
 
 export interface MigrateOptions {
@@ -23,12 +42,16 @@ export interface MigrateOptions {
   /** Neither --wake nor --no-wake: as it suits the server. */
   wake?: boolean
   dryRun?: boolean
+  printGrants?: string
+  readOnly?: boolean
   json?: boolean
 }
 
 export async function migrate(context: CommandContext, options: MigrateOptions): Promise<number> {
+  const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
+  if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
+  if (readOnly) return usageError(context, ['--read-only goes with --print-grants'])
   const config = readStoreConfig(context.env)
-  const { dryRun = false } = options
   const say = (line: string) => context.stderr.write(`${line}\n`)
   const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
   for (const name of applied) say(`${dryRun ? 'would apply' : 'applied'} ${name}`)
@@ -39,8 +62,7 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   if (outbox !== null) say(outbox)
   const history = dryRun ? null : await readHistory(config)
   if (history !== null) say(history)
-  if (options.json)
-    printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
+  if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
   return 0
 }
 

@@ -75,6 +75,35 @@ export async function findRightProblems(db: Database, table: OutboxTable): Promi
   ]
 }
 
+/**
+ * All that a role needs of the outbox's table, whoever asks: to read it, and to write the columns that are ours.
+ *
+ * @param onlyReads for a role that changes nothing
+ * @returns statements; null where there is no such table
+ */
+export async function readOutboxGrants(
+  db: Database,
+  table: OutboxTable,
+  role: string,
+  onlyReads: boolean,
+): Promise<string[] | null> {
+  const found = await findTable(db, table)
+  if (found === null) return null
+  const { rows } = await db.query<{ statement: string }>(
+    `select statement from (
+       select 1 as n, format('grant usage on schema %s to %I', $2::text, $1::text) as statement
+       union all select 2, format('grant select on %s.%s to %I', $2::text, $3::text, $1::text)
+       union all select 3, format('grant select on sequence %s to %I', pg_get_serial_sequence($4::oid::regclass::text, $5), $1::text)
+         where $5::text is not null
+       union all select 4, format('grant update (%s) on %s.%s to %I', columns, $2::text, $3::text, $1::text) from (
+         select string_agg(quote_ident(name), ', ' order by nth) as columns from unnest($6::text[]) with ordinality as written (name, nth)
+       ) ours where columns is not null
+     ) needed order by n`,
+    [role, found.schema, found.name, found.oid, table.sequence, onlyReads ? [] : neededRights(table).update],
+  )
+  return rows.map(({ statement }) => statement)
+}
+
 const missing = (role: string, may: readonly string[], grants: readonly string[]) =>
   [`${role} must not ${may.join(', nor ')}; the owner grants it so:`, ...grants.map((grant) => `${grant};`)].join('\n')
 

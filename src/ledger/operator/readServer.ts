@@ -1,5 +1,4 @@
 import type { Database } from '../../postgres/database.ts'
-import { queueSchema } from '../queue.ts'
 
 /** The server's version, such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
@@ -29,29 +28,6 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
     `select format('alter role %I set %I = %L', current_user, name, wanted) as statement
      from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
      where current_setting(name) = '0'`,
-  )
-  return rows.map(({ statement }) => statement)
-}
-
-/** What our role must not do in our own schemas, where another one has migrated them. @returns the statements that let it */
-export async function readMissingGrants(db: Database): Promise<string[]> {
-  const { rows } = await db.query<{ statement: string }>(
-    `with ours as (
-       select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)
-     ), within as (
-       select ours.name as schema, c.oid, c.relkind as kind, c.relname as name from pg_class c join ours on ours.oid = c.relnamespace
-     ), lacking as (
-       select format('grant usage on schema %I to %I', name, current_user) as statement, 1 as n from ours
-       where not has_schema_privilege(oid, 'usage')
-       union select format('grant select, insert, update, delete on all tables in schema %I to %I', schema, current_user), 2 from within
-       where kind in ('r', 'p') and exists (
-         select from unnest(array['select', 'insert', 'update', 'delete']) act where not has_table_privilege(within.oid, act))
-       union select format('grant usage on all sequences in schema %I to %I', schema, current_user), 3 from within
-       where case when kind = 'S' then not has_sequence_privilege(oid, 'usage') end and not exists (
-         select from pg_depend d where d.objid = within.oid and d.deptype = 'i') -- of an identity column, which needs no right
-     )
-     select statement from lacking order by n, statement`,
-    [queueSchema],
   )
   return rows.map(({ statement }) => statement)
 }

@@ -1,0 +1,38 @@
+import type { CommandContext } from '../cli/context.ts'
+import { exit } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { readStoreConfig } from '../config.ts'
+import type { RoleKind } from '../ledger/operator/grants.ts'
+import { states } from '../model.ts'
+import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
+import { standardTable } from '../outbox/outboxTable.ts'
+import { outboxChannel } from '../outbox/outboxTableName.ts'
+import { readGrants } from '../store/readGrants.ts'
+
+export interface GrantOptions {
+  role: string
+  kind: RoleKind
+  json: boolean
+}
+
+/** Prints the least that a role needs, as SQL for whoever owns the tables. @returns 1 where the outbox's table is not there */
+export async function printGrants(context: CommandContext, { role, kind, json }: GrantOptions): Promise<number> {
+  const config = readStoreConfig(context.env)
+  const table = loadOutboxFile(config.mappingsDir) ?? standardTable(config.outboxTable, states, outboxChannel)
+  const { ledger, outbox } = await readGrants(config, table, { role, kind })
+  if (json) printJson(context, { role, readOnly: kind === 'read', ledger, outbox })
+  else
+    context.stdout.write(
+      `${[...block('ledger', 'STATE_DATABASE_URL', ledger), ...block('outbox', 'DATABASE_URL', outbox ?? [])].join('\n')}\n`,
+    )
+  if (outbox !== null) return exit.done
+  context.stderr.write(
+    `outboxd: there is no table ${table.table} to grant rights on: outboxd migrate --outbox creates it, or OUTBOX_TABLE or mappings/outbox.yaml names another\n`,
+  )
+  return exit.failed
+}
+
+const block = (what: string, variable: string, statements: readonly string[]) => [
+  `-- in the database of the ${what} (${variable})`,
+  ...statements.map((statement) => `${statement};`),
+]

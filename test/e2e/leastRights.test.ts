@@ -1,0 +1,143 @@
+import { randomBytes } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { check } from '../../src/commands/check.ts'
+import { discard } from '../../src/commands/discard.ts'
+import { list } from '../../src/commands/list.ts'
+import { migrate } from '../../src/commands/migrate.ts'
+import { pause } from '../../src/commands/pause.ts'
+import { prune } from '../../src/commands/prune.ts'
+import { replay } from '../../src/commands/replay.ts'
+import { resume } from '../../src/commands/resume.ts'
+import { show } from '../../src/commands/show.ts'
+import { status } from '../../src/commands/status.ts'
+import { testContext } from '../support/context.ts'
+import { startDaemonProcess } from '../support/daemon.ts'
+import { type Harness, setup } from './faults/harness.ts'
+
+/** Roles that own nothing: what `migrate --print-grants` lets them do is enough, and no more. */
+
+let harness: Harness
+/** Environments of the two roles; they differ in DATABASE_URL. */
+let runs: Record<string, string>
+let reads: Record<string, string>
+const suffix = randomBytes(4).toString('hex')
+const roles = { run: `Run "${suffix}"`, read: `read_${suffix}` }
+
+beforeAll(async () => {
+  harness = await setup()
+  await harness.pool.query('create table customer (name text); create sequence public.invoice')
+  runs = await signedIn(roles.run, {})
+  reads = await signedIn(roles.read, { readOnly: true })
+})
+afterAll(async () => {
+  for (const role of Object.values(roles).map((name) => pg.escapeIdentifier(name)))
+    await harness.pool.query(`drop owned by ${role}; drop role ${role}`)
+  await harness[Symbol.asyncDispose]()
+})
+
+/** What is printed, executed as it is by the owner. @returns the environment of the role */
+async function signedIn(role: string, options: { readOnly?: boolean }): Promise<Record<string, string>> {
+  const context = testContext(harness.env)
+  expect(await migrate(context, { printGrants: role, ...options })).toBe(0)
+  await harness.pool.query(context.printed())
+  await harness.pool.query(`alter role ${pg.escapeIdentifier(role)} password 'x'`)
+  const url = Object.assign(new URL(harness.env.DATABASE_URL), { username: encodeURIComponent(role), password: 'x' })
+  return { ...harness.env, DATABASE_URL: url.href }
+}
+
+async function says(
+  env: Record<string, string>,
+  command: (context: ReturnType<typeof testContext>) => Promise<number>,
+): Promise<{ code: number; printed: string; messages: string }> {
+  const context = testContext(env)
+  const code = await command(context)
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+
+/** What the server says to each statement, as a role. */
+async function refusals(env: Record<string, string>, statements: readonly string[]): Promise<string[]> {
+  const client = new pg.Client(env.DATABASE_URL)
+  await client.connect()
+  try {
+    const answers: string[] = []
+    for (const statement of statements)
+      answers.push(
+        await client.query(statement).then(
+          () => `${statement}: done`,
+          (error: { code: string }) => error.code,
+        ),
+      )
+    return answers
+  } finally {
+    await client.end()
+  }
+}
+
+const insufficientPrivilege = '42501'
+
+test('a daemon carries a record to its end, and commands change what they change, with no right refused on the way', async () => {
+  const denied: string[] = []
+  const onLine = (line: string) => {
+    if (/permission denied|must be owner|42501/.test(line)) denied.push(line)
+  }
+  await using _daemon = await startDaemonProcess(runs, { onLine })
+  await harness.insert('granted-')
+  await harness.becomes('granted-', 'completed')
+  await harness.fault({ kind: 'answer', status: 422, endpoint: 'submit', times: 2 })
+  const first = await harness.insert('refused-')
+  await harness.becomes('refused-', 'rejected')
+  const second = await harness.insert('given up-')
+  await harness.becomes('given up-', 'rejected')
+  expect(await says(runs, (context) => replay(context, [`outbox:${first}`], { yes: true }))).toMatchObject({ code: 0 })
+  await harness.becomes('refused-', 'completed')
+  expect(
+    await says(runs, (context) => discard(context, [`outbox:${second}`], { reason: 'gone', yes: true })),
+  ).toMatchObject({ code: 0 })
+  await harness.becomes('given up-', 'discarded')
+  expect(await says(runs, (context) => pause(context, { reason: 'a look' }))).toMatchObject({ code: 0 })
+  expect(await says(runs, (context) => resume(context, {}))).toMatchObject({ code: 0 })
+  expect(await says({ ...runs, RETENTION_DAYS: '1' }, (context) => prune(context, {}))).toMatchObject({ code: 3 })
+  const checked = await says(runs, (context) => check(context, {}))
+  expect(checked).toMatchObject({ code: 0, printed: expect.stringMatching(/^ok {7}ledger/m) })
+  expect((await says(runs, (context) => status(context, {}))).printed).toMatch(/^All is well/)
+  expect(denied).toEqual([])
+})
+
+test('the role that runs owns nothing, adds nothing to the outbox, and changes no column there but ours', async () => {
+  const statements = [
+    'select from customer',
+    'insert into customer default values',
+    `insert into outbox (type, payload) values ('data', '{}')`,
+    `update outbox set payload = '{}'`,
+    `update outbox set type = 'order'`,
+    'delete from outbox',
+    'truncate outbox',
+    'drop table outbox',
+    'alter table outbox disable trigger all',
+    'create table outboxd.more ()',
+    'drop table outboxd.submission_event',
+    'alter table outboxd.submission_event disable trigger append_only',
+    'truncate outboxd.submission_event',
+    `delete from outboxd.migration`,
+    `select nextval('public.invoice')`,
+    'create schema more',
+  ]
+  expect(await refusals(runs, statements)).toEqual(statements.map(() => insufficientPrivilege))
+})
+
+test('the role that reads sees what all commands show, and is told what it must not do', async () => {
+  expect((await says(reads, (context) => status(context, {}))).printed).toMatch(/^ended +2 completed, 1 discarded/m)
+  expect((await says(reads, (context) => list(context, { state: 'completed' }))).printed).toContain('completed')
+  expect((await says(reads, (context) => show(context, 'outbox:1', {}))).code).toBe(0)
+  const statements = [
+    'update outbox set status = status',
+    'insert into outbox (type, payload) values (null, null)',
+    'delete from outboxd.submission',
+    `update outboxd.submission set state = state`,
+    `insert into outboxd.pause (reason, detail) values ('operator', 'x')`,
+    `delete from pgboss.job`,
+    'select from customer',
+  ]
+  expect(await refusals(reads, statements)).toEqual(statements.map(() => insufficientPrivilege))
+})
