@@ -1,6 +1,7 @@
 import { createPool } from '../postgres/database.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { writeHeartbeat } from './instances.ts'
+import { ownNames } from './ownNames.ts'
 import { answerReload, readReloadAsked } from './reloads.ts'
 import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
 
@@ -36,7 +37,7 @@ export function openHeartbeatStore(
   instance: { id: string; version: string; host: string },
   onIdleError: (error: Error) => void,
 ): HeartbeatStore {
-  const settings = { synchronous_commit: 'off' }
+  const settings = { ...ownNames, synchronous_commit: 'off' }
   const connections = heartbeatConnections
   const pool = createPool({ url, name: heartbeatName, connections, onIdleError, settings, limits })
   return {

@@ -1,6 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import type { PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
+import { ownNames } from './ownNames.ts'
 import { shortReads } from './shortReads.ts'
 
 /** A poll to come. */
@@ -90,7 +91,7 @@ export async function openQueue(url: string, onError: (error: Error) => void): P
     name: 'outboxd queue',
     connections: queueConnections,
     onIdleError: onError,
-    settings: { ...shortReads, lock_timeout: '3000' },
+    settings: { ...ownNames, ...shortReads, lock_timeout: '3000' },
   })
   const boss = new PgBoss({
     db: within(pool),

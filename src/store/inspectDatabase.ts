@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { ownNames } from '../ledger/ownNames.ts'
 import { createPool, DatabaseUnusable, isLock, withDatabase } from '../postgres/database.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
 import { watchLocks } from './watchLocks.ts'
@@ -29,7 +30,7 @@ const lockMs = '2500'
 /** Looks at a database once. @throws DatabaseUnusable in words when it cannot be reached, TableLocked where a session of the ERP is in the way */
 export async function inspectDatabase<T>({ variable, url, look }: Inspection<T>): Promise<T> {
   const isErp = variable === 'DATABASE_URL'
-  const settings = isErp ? { lock_timeout: lockMs } : {}
+  const settings = isErp ? { lock_timeout: lockMs } : ownNames
   const pool = createPool({ url, name: sessionName, connections: 1, onIdleError: () => {}, settings })
   await using locks = isErp ? watchLocks(url, sessionName) : null
   try {

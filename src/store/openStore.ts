@@ -9,6 +9,7 @@ import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/d
 import { type HeartbeatStore, openHeartbeatStore, workName } from '../ledger/heartbeatStore.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
 import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
+import { ownNames } from '../ledger/ownNames.ts'
 import { pauseBackoff } from '../ledger/pauseBackoff.ts'
 import { movePolls, readPlannedPolls } from '../ledger/plannedPolls.ts'
 import { clearProblems, raiseProblems, replaceProblems } from '../ledger/problems.ts'
@@ -133,7 +134,7 @@ export async function openStore({
     onIdleError: onError,
     prepares: true,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.
-    settings: { ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
+    settings: { ...ownNames, ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
   const outboxPool = createPool({
     url: config.databaseUrl,

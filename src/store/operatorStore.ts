@@ -22,6 +22,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../ledger/operator/selectSubmissions.ts'
+import { ownNames } from '../ledger/ownNames.ts'
 import { type Period, readPeriods, type Span } from '../ledger/periods.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
@@ -145,7 +146,10 @@ export async function openOperatorStore(
 ): Promise<OperatorStore> {
   const onIdleError = () => {} // the next statement says so
   const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
-  const pool = createPool({ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError })
+  const pool = createPool({
+    ...{ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError },
+    settings: ownNames,
+  })
   const outboxPool = createPool({
     url: databaseUrl,
     name: outboxName,
