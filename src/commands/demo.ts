@@ -26,7 +26,7 @@ export function describeDemo(command: Command): Command {
       'see the whole thing: an embedded Postgres with an ERP, the sandbox, the daemon, and records that travel',
     )
     .option('--records <number>', 'how many records the ERP writes', wholeNumber, recordsDefault)
-    .option('--keep', 'leave everything up until Ctrl-C, and print the addresses')
+    .option('--keep', 'leave everything up until Ctrl-C, the console, too, and print the addresses')
     .addHelpText(
       'after',
       `
@@ -37,7 +37,7 @@ Exit code 0 says that each record ended as it should, is in the sandbox's ledger
 Examples:
   outboxd demo                        40 records, in under 30 seconds
   outboxd demo --records 200          more than the limit of 100 requests a minute allows at once: takes minutes
-  outboxd demo --keep                 then look around in it with status, list, show, psql and curl
+  outboxd demo --keep                 then look around in it: the console, status, list, show, psql and curl
   npm run demo -- --keep              the same in a checkout`,
     )
 }
@@ -47,7 +47,7 @@ export async function demo(context: DemoContext, { records, keep = false }: Demo
   const { env, stdout, stderr, signal } = context
   const print = (message: string) => void stderr.write(`${message}\n`)
   try {
-    await using installation = await install({ env, signal, print })
+    await using installation = await install({ env, signal, hasConsole: keep, print })
     const isGood = await show(context, installation, records)
     stdout.write(keep ? nextWithKeep(installation) : nextWithoutKeep())
     if (keep) await untilStopped(installation, signal)
@@ -80,7 +80,7 @@ function expectation(records: number): string {
   return `the service allows 100 requests a minute and a record takes about two: this takes about ${duration(expectedMs)}\n`
 }
 
-/** @throws CommandEnded when the daemon or the sandbox ends of itself meanwhile */
+/** @throws CommandEnded when the daemon, the sandbox or the console ends of itself meanwhile */
 async function untilStopped({ broken }: Installation, signal: AbortSignal): Promise<void> {
   const { promise: stopped, resolve } = Promise.withResolvers<void>()
   if (signal.aborted) return

@@ -13,11 +13,13 @@ export interface Installation extends AsyncDisposable {
   readonly sandboxUrl: string
   /** Where the daemon serves /metrics, /livez and /readyz. */
   readonly daemonUrl: string
+  /** Where the console is; null where none was asked for. */
+  readonly consoleUrl: string | null
   /** The daemon's environment: with it every other command works on this installation. */
   readonly variables: Record<string, string>
   /** Where the logs of the sandbox and the daemon are. */
   readonly folder: string
-  /** Rejects with CommandEnded when the daemon or the sandbox ends of itself. Never resolves. */
+  /** Rejects with CommandEnded when the daemon, the sandbox or the console ends of itself. Never resolves. */
   readonly broken: Promise<never>
 }
 
@@ -25,6 +27,8 @@ export interface InstallationDeps {
   /** What the processes inherit from: only what names no database, service or secret is handed on. */
   env: Record<string, string | undefined>
   signal: AbortSignal
+  /** Whether the console is started, too. */
+  hasConsole: boolean
   /** Told what is being started. */
   print: (message: string) => void
 }
@@ -36,7 +40,7 @@ const credentials = { SERVICE_CLIENT_ID: 'demo', SERVICE_CLIENT_SECRET: 'demo-se
 const processingTime = 'lognormal:1:0.3'
 
 /** Starts everything, in the order in which a user would. @throws the signal's reason when it is aborted meanwhile */
-export async function install({ env, signal, print: say }: InstallationDeps): Promise<Installation> {
+export async function install({ env, signal, hasConsole, print: say }: InstallationDeps): Promise<Installation> {
   await using stack = new AsyncDisposableStack()
   const reaper = startReaper()
   stack.defer(() => reaper.done())
@@ -84,13 +88,25 @@ export async function install({ env, signal, print: say }: InstallationDeps): Pr
   })
   const daemonUrl = `http://127.0.0.1:${await daemon.announced}`
   signal.throwIfAborted()
-  const broken = Promise.race([failure(daemon, 'run'), failure(sandbox, 'sandbox')])
+  const served = hasConsole
+    ? start({
+        args: ['console', '--port', '0', '--json'],
+        env: variables,
+        announces: (line) => announcedIn(line, 'url'),
+      })
+    : null
+  const consoleUrl = served === null ? null : await served.announced
+  if (consoleUrl !== null) say(`outboxd console: watch it at ${consoleUrl}`)
+  signal.throwIfAborted()
+  const parts = [failure(daemon, 'run'), failure(sandbox, 'sandbox'), ...(served ? [failure(served, 'console')] : [])]
+  const broken = Promise.race(parts)
   broken.catch(() => {}) // they also end when they are told to
   const all = stack.move()
   return {
     erp,
     sandboxUrl,
     daemonUrl,
+    consoleUrl,
     variables,
     folder,
     broken,

@@ -81,11 +81,12 @@ Try next
 }
 
 /** For a demo that stays up: where everything is, and what to do with it. */
-export function nextWithKeep({ variables, sandboxUrl, daemonUrl, folder }: Installation): string {
+export function nextWithKeep({ variables, sandboxUrl, daemonUrl, consoleUrl, folder }: Installation): string {
   const { DATABASE_URL: erpUrl } = variables
   const exports = Object.entries(variables).map(([name, value]) => `export ${name}='${value}'`)
   return `
 Everything stays up until you press Ctrl-C here:
+  the console          ${consoleUrl}    to look, rather than read
   the ERP's database   ${erpUrl}
   the sandbox          ${sandboxUrl}/_sandbox/ledger
   the daemon           ${daemonUrl}/metrics

@@ -272,6 +272,7 @@ async function keptDemo(env: Record<string, string> = {}) {
     folder: dirname(found(/the logs +(\S+),/)),
     sandboxUrl: found(/the sandbox +(http:\/\/[^/]+)/),
     daemonUrl: found(/the daemon +(http:\/\/[^/]+)/),
+    consoleUrl: found(/the console +(http:\/\/\S+)/),
   }
 }
 
@@ -291,22 +292,27 @@ const isUp = (url: string) =>
   )
 
 test.concurrent('what is kept answers until Ctrl-C, then nothing of it is left', { timeout: longMs }, async () => {
-  const { program, out, folder, sandboxUrl, daemonUrl } = await keptDemo({ DATABASE_URL: 'postgres://not-mine/x' })
+  const { program, out, folder, sandboxUrl, daemonUrl, consoleUrl } = await keptDemo({
+    DATABASE_URL: 'postgres://not-mine/x',
+  })
   expect(out).not.toContain('not-mine')
+  expect(await (await fetch(consoleUrl)).text()).toContain('2 records wait for a person')
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(true)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(true)
   program.signal('SIGINT')
   expect((await program.ended()).code).toBe(0)
+  expect(await isUp(consoleUrl)).toBe(false)
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)
   expect(existsSync(folder)).toBe(false)
 })
 
 test.concurrent('nothing is left of a demo that was killed', { timeout: longMs }, async () => {
-  const { program, folder, sandboxUrl, daemonUrl } = await keptDemo()
+  const { program, folder, sandboxUrl, daemonUrl, consoleUrl } = await keptDemo()
   program.signal('SIGKILL')
   await program.ended()
   await removed(folder)
+  expect(await isUp(consoleUrl)).toBe(false)
   expect(await isUp(`${daemonUrl}/metrics`)).toBe(false)
   expect(await isUp(`${sandboxUrl}/_sandbox/ledger`)).toBe(false)
 })
