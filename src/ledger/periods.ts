@@ -19,7 +19,7 @@ export interface Period extends Record<EndState, number> {
 }
 
 /**
- * From when on periods are written, once there are none; how many at a time; and until when they are kept. The plots show a day of
+ * How far back periods are written that nobody has written; how many at a time; and until when they are kept. The plots show a day of
  * minutes and a week of hours, the service's targets 28 days of hours.
  */
 const spans: Record<Span, { length: string; steps: number; backTo: string; keep: string; mostAtOnce: number }> = {
@@ -53,15 +53,17 @@ export async function writePeriods(
        select date_trunc($1, clock_timestamp() - ${settled}, 'UTC') - $2::interval as began_at
      ), missing as materialized (
        select m.began_at from latest, generate_series(
-         coalesce(
-           (select max(p.began_at) + $2::interval from outboxd.period p where p.span = $1 and p.began_at <= latest.began_at),
-           -- Not before anything ended: a new ledger has no past.
-           (select greatest(date_trunc($1, min(first.ended_at), 'UTC'), date_trunc($1, clock_timestamp() - $3::interval, 'UTC'))
-            from unnest(array['completed', 'failed', 'rejected', 'uncertain', 'discarded']) s(state), lateral (
-              select ended_at from outboxd.submission
-              where state = s.state and ended_at is not null order by ended_at limit 1
-            ) first having count(*) > 0),
-           latest.began_at),
+         greatest(
+           coalesce(
+             (select max(p.began_at) + $2::interval from outboxd.period p where p.span = $1 and p.began_at <= latest.began_at),
+             -- Not before anything ended: a new ledger has no past.
+             (select date_trunc($1, min(first.ended_at), 'UTC')
+              from unnest(array['completed', 'failed', 'rejected', 'uncertain', 'discarded']) s(state), lateral (
+                select ended_at from outboxd.submission
+                where state = s.state and ended_at is not null order by ended_at limit 1
+              ) first),
+             latest.began_at),
+           date_trunc($1, clock_timestamp() - $3::interval, 'UTC')),
          latest.began_at, $2::interval
        ) m(began_at)
        where (select mine from turn) order by m.began_at limit $4

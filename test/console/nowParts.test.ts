@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { OutboxHalf } from '../../src/cli/readStatus.ts'
 import { pathsOf } from '../../src/console/now/budgetHtml.ts'
 import { budgetWindow } from '../../src/console/now/budgetWindow.ts'
-import { pathOf } from '../../src/console/now/historyHtml.ts'
+import { pathOf, thin } from '../../src/console/now/historyHtml.ts'
 import { personSection } from '../../src/console/now/personHtml.ts'
 import { historyOf } from '../../src/console/now/plots.ts'
 import { createOutboxReading } from '../../src/console/now/readNow.ts'
@@ -87,8 +87,18 @@ test('a plot says in words what is to be seen, also where nothing is known', () 
 })
 
 test('a line is interrupted where nothing is known', () => {
-  expect(pathOf({ values: [1, 1, null, 1] }, [0, 1, 2, 3], 1)).toBe('M0 4h0.1L200 4M600 4h0.1')
-  expect(pathOf({ values: [0] }, [0], 0)).toBe('M0 120h0.1')
+  expect(pathOf([1, 1, null, 1], [0, 1, 2, 3], 1)).toBe('M0 4h0.1L200 4M600 4h0.1')
+  expect(pathOf([0], [0], 0)).toBe('M0 120h0.1')
+})
+
+test('of a day of minutes the picture keeps every peak, and no more points than can be seen', () => {
+  const values = Array.from({ length: 1_440 }, (_, i) => (i === 777 ? 99 : i < 10 ? null : 1))
+  const thinned = thin(values)
+  expect(thinned).toHaveLength(288)
+  expect(thinned.filter((value) => value === 99)).toHaveLength(1)
+  expect(thinned.slice(0, 3)).toEqual([null, null, 1])
+  expect(thin([3])).toEqual([3])
+  expect(thin([])).toEqual([])
 })
 
 test('a share below the target is said to be so in words, and none where nothing was asked', () => {

@@ -34,6 +34,15 @@ test('the requests of a record are in the last hour, by kind, and its outcomes a
   expect(service.lastDay).toEqual(service.lastHour)
 })
 
+test('a daemon writes what became of records when a minute is over', async () => {
+  const { pool } = harness
+  const { rows } = await until(
+    () => pool.query('select completed, waiting from outboxd.period'),
+    ({ rowCount }) => (rowCount ?? 0) > 0,
+  )
+  expect(rows[0]?.completed).toBeGreaterThanOrEqual(0)
+})
+
 test('a daemon whose ledger takes no sign of life, its disk being full, is not to be started; it goes on when it can', async () => {
   const { pool } = harness
   await pool.query(`create function disk_full() returns trigger language plpgsql as $$

@@ -102,6 +102,14 @@ test('minutes in which no daemon lived are written later; twice, and by two at o
   expect((await readPeriods(ledger.pool, 'minute', dayMs)).slice(0, periods.length)).toEqual(periods)
 })
 
+test('after a month without a daemon no more is made up for than is looked at', async () => {
+  await writePeriods(ledger.pool, 'minute', 1)
+  await ledger.pool.query(`update outboxd.period set began_at = began_at - interval '30 days'`)
+  await writePeriods(ledger.pool, 'minute', 1)
+  const [, second] = (await readPeriods(ledger.pool, 'minute', 60 * dayMs)).map(({ beganMs }) => beganMs)
+  expect((await latest()) - (second ?? 0)).toBeLessThanOrEqual(2 * dayMs)
+})
+
 test('one daemon at a time writes them: another leaves it to that one', async () => {
   const busy = await ledger.pool.connect()
   try {

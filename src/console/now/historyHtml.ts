@@ -1,7 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import { empty } from '../html/notice.ts'
 import { moment } from '../html/time.ts'
-import { type History, most, type Plot, rangeSpans, ranges, type Series, shown } from './plots.ts'
+import { type History, most, type Plot, rangeSpans, ranges, shown } from './plots.ts'
 
 /** The plots, each drawn here; where there is a script, assets/now.js puts one that can be pointed at in its place. */
 export function historySection({ range, atMs, plots }: History): HtmlSafeString {
@@ -43,14 +43,15 @@ function drawing({ title, said, unit, series }: Plot, atMs: readonly number[]): 
   return html`<div data-drawing><p class="scale"><span>${shown(highest, unit)}</span></p>
 <svg class="drawing" viewBox="0 0 ${width} ${height + 1}" role="img" aria-label="${title}: ${said}">
 <path class="axis" d="M0 0.5h${width}M0 ${height + 0.5}h${width}"/>
-${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(line, atMs, highest)}"/>\n`)}
+${series.map((line) => html`<path class="line ${line.look}" d="${pathOf(thin(line.values), thin(atMs), highest)}"/>\n`)}
 </svg>
 <p class="scale"><span>0</span></p></div>`
 }
 
 /** A line through the values, interrupted where nothing is known; a value alone is a dot. Pure. */
-export function pathOf({ values }: Pick<Series, 'values'>, atMs: readonly number[], highest: number): string {
-  const [first = 0, last = 0] = [atMs[0], atMs.at(-1)]
+export function pathOf(values: readonly (number | null)[], atMs: readonly (number | null)[], highest: number): string {
+  const first = atMs[0] ?? 0
+  const last = atMs.at(-1) ?? 0
   const x = (ms: number) => round(((ms - first) / Math.max(1, last - first)) * width)
   const y = (value: number) => round(height - (value / Math.max(highest, Number.EPSILON)) * (height - 4))
   return values
@@ -61,6 +62,17 @@ export function pathOf({ values }: Pick<Series, 'values'>, atMs: readonly number
       return isAlone ? `M${at}h0.1` : `L${at}`
     })
     .join('')
+}
+
+/** A picture shows no more points than these. */
+const pointsMax = 300
+
+/** Of so many values after one another the highest, so that no peak is lost. Pure. */
+export function thin(values: readonly (number | null)[]): (number | null)[] {
+  const size = Math.ceil(values.length / pointsMax)
+  return Array.from({ length: Math.ceil(values.length / size) || 0 }, (_, i) =>
+    most(values.slice(i * size, (i + 1) * size)),
+  )
 }
 
 const round = (length: number) => Math.round(length * 10) / 10

@@ -5,11 +5,9 @@ import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
 import { budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
-import { historySection } from './historyHtml.ts'
 import { instancesSection } from './instancesHtml.ts'
 import { pauseForms, pausesSection } from './pausesHtml.ts'
 import { personSection, problemsSection } from './personHtml.ts'
-import type { History } from './plots.ts'
 import type { NowView } from './readNow.ts'
 import { targetsSection } from './targetsHtml.ts'
 
@@ -39,7 +37,8 @@ export interface NowPage {
   parts: LiveParts
   /** Of the parts. */
   version: string
-  history: History
+  /** The plots of the range that is looked at. */
+  history: HtmlSafeString
   viewer: Viewer
 }
 
@@ -64,6 +63,6 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
 <section>${place('daemons')}</section>
 </div>
 ${place('problems')}
-<section>${historySection(history)}</section>`,
+<section>${history}</section>`,
   )
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
+import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
 import type { ConsoleParts } from '../parts.ts'
+import { historySection } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
 import { pauseRoutes } from './pauseRoutes.ts'
 import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
@@ -16,11 +18,12 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const readPage = live.share(async () => rendered(await readView()), 500)
   const histories = Object.fromEntries(
     ranges.map((range) => [range, live.share(() => readHistory(range), historyAgeMs)]),
-  ) as Record<Range, () => Promise<History>>
+  ) as Record<Range, () => Promise<ShownHistory>>
 
-  async function readHistory(range: Range): Promise<History> {
+  async function readHistory(range: Range): Promise<ShownHistory> {
     const { span, withinMs } = rangeSpans[range]
-    return historyOf(range, await (await store()).readPeriods(span, withinMs))
+    const history = historyOf(range, await (await store()).readPeriods(span, withinMs))
+    return { history, drawn: unsafeHtml(historySection(history).toString()) }
   }
 
   live.addTopic('now', {
@@ -29,10 +32,16 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
   app.get<Asked>('/', async ({ viewer, query }, reply) => {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
-    return reply.type('text/html; charset=utf-8').send(renderNow({ ...page, history, viewer }))
+    return reply.type('text/html; charset=utf-8').send(renderNow({ ...page, history: history.drawn, viewer }))
   })
-  app.get<Asked>('/now/history.json', async ({ query }) => histories[rangeOf(query.range)]())
+  app.get<Asked>('/now/history.json', async ({ query }) => (await histories[rangeOf(query.range)]()).history)
   pauseRoutes(app, parts)
+}
+
+/** With its pictures, drawn once for all who look. */
+interface ShownHistory {
+  history: History
+  drawn: HtmlSafeString
 }
 
 interface Asked {
