@@ -4,7 +4,7 @@ export interface Viewers extends Disposable {
   readonly renewals: number
 }
 
-/** Opens a page for each path, and the stream that it names; each reads its page again when it is told that it has changed. */
+/** Opens a page for each path, and the stream that it names, if it does; each reads its page again when it is told that it has changed. */
 export async function openViewers(origin: string, paths: readonly string[]): Promise<Viewers> {
   const leaving = new AbortController()
   const counts = { renewals: 0 }
@@ -20,7 +20,7 @@ export async function openViewers(origin: string, paths: readonly string[]): Pro
 async function look(url: string, signal: AbortSignal, counts: { renewals: number }): Promise<void> {
   const page = await (await fetch(url, { signal })).text()
   const [, topic] = /<body data-topic="([^"]+)"/.exec(page) ?? []
-  if (topic === undefined) throw new Error(`${url} follows nothing`)
+  if (topic === undefined) return
   const stream = await fetch(new URL(`/live?on=${encodeURIComponent(topic)}`, url), { signal })
   if (stream.status !== 200 || stream.body === null) throw new Error(`/live?on=${topic} is answered ${stream.status}`)
   const follow = async (events: AsyncIterable<Uint8Array>) => {

@@ -12,17 +12,23 @@ export async function fillPast(database: { url: string; pool: pg.Pool }): Promis
      select date_trunc('hour', now()) - n * interval '1 hour', kind, 3000 + 20 * (n % 40), n % 9, 3000 + 20 * (n % 40), 7 + n % 5
      from generate_series(1, 600) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
   )
+  await database.pool.query(
+    `insert into outboxd.request_count (minute, kind, instance_id, requests, failed, answered, slow)
+     select date_trunc('minute', now()) - n * interval '1 minute', kind, gen_random_uuid(), 30 + n % 19, n % 37 / 36, 30 + n % 19, n % 23 / 22
+     from generate_series(1, 1500) n, unnest(array['submit', 'status']) kind on conflict do nothing`,
+  )
 }
 
 /** Busy by day and quiet by night, with an hour in which the service was down. */
 async function fillPeriods(pool: pg.Pool, span: 'minute' | 'hour', seconds: number, count: number): Promise<void> {
   await pool.query(
     `insert into outboxd.period (span, began_at, completed, failed, rejected, uncertain, discarded, wait_p50_ms, wait_p95_ms, waiting)
-     select $1, began_at, case when is_down then 0 else round(busy * 38 * $2 / 60) end, n % 17 / 16, n % 29 / 28, 0, 0,
-       case when not is_down then 9000 + busy * 6000 + n % 7 * 300 end, case when not is_down then 24000 + busy * 21000 + n % 11 * 900 end,
-       case when is_down then 400 + n % 30 * 40 else round(busy * busy * 25) end
+     select $1, began_at, case when is_down then 0 else round((busy * 34 + noise * 8) * $2 / 60) end, n % 17 / 16, n % 29 / 28, 0, 0,
+       case when not is_down then 9000 + busy * 6000 + noise * 3000 end, case when not is_down then 24000 + busy * 18000 + noise * 15000 end,
+       case when is_down then 400 + n % 30 * 40 else round(busy * busy * 25 + noise * 12) end
      from (select n, date_trunc($1, now()) - n * $2::int * interval '1 second' as began_at,
-             0.55 + 0.45 * sin(n * $2::int * 2 * pi() / 86400) as busy, n * $2::int between 70000 and 73600 as is_down
+             0.55 + 0.45 * sin(n * $2::int * 2 * pi() / 86400) as busy, n * 7919 % 101 / 100.0 as noise,
+             n * $2::int between 70000 and 73600 as is_down
            from generate_series(1, $3) n) past on conflict do nothing`,
     [span, seconds, count],
   )

@@ -32,6 +32,20 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     expect(await page.evaluate('window.isTheSame')).toBe(true)
   })
 
+  test('somebody pauses, says why, and resumes; another window shows it', async () => {
+    await using other = await night.openWindow()
+    const theirs = await other.open('/')
+    await page.getByLabel('why').fill('the service is being upgraded')
+    await page.getByLabel('for how long').fill('2h')
+    await page.getByRole('button', { name: 'Pause…' }).click()
+    await page.getByRole('button', { name: 'Pause now' }).click()
+    await untilSays(theirs, 'the service is being upgraded')
+    await page.getByRole('button', { name: 'Resume…' }).click()
+    await page.getByRole('button', { name: 'Resume now' }).click()
+    await untilSays(theirs, 'Nothing is paused.')
+    expect(other.complaints).toEqual([])
+  })
+
   const pages = ['/', '/records', '/mapping', '/audit']
   const folder = createPicturesFolder()
   test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (path) => {
