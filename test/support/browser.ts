@@ -48,7 +48,7 @@ export async function openWindow(
   browser: Browser,
   { origin, ...options }: BrowserContextOptions & { origin: string },
 ): Promise<Window> {
-  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options })
+  const context = await browser.newContext({ baseURL: origin, viewport: { width: 1440, height: 900 }, ...options })
   const complaints: string[] = []
   context.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) complaints.push(`${message.type()}: ${message.text()}`)
@@ -67,7 +67,7 @@ export async function openWindow(
     complaints,
     async open(url) {
       const page = await context.newPage()
-      await page.goto(new URL(url, origin).href)
+      await page.goto(url)
       return page
     },
     [Symbol.asyncDispose]: () => context.close(),

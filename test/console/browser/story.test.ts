@@ -46,6 +46,28 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     expect(other.complaints).toEqual([])
   })
 
+  test('many failed: what a replay would do is shown, cancelled, shown again and done', async () => {
+    await night.control('PATCH', 'settings', { failureShare: 1 })
+    const ids = await Promise.all(Array.from({ length: 5 }, (_, i) => night.insert({ field2: `in a bad hour ${i}` })))
+    for (const id of ids) await night.becomes(id, 'failed')
+    await night.control('DELETE', 'settings')
+    await page.goto('/records?state=failed&code=E001')
+    const replayAll = page.getByRole('button', { name: 'Replay all that match (5)' })
+    await replayAll.click()
+    await page.getByRole('heading', { name: 'This would replay 5 records' }).waitFor()
+    expect(await page.textContent('main')).toMatch(/requests|minute/)
+    await page.getByRole('link', { name: 'Cancel' }).click()
+    await page.waitForURL('**/records')
+    for (const id of ids) await night.becomes(id, 'failed')
+
+    await page.goto('/records?state=failed&code=E001')
+    await replayAll.click()
+    await page.getByLabel('Reason').fill('the service had a bad hour')
+    await page.getByRole('button', { name: 'Replay 5 records' }).click()
+    await untilSays(page, 'Replayed 5 records')
+    for (const id of ids) await night.becomes(id, 'completed')
+  })
+
   const pages = ['/', '/records', '/mapping', '/audit']
   const folder = createPicturesFolder()
   test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (path) => {
