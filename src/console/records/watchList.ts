@@ -37,7 +37,7 @@ export function watchLists(store: () => Promise<Pick<OperatorStore, 'readSteps'>
       const watched = [...lists.values()].filter(({ isNewer }) => !isNewer)
       if (watched.length > 0) {
         const steps = await (await store()).readSteps(String(from), stepsMax)
-        readTo = BigInt(steps.at(-1)?.id ?? readTo)
+        readTo = BigInt(steps.at(-1)?.id ?? greatest(readTo, from))
         for (const list of watched)
           list.isNewer =
             steps.length === stepsMax ||
@@ -56,6 +56,7 @@ interface WatchedList {
 }
 
 const least = (one: bigint, other: bigint) => (one < other ? one : other)
+const greatest = (one: bigint, other: bigint) => (one > other ? one : other)
 
 function readKey(key: string, nowMs: number): WatchedList {
   const [, since = '0', search = ''] = /^(\d{1,18})\.(.*)$/s.exec(key) ?? []

@@ -34,7 +34,12 @@ export async function readLook(page: Page, picture?: (seen: string) => string): 
   }
   for (const width of [narrowest, ...Object.keys(heights)]) {
     await page.setViewportSize({ width: Number(width), height: 844 })
-    const wide = await page.evaluate<string[]>(widerThanScreen)
+    // Plots are drawn anew for the width after that.
+    const fits = page.waitForFunction(`${widerThanScreen}.length === 0`, undefined, { timeout: 2_000 })
+    const wide = await fits.then(
+      () => [],
+      () => page.evaluate<string[]>(widerThanScreen),
+    )
     if (wide.length > 0) found.push(`${width}: wider than the screen: ${wide.join(', ')}`)
   }
   return found
@@ -48,11 +53,13 @@ async function readViolations(page: Page): Promise<string[]> {
       target.join(' ') + (any[0] ? ' (' + any[0].message + ')' : '')).join('; ')))`)
 }
 
-/** Whoever has to scroll the page sideways to read it is told by what; a table scrolls within itself. */
+/** What makes somebody scroll the page sideways; a table that is too wide scrolls within itself. */
 const widerThanScreen = `(() => {
   const root = document.documentElement
   if (root.scrollWidth <= root.clientWidth) return []
-  const path = (each) => each.tagName.toLowerCase() + (each.id ? '#' + each.id : '') + (each.className ? '.' + each.className : '')
-  return [...document.querySelectorAll('main *, header *')].filter((each) => each.getBoundingClientRect().right > root.clientWidth + 1)
-    .slice(0, 5).map(path)
+  const isWide = (each) => each.getBoundingClientRect().right > root.clientWidth + 1
+  const scrolls = (each) => each !== null && each !== root && (getComputedStyle(each).overflowX !== 'visible' || scrolls(each.parentElement))
+  const wide = [...document.querySelectorAll('body *')].filter((each) => isWide(each) && !scrolls(each.parentElement))
+  return [...wide, ...(wide.length === 0 ? [root] : [])].slice(0, 5)
+    .map((each) => each.tagName.toLowerCase() + (each.id && '#' + each.id) + (each.className && '.' + each.className) + ' ' + each.textContent.trim().slice(0, 40))
 })()`
