@@ -28,10 +28,10 @@ function figure(plot: Plot, atMs: readonly number[]): HtmlSafeString {
   return html`<figure class="plot" id="plot-${plot.id}">
 <figcaption><h3>${plot.title}</h3><p class="quiet" data-said>${plot.said}</p></figcaption>
 ${drawing(plot, atMs)}
-<ul class="legend"><li data-pointed-at></li>${plot.series.map(
+<ul class="legend">${plot.series.map(
     ({ name, look }) =>
       html`<li data-series><svg class="swatch" viewBox="0 0 10 10" aria-hidden="true"><path class="line ${look}" d="M0 5h10"/></svg> ${name} <span class="number" data-pointed></span></li>\n`,
-  )}</ul>
+  )}<li data-pointed-at></li></ul>
 </figure>\n`
 }
 

@@ -8,6 +8,7 @@ import {
   type StatusReport,
 } from '../../cli/readStatus.ts'
 import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type BudgetWindow, budgetWindow } from './budgetWindow.ts'
@@ -22,11 +23,12 @@ export interface NowView {
 
 /** How old what is shown may be, whoever looks and however many: fewer than five statements a second. */
 const agesMs = {
-  /** Whether it is paused, what moves. */
-  moving: 900,
-  problems: 1_900,
-  activity: 2_900,
-  readOnly: 4_900,
+  /** Whether it is paused, what moves: read anew for each view. */
+  moving: 300,
+  /** What problems say of themselves; a new one is seen at once. */
+  problems: 4_900,
+  activity: 3_900,
+  readOnly: 9_900,
   counts: 10_000,
   causes: 10_000,
   served: 60_000,
@@ -36,20 +38,21 @@ const agesMs = {
 const causesOfMax = 1_000
 
 /**
- * Makes what reads the page's view, from readings that all viewers share, each as often as what it tells changes; with the
- * functions that `status` is made of.
+ * Makes what reads the page's view, each part of it as often as what it tells changes; with the functions that `status` is made
+ * of. To be asked once a second for all viewers.
  */
 export function createNowReading({ store, live, config, clock }: ConsoleParts): () => Promise<NowView> {
   const every = <T>(forMs: number, read: (store: OperatorStore) => Promise<T>) =>
     live.share(async () => read(await store()), forMs)
-  const readOnly = { ledger: every(agesMs.readOnly, (all) => all.readReadOnly('ledger')), outbox: null }
-  const readProblems = every(agesMs.problems, (all) => all.readProblems(problemsMax))
+  const readSnapshot = every(agesMs.moving, (all) => all.readSnapshot())
   const ledgerReads: LedgerReads = {
-    readSnapshot: every(agesMs.moving, (all) => all.readSnapshot()),
+    readSnapshot,
     readActivity: every(agesMs.activity, (all) => all.readActivity()),
-    readProblems,
+    readProblems: createProblemsReading(readSnapshot, () =>
+      every(agesMs.problems, (all) => all.readProblems(problemsMax)),
+    ),
     readServedOutbox: every(agesMs.served, (all) => all.readServedOutbox()),
-    readReadOnly: readOnly.ledger,
+    readReadOnly: every(agesMs.readOnly, (all) => all.readReadOnly('ledger')),
     readRecentCounts: every(agesMs.counts, (all) => all.readRecentCounts()),
     readHeartbeatLocks: every(agesMs.activity, (all) => all.readHeartbeatLocks()),
   }
@@ -57,12 +60,27 @@ export function createNowReading({ store, live, config, clock }: ConsoleParts): 
   const readCauses = every(agesMs.causes, (all) => all.readCauses(waitsForPerson, causesOfMax))
   const readOutbox = createOutboxReading({ ask: async () => readOutboxHalf(await store()), stopwatch: clock.stopwatch })
 
-  return live.share(async () => {
+  return async () => {
     const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(ledgerReads), readOutbox(), readSlots()])
     const { uncertain, failed, rejected } = ledger.submissions
     const forPerson = uncertain + failed + rejected > 0 ? await readCauses() : nobodyWaits
     return { report: joinHalves(ledger, outbox, config), window: budgetWindow(slots), forPerson }
-  }, agesMs.moving)
+  }
+}
+
+/** Reads the problems now and then, and at once where the snapshot counts others. @param anew makes a reading that knows nothing yet */
+function createProblemsReading<Problems>(
+  readSnapshot: () => Promise<Pick<LedgerSnapshot, 'problems'>>,
+  anew: () => () => Promise<Problems>,
+): () => Promise<Problems> {
+  let counted = ''
+  let read = anew()
+  return async () => {
+    const counts = JSON.stringify((await readSnapshot()).problems)
+    if (counts !== counted) read = anew()
+    counted = counts
+    return read()
+  }
 }
 
 /** As many as `status` reads. */
@@ -83,7 +101,7 @@ const waitsForPerson: SubmissionFilter = {
   among: null,
 }
 
-const outboxAgeMs = 10_000
+const outboxAgeMs = 5_000
 /** An outbox that could not be read, or is locked, is asked again sooner. */
 const troubledAgeMs = 4_000
 /** To count a million rows takes its time: the outbox's database spends a hundredth of a core on it at most. */

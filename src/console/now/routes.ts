@@ -8,6 +8,9 @@ import { pauseRoutes } from './pauseRoutes.ts'
 import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
 import { createNowReading, type NowView } from './readNow.ts'
 
+/** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
+const viewAgeMs = 900
+
 /** A minute is written within half a minute of its end. */
 const historyAgeMs = 15_000
 
@@ -15,7 +18,7 @@ const historyAgeMs = 15_000
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { live, store } = parts
   const readView = createNowReading(parts)
-  const readPage = live.share(async () => rendered(await readView()), 500)
+  const readPage = live.share(async () => rendered(await readView()), viewAgeMs)
   const histories = Object.fromEntries(
     ranges.map((range) => [range, live.share(() => readHistory(range), historyAgeMs)]),
   ) as Record<Range, () => Promise<ShownHistory>>
