@@ -76,6 +76,16 @@ describe.skipIf(lacksBrowser('the console before strangers'))('a stranger', () =
     expect(await page.title()).toContain('Sign in')
   })
 
+  test('who sends a link to somebody who has signed in, sends them where it points', async () => {
+    await using window = await newWindow(closed)
+    const page = await window.open('/login')
+    await signIn(page, 'Ada', password)
+    await page.goto('data:text/html,a message of a chat')
+    await page.evaluate(`location.assign('${closed.url}/change?from=chat')`)
+    await page.getByText('operator Ada').waitFor()
+    expect(page.url()).toBe(`${closed.url}/change?from=chat`)
+  })
+
   test('can read the page that asks for it, in light and dark, wide and narrow', async () => {
     await using window = await newWindow(closed)
     const page = await window.open('/login')

@@ -171,7 +171,7 @@ test('10,000 tries of a password get nobody in, and neither stop the console nor
   const count = (status: number) => each.flat().filter((one) => one === status).length
   expect({ refused: count(429), wrong: count(401), in: count(303) }).toEqual({ refused: 9_995, wrong: 5, in: 0 })
   expect(attacked.said.filter((line) => line.includes('wrong password'))).toHaveLength(5)
-  expect(slowestMs).toBeLessThan(5_000)
+  expect(slowestMs).toBeLessThan(20_000)
   // From the address of one who was in before, one still gets in.
   expect(await signIn(visit(attacked.url))).toMatchObject({ status: 303 })
 })
