@@ -14,7 +14,12 @@ export async function withOperatorStore(
   return await work(store, config)
 }
 
-/** Opens the databases, the outbox as mappings/outbox.yaml describes it, where there is one. */
-export function openStoreOf(config: StoreConfig): Promise<OperatorStore> {
-  return openOperatorStore(config, accountName(), () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable)
+/**
+ * Opens the databases, the outbox as mappings/outbox.yaml describes it, where there is one.
+ *
+ * @param connections to the ledger, at most; 2 where nothing is said
+ */
+export function openStoreOf(config: StoreConfig, connections?: number): Promise<OperatorStore> {
+  const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
+  return openOperatorStore(config, accountName(), outboxTable, connections)
 }

@@ -16,6 +16,7 @@ import { isLoopback } from '../console/guard/hosts.ts'
 import { hashPassword } from '../console/guard/passwordHash.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/openLater.ts'
+import { withFewSearches } from '../console/withFewSearches.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { actorProblems } from './actorOptions.ts'
 
@@ -32,6 +33,9 @@ export interface ConsoleOptions {
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
 const passwordCharsLeast = 12
+
+/** For all who look: what everybody looks at is read once for all of them. */
+const connections = 6
 
 export function describeConsole(command: Command): Command {
   return command
@@ -71,7 +75,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   if ('problems' in read || problems.length > 0) return usageError(context, problems)
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(() => openStoreOf(config))
+  await using opened = openLater(async () => withFewSearches(await openStoreOf(config, connections)))
   using live = createLive(systemClock, troubleOf)
   await using app = await createConsole(
     { store: opened.get, config, clock: systemClock, live, say },

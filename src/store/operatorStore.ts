@@ -137,17 +137,19 @@ export interface OperatorStore extends AsyncDisposable {
  *
  * @param account user@host that gives the command, for the logs
  * @param outboxTable how to read the outbox, asked when it is first used: a broken description keeps nobody from pausing
+ * @param connections to the ledger, at most
  * @throws DatabaseUnusable when it cannot be reached or has not been migrated
  */
 export async function openOperatorStore(
   config: StoreConfig,
   account: string,
   outboxTable: () => OutboxTable | string,
+  connections = 2,
 ): Promise<OperatorStore> {
   const onIdleError = () => {} // the next statement says so
   const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
   const pool = createPool({
-    ...{ url: stateDatabaseUrl, name: 'outboxd command', connections: 2, onIdleError },
+    ...{ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError },
     settings: ownNames,
   })
   const outboxPool = createPool({

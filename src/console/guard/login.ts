@@ -1,6 +1,7 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { showDuration } from '../../cli/time.ts'
+import { createTurns } from '../createTurns.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
@@ -30,7 +31,8 @@ interface LoginForm {
 /** /login and /logout: a password that all operators share, and a name, so that the event log says who. */
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
-  const inTurn = createTurns()
+  // That takes memory, and a thread that others need, too. No more wait than have a try left.
+  const inTurn = createTurns(1, Number.POSITIVE_INFINITY)
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
@@ -90,16 +92,6 @@ function ownPath(value: unknown): string {
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
   return origin === base && pathname !== '/login' ? `${pathname}${search}` : '/'
-}
-
-/** Passwords are derived one after the other: that takes memory, and a thread that others need, too. */
-function createTurns(): <T>(work: () => Promise<T>) => Promise<T> {
-  let last: Promise<unknown> = Promise.resolve()
-  return (work) => {
-    const mine = last.then(work)
-    last = mine.catch(() => {})
-    return mine
-  }
 }
 
 interface LoginView {
