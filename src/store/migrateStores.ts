@@ -12,9 +12,11 @@ const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  * waits for the first.
  *
  * @returns the names of the migrations that were applied, none when all was up to date
+ * @throws DatabaseUnusable where a newer version has migrated, or another session is in the way
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
   return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, async (dbClient) => {
+    assertKnown((await compareMigrations(dbClient)).unknown, stateDatabaseUrl)
     const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
     const applied = await runner({
       dbClient,
@@ -35,26 +37,47 @@ export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
 /** Ours are numbered; what else lies in the folder is no migration of the state. */
 const migrationFile = /\d{4}_.*\.sql$/
 
-/** @throws DatabaseUnusable where the schemas are missing or older than this version needs */
+/** @throws DatabaseUnusable where the schemas are missing or older than this version needs, or newer than it knows */
 export async function assertMigrated(db: Database, stateDatabaseUrl: string): Promise<void> {
-  const missing = await findMissing(db)
+  const { missing, unknown } = await compareMigrations(db)
+  assertKnown(unknown, stateDatabaseUrl)
   if (missing.length === 0) return
   const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-/** The names of the migrations that `migrateState` would apply. */
-export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
-  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, findMissing)
+/** @throws DatabaseUnusable where a newer version has migrated */
+function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void {
+  if (unknown.length === 0) return
+  const why = `its schema outboxd has ${unknown.join(', ')}, of a version newer than this one, which cannot know what that means: run the newer version here, too`
+  throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 
-async function findMissing(db: Pick<Database, 'query'>): Promise<string[]> {
-  const needed = (await readdir(migrationsDir))
+/** The names of the migrations that `migrateState` would apply. */
+export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
+  return impatiently(
+    'STATE_DATABASE_URL',
+    stateDatabaseUrl,
+    async (client) => (await compareMigrations(client)).missing,
+  )
+}
+
+/** What this version has and the ledger not, and what the ledger has and this version not. */
+async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing: string[]; unknown: string[] }> {
+  const ours = (await readdir(migrationsDir))
     .filter((file) => migrationFile.test(file))
     .map((file) => file.slice(0, -4))
+    .sort()
   const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('outboxd.migration') is not null as exists`)
-  const applied = rows[0]?.exists ? (await db.query<{ name: string }>('select name from outboxd.migration')).rows : []
-  return needed.filter((name) => !applied.some((each) => each.name === name)).sort()
+  const applied = rows[0]?.exists
+    ? (await db.query<{ name: string }>('select name from outboxd.migration order by name')).rows.map(
+        ({ name }) => name,
+      )
+    : []
+  return {
+    missing: ours.filter((name) => !applied.includes(name)),
+    unknown: applied.filter((name) => !ours.includes(name)),
+  }
 }
 
 /** What holds in the ERP's database after `migrate --outbox`. */
