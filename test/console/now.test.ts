@@ -56,6 +56,22 @@ test('what waits for a person stands by its cause, with a link to exactly these,
   expect(text + causes).not.toContain('<b>down')
 })
 
+test('an outbox that cannot be read is said to be so, with what is known of it; the ledger’s half stands', async () => {
+  await query('alter table outbox rename to outbox_away')
+  try {
+    await using opened = await openConsole(fixture.context())
+    const text = await until(
+      async () => (await opened.get('/')).text,
+      (page) => page.includes('The outbox cannot be read'),
+    )
+    expect(text).toMatch(/<dt>Outbox<\/dt><dd>[^<]*outbox/)
+    expect(text).toContain('not known')
+    expect(text).toContain('Nothing is paused.')
+  } finally {
+    await query('alter table outbox_away rename to outbox')
+  }
+})
+
 test('a pause says since when, until when and why; who pauses here is named, and another window hears of it within 3 s', async () => {
   const answer = await fetch(`${served.url}/live?on=now`, { signal: AbortSignal.timeout(20_000) })
   const versions = versionsOf(answer)

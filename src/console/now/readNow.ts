@@ -104,8 +104,8 @@ const waitsForPerson: SubmissionFilter = {
 const outboxAgeMs = 5_000
 /** An outbox that could not be read, or is locked, is asked again sooner. */
 const troubledAgeMs = 4_000
-/** To count a million rows takes its time: the outbox's database spends a hundredth of a core on it at most. */
-const restTimes = 100
+/** To count a million rows takes its time: the outbox's database spends a fortieth of a core on it at most. */
+const restTimes = 40
 /** The page does not wait longer for what may be locked. */
 const patienceMs = 150
 
