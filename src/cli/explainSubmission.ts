@@ -4,11 +4,44 @@ import { showDuration, showMoment, showTime } from './time.ts'
 /** Why a submission is where it is, and what happens next, in words. */
 export interface Explanation {
   why: string
+  /** All of `advice`, a line a sentence and a line a command. */
   next: string
+  advice: readonly Advice[]
+}
+
+/** A sentence about what is next, and what a person may do then. */
+export interface Advice {
+  words: string
+  ways: readonly Way[]
+}
+
+/** Something that a person may do, what it means, and the command that does it. */
+export interface Way {
+  kind: 'arrived' | 'not-arrived' | 'replay' | 'discard' | 'correct'
+  command: string
+  /** To be read after the command; empty where it says enough. */
+  means: string
 }
 
 /** Explains a submission's state. Pure. */
 export function explainSubmission(detail: SubmissionDetail): Explanation {
+  const { why, next } = explainState(detail)
+  const advice = typeof next === 'string' ? [{ words: next, ways: [] }] : next
+  const lines = advice.flatMap(({ words, ways }) => [words, ...wayLines(ways)])
+  return { why, next: lines.join('\n'), advice }
+}
+
+function wayLines(ways: readonly Way[]): string[] {
+  const width = Math.max(...ways.map(({ command }) => command.length))
+  return ways.map(({ command, means }) => `  ${command.padEnd(width)}   ${means}`.trimEnd())
+}
+
+interface Explained {
+  why: string
+  next: string | Advice[]
+}
+
+function explainState(detail: SubmissionDetail): Explained {
   switch (detail.state) {
     case 'queued':
       return queued(detail)
@@ -19,12 +52,12 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
     case 'completed':
       return {
         why: detail.tracked ? 'the service finished it' : 'the service accepted it, and its mapping says track: false',
-        next: `${reported(detail)}${correctable(detail)}`,
+        next: [{ words: reported(detail), ways: [] }, ...correctable(detail)],
       }
     case 'failed':
       return {
         why: lastMessage(detail, 'the service said no'),
-        next: `${replayOrDiscard(detail)}${holdsBack(detail)}${correctable(detail)}`,
+        next: [...replayOrDiscard(detail), ...correctable(detail)],
       }
     case 'rejected':
       return { why: lastMessage(detail, 'its data is invalid'), next: replayOrDiscard(detail) }
@@ -37,7 +70,7 @@ export function explainSubmission(detail: SubmissionDetail): Explanation {
   }
 }
 
-function queued(detail: SubmissionDetail): Explanation {
+function queued(detail: SubmissionDetail): Explained {
   const { held, blocker, dueMs, nowMs, pauses, permitsFree } = detail
   if (held && blocker) {
     const front = `outbox:${blocker.outboxId}`
@@ -67,21 +100,21 @@ function queued(detail: SubmissionDetail): Explanation {
     : { why: 'it waits for a slot: the budget is spent', next: 'sent when a slot is free and it is its turn' }
 }
 
-function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explanation {
+function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   return {
     why: `attempt ${attempt} is on the wire${sentMs === null ? '' : ` since ${showMoment(sentMs, nowMs)}`}`,
     next: 'the answer decides; if its instance dies, another settles it within a minute',
   }
 }
 
-function probing({ pollMs, nowMs }: SubmissionDetail): Explanation {
+function probing({ pollMs, nowMs }: SubmissionDetail): Explained {
   return {
     why: 'no answer came, so we ask the service whether it knows the id that we sent',
     next: pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`,
   }
 }
 
-function accepted(detail: SubmissionDetail): Explanation {
+function accepted(detail: SubmissionDetail): Explained {
   const { transactionId, acceptedMs, nowMs, polls, fruitless, refusedPolls, unknownSinceMs, pollMs, pauses, events } =
     detail
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
@@ -101,65 +134,88 @@ function accepted(detail: SubmissionDetail): Explanation {
       : pollMs === null || pollMs <= nowMs
         ? 'asked as soon as a slot is free'
         : `asked again at ${showMoment(pollMs, nowMs)}`
-  return { why: [why, ...doubts].join('; '), next: detail.polledRarely ? `${next}${stuckNext(detail)}` : next }
+  return { why: [why, ...doubts].join('; '), next: detail.polledRarely ? stuckNext(detail, next) : next }
 }
 
 /** What a person can do about a transaction that does not come to an end. */
-function stuckNext({ id, answered, idByPerson }: SubmissionDetail): string {
-  const correct = idByPerson || !answered
-  return [
-    ', rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps',
-    ...(correct
-      ? [
-          `  outboxd resolve ${id} --arrived TRANSACTION_ID   it has another id`,
-          `  outboxd resolve ${id} --not-arrived              it is not there: we send it again`,
-        ]
-      : []),
-    `  outboxd discard ${id} --reason TEXT              we ask no more`,
-  ].join('\n')
+function stuckNext({ id, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
+  const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: we send it again')]
+  const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
+  return [{ words, ways: [...(idByPerson || !answered ? correct : []), discard(id, 'we ask no more')] }]
 }
 
-function uncertainNext(detail: SubmissionDetail): string {
+function uncertainNext(detail: SubmissionDetail): Advice[] {
   const { id, sentMs } = detail
   const when = sentMs === null ? '' : ` at ${showTime(sentMs)}`
   return [
-    `waits for you: ask the operator of the service whether it arrived${when}, then`,
-    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: we follow it to its end`,
-    `  outboxd resolve ${id} --not-arrived              it did not: we send it again`,
-    `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
-  ].join('\n')
+    {
+      words: `waits for you: ask the operator of the service whether it arrived${when}, then`,
+      ways: [
+        arrived(id, 'it did: we follow it to its end'),
+        notArrived(id, 'it did not: we send it again'),
+        discard(id, 'it no longer matters'),
+      ],
+    },
+    ...holdsBack(detail),
+  ]
 }
 
-function replayOrDiscard(detail: SubmissionDetail): string {
+function replayOrDiscard(detail: SubmissionDetail): Advice[] {
   const { id, state } = detail
   if (detail.mayHaveArrived) return mayHaveArrivedNext(detail)
   const first =
     state === 'rejected' ? 'mend the mapping file, or have the outbox row corrected, then' : 'when the cause is gone'
   return [
-    `waits for you: ${first}`,
-    `  outboxd replay ${id}                  maps and sends it again; --refresh reads the row anew`,
-    `  outboxd discard ${id} --reason TEXT   it no longer matters${holdsBack(detail)}`,
-  ].join('\n')
+    {
+      words: `waits for you: ${first}`,
+      ways: [replay(id, 'maps and sends it again; --refresh reads the row anew'), discard(id, 'it no longer matters')],
+    },
+    ...holdsBack(detail),
+  ]
 }
 
-function mayHaveArrivedNext(detail: SubmissionDetail): string {
+function mayHaveArrivedNext(detail: SubmissionDetail): Advice[] {
   const { id } = detail
   return [
-    `waits for you: it may have arrived nevertheless, so ask the operator of the service first, then`,
-    `  outboxd resolve ${id} --arrived TRANSACTION_ID   it did: we follow it to its end`,
-    `  outboxd replay ${id}                             it did not: we send it again`,
-    `  outboxd discard ${id} --reason TEXT              it no longer matters${holdsBack(detail)}`,
-  ].join('\n')
+    {
+      words: 'waits for you: it may have arrived nevertheless, so ask the operator of the service first, then',
+      ways: [
+        arrived(id, 'it did: we follow it to its end'),
+        replay(id, 'it did not: we send it again'),
+        discard(id, 'it no longer matters'),
+      ],
+    },
+    ...holdsBack(detail),
+  ]
 }
 
 /** What the service said of an id that a person gave may be another's. */
-const correctable = ({ id, idByPerson, transactionId }: SubmissionDetail) =>
-  idByPerson
-    ? `\na person said that ${transactionId} is its transaction; if it is not\n  outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
-    : ''
+function correctable({ id, idByPerson, transactionId }: SubmissionDetail): Advice[] {
+  if (!idByPerson) return []
+  const command = `outboxd resolve ${id} --arrived OTHER_ID, or --take-back where the other is not known`
+  const words = `a person said that ${transactionId} is its transaction; if it is not`
+  return [{ words, ways: [{ kind: 'correct', command, means: '' }] }]
+}
 
-const holdsBack = ({ blocks }: SubmissionDetail) =>
-  blocks ? '\nuntil then it holds back the later records of its key' : ''
+const arrived = (id: string, means: string): Way => ({
+  kind: 'arrived',
+  command: `outboxd resolve ${id} --arrived TRANSACTION_ID`,
+  means,
+})
+const notArrived = (id: string, means: string): Way => ({
+  kind: 'not-arrived',
+  command: `outboxd resolve ${id} --not-arrived`,
+  means,
+})
+const replay = (id: string, means: string): Way => ({ kind: 'replay', command: `outboxd replay ${id}`, means })
+const discard = (id: string, means: string): Way => ({
+  kind: 'discard',
+  command: `outboxd discard ${id} --reason TEXT`,
+  means,
+})
+
+const holdsBack = ({ blocks }: SubmissionDetail): Advice[] =>
+  blocks ? [{ words: 'until then it holds back the later records of its key', ways: [] }] : []
 
 const lastMessage = ({ error, code }: SubmissionDetail, otherwise: string) =>
   error ?? (code ? `${otherwise}: ${code}` : otherwise)

@@ -1,16 +1,18 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { explainMissing } from '../cli/explainMissing.ts'
 import { type Explanation, explainSubmission } from '../cli/explainSubmission.ts'
 import { printJson } from '../cli/printJson.ts'
-import { findAll, findNamed, type NamedSubmissions, readReferences, referenceHelp } from '../cli/references.ts'
+import { findAll, findNamed, type NamedSubmissions, referenceHelp } from '../cli/references.ts'
+import { conflictLines, type OtherRow, readRowNow } from '../cli/rowConflict.ts'
+import { eventDetails, type Fact, submissionFacts } from '../cli/submissionFacts.ts'
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
 import { escapeControl, terminalOf } from '../cli/table.ts'
 import { isoTime, isoTimeOrNull, showMoment, showTime } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import type { PrunedSubmission } from '../ledger/retention/readPruned.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 
 export interface ShowOptions {
@@ -52,7 +54,7 @@ export async function show(context: CommandContext, name: string, options: ShowO
       return exit.nothing
     }
     const explanation = explainSubmission(detail)
-    const row = detail.conflict === null ? null : await readRow(store, detail.outboxId)
+    const row = detail.conflict === null ? null : await readRowNow(store, detail.outboxId)
     if (options.json) printJson(context, { ...jsonOf(detail, explanation), row })
     else context.stdout.write(describe(detail, explanation, row))
     return exit.done
@@ -83,62 +85,13 @@ function printSeveral(
   return exit.done
 }
 
-/** A row that has not been captured yet is not missing: it waits in the outbox. */
-async function explainMissing(store: OperatorStore, name: string): Promise<string> {
-  const [reference] = readReferences(name)
-  if (reference?.kind !== 'outbox')
-    return `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
-  const { outboxId } = reference
-  const pruned = await store.readPruned(outboxId)
-  if (pruned !== null) return prunedMessage(outboxId, pruned)
-  const record = await store.outbox.readRecord(outboxId).catch(() => null)
-  if (record === null) return `there is no submission ${name}, and no row ${outboxId} in the outbox`
-  if (await store.outbox.liesBefore(outboxId).catch(() => false))
-    return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
-  const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
-  return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
-}
-
-function prunedMessage(outboxId: string, { id, state, endedMs, prunedMs, transactionId }: PrunedSubmission): string {
-  const as = transactionId === null ? '' : ` as transaction ${transactionId}`
-  return `the record of the row ${outboxId} was ${state} on ${showTime(endedMs)}${as} and pruned on ${showTime(prunedMs)} (RETENTION_DAYS); it was submission ${id}, and is not sent again`
-}
-
-/** The row that has the id now, where it is another than the one that was taken. */
-async function readRow(store: OperatorStore, outboxId: string): Promise<OtherRow | null> {
-  const record = await store.outbox.readRecord(outboxId).catch(() => null)
-  return record && { type: record.type, key: record.key, createdAt: record.createdAt }
-}
-
-interface OtherRow {
-  type: string
-  key: string | null
-  createdAt: string | null
-}
-
-function conflictLines(
-  { conflict, type, key, recordedMs, outboxId }: SubmissionDetail,
-  row: OtherRow | null,
-): string[] {
-  if (conflict === null) return []
-  const facts = (of: { type: string; key: string | null }, recorded: string) =>
-    `recorded ${recorded}, type ${of.type}, ${of.key === null ? 'no key' : `key ${of.key}`}`
-  return [
-    '',
-    `conflict: this is not the record of the outbox row ${outboxId} as it is now: ${conflict}`,
-    `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
-    `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
-    '  if ids began anew: outboxd adopt --new; else the ERP gives the row an id that was never used, or takes it out',
-  ]
-}
-
 function describe(detail: SubmissionDetail, { why, next }: Explanation, row: OtherRow | null): string {
   const lines = [
     `${detail.state}: ${why}`,
     ...`next: ${next}`.split('\n'),
-    ...conflictLines(detail, row),
+    ...(detail.conflict === null ? [] : ['', ...conflictLines(detail, row)]),
     '',
-    ...facts(detail).map(([name, value]) => `${name.padEnd(17)}${value}`),
+    ...submissionFacts(detail).map(([name, fact]) => `${name.padEnd(17)}${factText(fact, detail.nowMs)}`),
     '',
     'events',
     ...detail.events.flatMap(eventLines),
@@ -152,50 +105,13 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Oth
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
-function facts(detail: SubmissionDetail): [string, string][] {
-  const { nowMs } = detail
-  const moment = (ms: number | null) => (ms === null ? null : showMoment(ms, nowMs))
-  const all: [string, string | null][] = [
-    ['submission', detail.id],
-    ['outbox row', detail.outboxId],
-    ['type', detail.type],
-    ['key', detail.key],
-    ['since', moment(detail.sinceMs)],
-    ['recorded', moment(detail.recordedMs)],
-    ['captured', moment(detail.capturedMs)],
-    ['attempts', String(detail.attempt)],
-    ['last sent', moment(detail.sentMs)],
-    ['transaction', detail.transactionId && `${detail.transactionId}${detail.idByPerson ? ' (a person said so)' : ''}`],
-    ['may have arrived', detail.mayHaveArrived ? 'yes: the service may have it, whatever it answered last' : null],
-    ['accepted', moment(detail.acceptedMs)],
-    ['polls', String(detail.polls)],
-    ['ended', moment(detail.endedMs)],
-    ['error code', detail.code],
-    ['error', detail.error],
-    ['idempotency key', detail.idempotencyKey],
-    ['outbox row says', detail.reportDue ? `not yet this state: ${detail.reportTrouble ?? 'the report is due'}` : null],
-    ['told again', moment(detail.reportAgainMs)],
-  ]
-  return all.flatMap(([name, value]) => (value === null ? [] : [[name, value]]))
-}
+const factText = (fact: Fact, nowMs: number) => (typeof fact === 'string' ? fact : showMoment(fact.atMs, nowMs))
 
-function eventLines({ atMs, from, to, attempt, cause, who, detail }: LoggedEvent): string[] {
+function eventLines(event: LoggedEvent): string[] {
+  const { atMs, from, to, attempt, cause, who } = event
   const step = from === null || from === to ? to : `${from} -> ${to}`
   const head = `  ${showTime(atMs)}  ${step.padEnd(22)} ${cause}  (${who}, attempt ${attempt})`
-  return detail === null ? [head] : [head, ...detailLines(detail, cause)]
-}
-
-/** What the event keeps beside its cause; a body or payload of before is there for whoever must know what was sent when. */
-function detailLines(detail: Record<string, unknown>, cause: string): string[] {
-  // By its claim an owner finds what was put in doubt behind its back; it tells a person nothing.
-  const { former, claim: _, ...rest } = detail as { former?: Record<string, unknown>; claim?: unknown }
-  const named: [string, unknown][] = [
-    ...Object.entries(rest),
-    ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
-  ]
-  return named
-    .filter(([, value]) => typeof value === 'string' && !cause.includes(value))
-    .map(([name, value]) => `      ${name}: ${value}`)
+  return [head, ...eventDetails(event).map(([name, value]) => `      ${name}: ${value}`)]
 }
 
 const timeFields = [
