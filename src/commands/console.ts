@@ -1,14 +1,16 @@
 import { once } from 'node:events'
 import { type Command, InvalidArgumentError } from 'commander'
 import { actorOf } from '../cli/actor.ts'
+import { askForTransaction, type Testimony } from '../cli/askForTransaction.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { explain } from '../cli/explainError.ts'
 import { openInBrowser } from '../cli/openInBrowser.ts'
 import { readSecret } from '../cli/readSecret.ts'
 import { escapeLines } from '../cli/table.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { readConsoleConfig, readStoreConfig } from '../config.ts'
+import { readConfig, readConsoleConfig, readStoreConfig } from '../config.ts'
 import { createConsole } from '../console/createConsole.ts'
 import { troubleOf } from '../console/errors/trouble.ts'
 import { type Access, readAccess } from '../console/guard/access.ts'
@@ -17,6 +19,7 @@ import { hashPassword } from '../console/guard/passwordHash.ts'
 import { createLive } from '../console/live/createLive.ts'
 import { openLater } from '../console/openLater.ts'
 import { withFewSearches } from '../console/withFewSearches.ts'
+import type { TransactionRef } from '../ledger/transactionIds.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { actorProblems } from './actorOptions.ts'
 
@@ -78,7 +81,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   await using opened = openLater(async () => withFewSearches(await openStoreOf(config, connections)))
   using live = createLive(systemClock, troubleOf)
   await using app = await createConsole(
-    { store: opened.get, config, clock: systemClock, live, say },
+    { store: opened.get, config, clock: systemClock, live, askService: (asked) => askService(context, asked), say },
     { ...read, host, who, isReadOnly: options.readOnly ?? false },
   )
   const url = await listen(() => app.listen({ host, port }), options)
@@ -88,6 +91,15 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   if (options.open) openInBrowser(url, say)
   if (!context.signal.aborted) await once(context.signal, 'abort')
   return exit.done
+}
+
+/** The console needs no credentials of the service until somebody wants it asked. */
+async function askService(context: CommandContext, transaction: TransactionRef): Promise<Testimony> {
+  try {
+    return await askForTransaction(context, readConfig(context.env), transaction)
+  } catch (error) {
+    return { kind: 'silent', message: `the service cannot be asked from here: ${explain(error).message}` }
+  }
 }
 
 async function listen(begin: () => Promise<string>, { host, port }: ConsoleOptions): Promise<string> {

@@ -29,6 +29,7 @@ const limits = {
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   forceCloseConnections: 'idle' as const,
+  routerOptions: { maxParamLength: 1_000 }, // a record by whatever name it has
   http: { maxHeaderSize: 16_384, headersTimeout: 10_000, connectionsCheckingInterval: 1_000 },
 }
 

@@ -1,5 +1,7 @@
+import type { Testimony } from '../cli/askForTransaction.ts'
 import type { Clock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
+import type { TransactionRef } from '../ledger/transactionIds.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import type { Live } from './live/createLive.ts'
 
@@ -15,6 +17,8 @@ export interface ConsoleParts {
   clock: Clock
   /** What tells viewers that something has changed, and reads once for all of them what all of them look at. */
   live: Live
+  /** Asks the service once for a transaction, with slots of the budget. Never throws. */
+  askService(transaction: TransactionRef): Promise<Testimony>
   /** Writes a line for whoever runs the console; the data of a record never stand in it. */
   say(line: string): void
 }

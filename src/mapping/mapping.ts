@@ -31,7 +31,7 @@ export interface Field {
   /** JSON text of the constant, or of the default for a missing or null value; null: neither. */
   readonly fallback: string | null
   /** What the file says of the type. */
-  readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as'>
+  readonly spec: Pick<FieldSpec, 'type' | 'maxLength' | 'values' | 'as' | 'round' | 'timezone'>
   /** Of a decimal type. */
   readonly isAmount: boolean
   /** An array cannot stand inside a longer text. */

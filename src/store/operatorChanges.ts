@@ -57,6 +57,8 @@ export interface OperatorChanges {
   adopt(adoption: Adoption): Promise<void>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
+  /** Says that what a record holds was shown to him. */
+  noteShown(submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'type'>): Promise<void>
   /** Lets go what the retention of this configuration says. */
   prune(round: Pick<PruneRound, 'goOn' | 'onProgress'>): Promise<PruneEnd>
 }
@@ -159,6 +161,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
       }),
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
     recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
+    noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
     async prune({ goOn, onProgress }) {
       let pruned: Pruned | null = null
       try {

@@ -9,6 +9,7 @@ import { findSubmissions, type SubmissionReference } from '../ledger/operator/fi
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type BudgetSlots, readBudgetSlots } from '../ledger/operator/readBudgetSlots.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
+import { readRevisions } from '../ledger/operator/readRevisions.ts'
 import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
 import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
@@ -75,6 +76,8 @@ export interface OperatorStore extends AsyncDisposable {
   select(filter: SubmissionFilter, limit: number, order?: ListOrder): Promise<ListedSubmission[]>
   /** A part of the same list, from a position on. */
   selectPage(filter: SubmissionFilter, wanted: PageWanted): Promise<SubmissionPage>
+  /** A text for each of these that is other when it has taken a step, or has been asked for. */
+  readRevisions(ids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The id of the newest event. */
   readLastEventId(): Promise<string>
   /** The steps that submissions took after that event, up to `most`. */
@@ -198,6 +201,7 @@ export async function openOperatorStore(
     },
     select: (filter, limit, order) => selectSubmissions(pool, filter, limit, order),
     selectPage: (filter, wanted) => selectPage(pool, filter, wanted),
+    readRevisions: (ids) => readRevisions(pool, ids),
     readLastEventId: () => readLastEventId(pool),
     readSteps: (afterId, most) => readSteps(pool, afterId, most),
     count: (filter, most) => countSubmissions(pool, filter, most),

@@ -147,7 +147,8 @@ test('the page is made of fewer than four statements a second', async () => {
   }
   await using store = await openStoreOf(config)
   using live = createLive(clock, String)
-  const read = createNowReading({ store: async () => store, live, clock, config, say: () => {} } as ConsoleParts)
+  const parts: Partial<ConsoleParts> = { store: async () => store, live, clock, config, say: () => {} }
+  const read = createNowReading(parts as ConsoleParts)
   await read()
   const asked = vi.spyOn(pg.Client.prototype, 'query')
   for (const _ of Array(60)) {

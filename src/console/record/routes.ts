@@ -1,14 +1,93 @@
-import type { FastifyInstance } from 'fastify'
-import { layout } from '../html/layout.ts'
-import { empty } from '../html/notice.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+import { Refused } from '../guard/refused.ts'
+import type { Tone } from '../html/notice.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { findRecord, readRecord } from './readRecord.ts'
+import { renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
+import { resolveRoutes } from './resolveRoutes.ts'
+import { keepShownRecords } from './shownRecords.ts'
 
-/** `/records/:id`: what outboxd show says of one submission. */
+const watchEveryMs = 1_000
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The address of a record, with its id. */
+export type RecordRequest = FastifyRequest<{ Params: { id: string } }>
+
+/** `/records/ID`: what outboxd show says of one submission, and what can be done with it. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.get('/records/:id', async ({ viewer }, reply) => {
-    await parts.store()
-    return reply
-      .type('text/html; charset=utf-8')
-      .send(layout({ title: 'A record', current: '/records', viewer }, empty('Nothing is here yet.')))
+  const { store, clock, live, config } = parts
+  const shown = keepShownRecords(clock)
+  live.addTopic('record', {
+    everyMs: watchEveryMs,
+    readVersions: async (keys) => (await store()).readRevisions(keys.filter((key) => uuid.test(key))),
   })
+
+  async function sendRecord(
+    request: RecordRequest,
+    reply: FastifyReply,
+    message: { tone: Tone; text: string } | null,
+  ): Promise<FastifyReply> {
+    const { viewer, params } = request
+    const named = await findRecord(await store(), params.id)
+    if (named.kind === 'none') return send(reply.code(404), renderMissing(named.message, viewer))
+    if (named.kind === 'several')
+      return send(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
+    const { id } = named.submission
+    if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
+    const view = await readRecord(await store(), named.submission, mappingsAtHand(config.mappingsDir))
+    if (view === null) return send(reply.code(404), renderMissing(`there is no submission ${id} any more`, viewer))
+    return send(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
+  }
+
+  app.get('/records/:id', (request: RecordRequest, reply) => {
+    const told = shown.told(request.viewer.csrf, request.params.id)
+    return sendRecord(request, reply, told === null ? null : { tone: 'good', text: told })
+  })
+
+  app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
+    const { viewer } = request
+    const { id, outboxId, type } = await detailOf(await store(), request.params.id)
+    await (await store()).actingAs({ who: viewer.who, reason: null }).noteShown({ id, outboxId, type })
+    shown.show(viewer.csrf, id)
+    return reply.redirect(`/records/${id}#values-head`, 303)
+  })
+
+  app.post('/records/:id/hide', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
+    shown.hide(request.viewer.csrf, request.params.id)
+    return reply.redirect(`/records/${encodeURIComponent(request.params.id)}#values-head`, 303)
+  })
+
+  for (const name of ['payload', 'body', 'result'] as const)
+    app.get(`/records/:id/${name}.txt`, async (request: RecordRequest, reply) => {
+      const { id } = request.params
+      if (!shown.isShown(request.viewer.csrf, id))
+        throw new Refused(403, 'Ask for the values on the record’s page first: who does so is logged.')
+      const text = (await detailOf(await store(), id))[name]
+      return reply
+        .type('text/plain; charset=utf-8')
+        .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
+        .send(text ?? '')
+    })
+
+  resolveRoutes(app, parts, { shown, sendRecord })
 }
+
+async function detailOf(store: OperatorStore, id: string): Promise<SubmissionDetail> {
+  const detail = uuid.test(id) ? await store.readSubmissionDetail(id) : null
+  if (detail === null) throw new Refused(404, 'There is no such record.')
+  return detail
+}
+
+/** A page of a record is there whatever the mapping files are like. */
+function mappingsAtHand(dir: string): Mappings | null {
+  try {
+    return loadMappings(dir)
+  } catch {
+    return null
+  }
+}
+
+const send = (reply: FastifyReply, page: string) => reply.type('text/html; charset=utf-8').send(page)

@@ -77,7 +77,8 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
 async function readActs(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
     `select a.id as "logId", ${ms('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${ms('a.until')} as "untilMs",
-       null as record
+       case when a.detail ? 'submission' then json_build_object('id', a.detail -> 'submission', 'outboxId', a.detail -> 'outboxId',
+         'type', a.detail -> 'type') end as record
      from outboxd.operator_act a where a.id < $1 and ${isWanted('a')} order by a.id desc limit $5`,
     [before, ...valuesOf(filter), limit],
   )

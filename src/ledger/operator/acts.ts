@@ -11,7 +11,15 @@ export interface Actor {
 }
 
 /** What an operator does that is no step of one submission, as he says it after `outboxd`. */
-export type Act = 'pause' | 'resume' | 'resume --all' | 'resume --believe-refusals' | 'reload' | 'adopt' | 'prune'
+export type Act =
+  | 'pause'
+  | 'resume'
+  | 'resume --all'
+  | 'resume --believe-refusals'
+  | 'reload'
+  | 'adopt'
+  | 'prune'
+  | 'show'
 
 /** Appends to the log of operators' acts. */
 export async function logAct(

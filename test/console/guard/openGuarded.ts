@@ -48,6 +48,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     config: readStoreConfig({ DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none' }),
     clock: systemClock,
     live,
+    askService: () => Promise.reject(new Error('this console asks nobody')),
     say: (line) => said.push(line),
   }
   const app = await createConsole(parts, { ...access, host, who: 'operator test', isReadOnly })

@@ -1,0 +1,57 @@
+import { explainMissing } from '../../cli/explainMissing.ts'
+import { type Explanation, explainSubmission } from '../../cli/explainSubmission.ts'
+import { findNamed } from '../../cli/references.ts'
+import { type OtherRow, readRowNow } from '../../cli/rowConflict.ts'
+import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
+import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
+import type { Mappings } from '../../mapping/loadMappings.ts'
+import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapOutboxRecord.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+
+/** What a name comes to. */
+export type Named =
+  | { kind: 'one'; submission: ListedSubmission }
+  | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
+  | { kind: 'none'; message: string }
+
+const severalMax = 50
+
+/** Finds what is called so, in every form that `outboxd show` takes. */
+export async function findRecord(store: OperatorStore, name: string): Promise<Named> {
+  const { submissions = [] } = (await findNamed(store, name, severalMax + 1)) ?? {}
+  const [submission] = submissions
+  if (submission === undefined) return { kind: 'none', message: await explainMissing(store, name) }
+  if (submissions.length === 1) return { kind: 'one', submission }
+  return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
+}
+
+/** All that the page of a record shows. */
+export interface RecordView {
+  submission: ListedSubmission
+  detail: SubmissionDetail
+  explanation: Explanation
+  /** The outbox row that has its id now, where that is another. */
+  row: OtherRow | null
+  /** What the mapping files of now make of its payload; null where they cannot be read, or it has none. */
+  mapped: MappedRecord | null
+  /** The rules by which they do. */
+  mappings: Mappings | null
+}
+
+/** @param mappings null where they cannot be read  @returns null where it has been pruned since it was found */
+export async function readRecord(
+  store: OperatorStore,
+  submission: ListedSubmission,
+  mappings: Mappings | null,
+): Promise<RecordView | null> {
+  const detail = await store.readSubmissionDetail(submission.id)
+  if (detail === null) return null
+  const { type, payload, id } = detail
+  return {
+    ...{ submission, detail, mappings },
+    explanation: explainSubmission(detail),
+    row: detail.conflict === null ? null : await readRowNow(store, detail.outboxId),
+    mapped:
+      mappings === null || payload === null ? null : mapOutboxRecord(mappings, { type, payload, unreadable: null }, id),
+  }
+}

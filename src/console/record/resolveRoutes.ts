@@ -1,0 +1,85 @@
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { reasonProblem } from '../../operations/reason.ts'
+import {
+  type Answer,
+  answerProblems,
+  findSettling,
+  previewResolve,
+  questionsBefore,
+  type ResolveOutcome,
+  resolveSubmission,
+  whyNotResolved,
+} from '../../operations/resolve.ts'
+import type { Tone } from '../html/notice.ts'
+import type { ConsoleParts } from '../parts.ts'
+import { renderResolve } from './resolveHtml.ts'
+import type { RecordRequest } from './routes.ts'
+import type { ShownRecords } from './shownRecords.ts'
+
+interface Page {
+  shown: ShownRecords
+  sendRecord(
+    request: RecordRequest,
+    reply: FastifyReply,
+    message: { tone: Tone; text: string } | null,
+  ): Promise<FastifyReply>
+}
+
+type ResolveFields = Partial<
+  Record<'answer' | 'transaction' | 'unchecked' | 'new-key' | 'reason' | 'revision' | 'confirmed', string>
+>
+
+/** `/records/ID/resolve`: what a person says became of a record, first shown, then done. */
+export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown, sendRecord }: Page): void {
+  app.post('/records/:id/resolve', async (request: RecordRequest, reply) => {
+    const refuse = (text: string) => sendRecord(request, reply.code(409), { tone: 'bad', text })
+    const { viewer } = request
+    const fields = (request.body ?? {}) as ResolveFields
+    const answer = answerOf(fields)
+    const reason = fields.reason?.trim() ?? ''
+    const wrongReason = reason === '' ? null : reasonProblem(reason)
+    const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`--reason ${wrongReason}`])]
+    if (problems.length > 0) return refuse(`${problems.join('\n')}.`)
+    const store = await parts.store()
+    const found = await findSettling(store, request.params.id)
+    if (found.kind !== 'found') return refuse(`there is no submission ${request.params.id}`)
+    const { settling } = found
+    const { id, outboxId, revision } = settling.submission
+    const name = `outbox:${outboxId}`
+    if (String(revision) !== fields.revision)
+      return refuse(`${name} has taken a step since this page was shown, and was left alone: look again.`)
+    const against = await whyNotResolved(store, settling, answer, name)
+    if (against !== null) return refuse(wordsOf(against))
+    if (fields.confirmed === undefined) {
+      const message = wordsOf(previewResolve(settling, answer))
+      const questions = questionsBefore(settling, answer)
+      const page = renderResolve({ id, outboxId, revision, answer, message, questions }, viewer)
+      return reply.type('text/html; charset=utf-8').send(page)
+    }
+    const said: string[] = []
+    const outcome = await resolveSubmission(
+      {
+        changes: store.actingAs({ who: viewer.who, reason: reason === '' ? null : reason }),
+        askService: parts.askService,
+        onTestimony: (message) => void said.push(`${message}.`),
+      },
+      settling,
+      answer,
+    )
+    if (outcome.kind === 'left') return refuse(wordsOf(outcome))
+    shown.tell(viewer.csrf, id, [...said, outcome.message].join('\n'))
+    return reply.redirect(`/records/${id}`, 303)
+  })
+}
+
+const wordsOf = (outcome: ResolveOutcome) => (outcome.kind === 'left' ? outcome.reason : outcome.message)
+
+function answerOf({ answer, transaction, ...fields }: ResolveFields): Answer {
+  return {
+    arrived: answer === 'arrived' ? (transaction?.trim() ?? '') : undefined,
+    notArrived: answer === 'not-arrived',
+    takeBack: answer === 'take-back',
+    unchecked: fields.unchecked !== undefined,
+    newKey: fields['new-key'] !== undefined,
+  }
+}
