@@ -6,8 +6,11 @@ import { escapeControl, truncate } from '../../cli/table.ts'
  * as escapes, its direction ends with it, and so does a text without an end.
  */
 export function foreign(text: string, most = 300): HtmlSafeString {
-  return html`<span class="foreign">${foreignText(text, most)}</span>`
+  return html`<span class="foreign${most > briefMax ? ' reason' : ''}">${foreignText(text, most)}</span>`
 }
+
+/** A table's column of texts that may be longer is as wide as a few words, however narrow the screen. */
+const briefMax = 40
 
 /** The same where no element can stand: in an attribute. */
 export const foreignText = (text: string, most = 300): string => escapeControl(truncate(text, most))

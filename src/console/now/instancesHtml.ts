@@ -18,7 +18,7 @@ ${table(
   [{ words: 'id' }, { words: 'host' }, { words: 'version' }, { words: 'started' }],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,
-    html`<span class="foreign brief">${escapeControl(host)}</span>`,
+    html`<span class="foreign">${escapeControl(host)}</span>`,
     version,
     age(startedMs, nowMs),
   ]),

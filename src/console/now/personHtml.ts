@@ -27,9 +27,9 @@ export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: num
     .map((cause) => [
       html`<a href="/records?state=${cause.state}&amp;cause=${cause.cause}">${pluralize(cause.count, 'record')}</a>`,
       cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
-      html`<span class="foreign brief">${shown(cause.code ?? '', 16)}</span>`,
-      html`<span class="foreign brief reason">${shown(cause.shape, 200)}</span>`,
-      html`<span class="foreign brief">${shown(cause.types.join(', '), 60)}</span>`,
+      html`<span class="foreign">${shown(cause.code ?? '', 16)}</span>`,
+      html`<span class="foreign reason">${shown(cause.shape, 200)}</span>`,
+      html`<span class="foreign">${shown(cause.types.join(', '), 60)}</span>`,
       age(cause.firstMs, nowMs),
     ])
   return html`<h2>For a person</h2>
@@ -45,8 +45,8 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
-      html`<span class="foreign brief">${shown(subject, 100)}</span>`,
-      html`<span class="foreign brief reason">${shown(detail, 400)}</span>`,
+      html`<span class="foreign">${shown(subject, 100)}</span>`,
+      html`<span class="foreign reason">${shown(detail, 400)}</span>`,
       age(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])
