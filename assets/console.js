@@ -10,16 +10,22 @@
   const taken = new Map()
   let isRenewing = false
 
-  const local = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeStyle: 'medium' })
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
+
+  /** As the commands write it, in columns of one width: 2026-11-22 04:16:00. */
+  function hereAt(at) {
+    const two = (number) => String(number).padStart(2, '0')
+    const day = [at.getFullYear(), two(at.getMonth() + 1), two(at.getDate())].join('-')
+    return `${day} ${[at.getHours(), at.getMinutes(), at.getSeconds()].map(two).join(':')}`
+  }
 
   function showTimes(within) {
     for (const time of within.querySelectorAll('time[datetime]')) {
       const at = new Date(time.dateTime)
       if (Number.isNaN(at.getTime())) continue
-      const here = local.format(at)
+      const here = hereAt(at)
       if (time.dataset.age === undefined) time.textContent = here
-      else if (!time.title.includes(here)) time.title = `${here} ${zone}\n${time.title} (UTC)`
+      else if (!time.title.includes(here)) time.title = `${here} ${zone}\n${time.title}`
     }
   }
 

@@ -54,9 +54,22 @@ describe.skipIf(lacksBrowser("the console's script"))('a page that is live', () 
     expect(await page.locator('#said').textContent()).toBe('')
   })
 
+  test('shows times in the zone of whoever looks, in columns of one width, and UTC on hover', async () => {
+    const time = (more: string, words: string) =>
+      `<time ${more} datetime="2026-11-22T04:06:07.890Z" title="2026-11-22 04:06:07Z">${words}</time>`
+    const { page, server } = await open(time('', '2026-11-22 04:06:07Z') + time('data-age', '2 h ago'))
+    const seen = () =>
+      page.locator('time').evaluateAll((all) => all.map((each) => [each.textContent, each.getAttribute('title')]))
+    const moment = ['2026-11-22 05:06:07', '2026-11-22 04:06:07Z']
+    expect(await seen()).toEqual([moment, ['2 h ago', '2026-11-22 05:06:07 Europe/Berlin\n2026-11-22 04:06:07Z']])
+    server.change(`renewed ${time('', '2026-11-22 04:06:07Z')}`)
+    await page.getByText('renewed').waitFor()
+    expect(await seen()).toEqual([moment])
+  })
+
   async function open(contents: string): Promise<{ page: Page; server: LivePage }> {
     const server = await serveLivePage(contents)
-    const page = await browser.newPage()
+    const page = await browser.newPage({ timezoneId: 'Europe/Berlin' })
     onTestFinished(async () => {
       await page.close()
       server.close()
