@@ -11,7 +11,7 @@ export function readHarm(page: Page): Promise<string[]> {
   return page.evaluate<string[]>(`(() => {
     const harm = []
     if (document.querySelector('[data-hostile]')) harm.push('an element that a record brought')
-    if (document.querySelector('[href^="javascript:" i], [style], [onerror], [onclick]')) harm.push('a script in an attribute')
+    if (document.querySelector('[href^="javascript:" i], [onerror], [onclick]')) harm.push('a script in an attribute')
     const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
     while (texts.nextNode()) {
       if (!/[\\u202a-\\u202e\\u2066-\\u2069]/.test(texts.currentNode.data)) continue

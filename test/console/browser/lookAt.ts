@@ -1,10 +1,16 @@
-import { mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { checkout } from '../../support/program.ts'
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
-const schemes = ['light', 'dark'] as const
+/** Colours are other in the dark, and what stands where is other on a phone: axe-core takes its time, and looks at each once. */
+const looks = [
+  ['light', (width: number) => width > 1_000],
+  ['dark', (width: number) => width < 1_000],
+] as const
 const heights: Record<number, number> = { 390: 844, 1440: 900 }
 const narrowest = 320
 
@@ -23,26 +29,42 @@ export function createPicturesFolder(): string {
  */
 export async function readLook(page: Page, picture?: (seen: string) => string): Promise<string[]> {
   const found: string[] = []
-  for (const colorScheme of schemes) {
+  for (const [colorScheme, isExamined] of looks) {
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     for (const [width, height] of Object.entries(heights)) {
       await page.setViewportSize({ width: Number(width), height })
       const seen = `${width}-${colorScheme}`
       if (picture !== undefined) await page.screenshot({ path: picture(seen), fullPage: true, animations: 'disabled' })
-      for (const violation of await readViolations(page)) found.push(`${seen}: ${violation}`)
+      if (isExamined(Number(width)))
+        for (const violation of await readViolations(page)) found.push(`${seen}: ${violation}`)
     }
   }
   for (const width of [narrowest, ...Object.keys(heights)]) {
     await page.setViewportSize({ width: Number(width), height: 844 })
-    // Plots are drawn anew for the width after that.
-    const fits = page.waitForFunction(`${widerThanScreen}.length === 0`, undefined, { timeout: 2_000 })
-    const wide = await fits.then(
-      () => [],
-      () => page.evaluate<string[]>(widerThanScreen),
-    )
-    if (wide.length > 0) found.push(`${width}: wider than the screen: ${wide.join(', ')}`)
+    for (const wide of await readOverflow(page)) found.push(`${width}: ${wide}`)
   }
   return found
+}
+
+/** What makes somebody scroll the page sideways; a table that is too wide scrolls within itself. */
+export async function readOverflow(page: Page): Promise<string[]> {
+  // Plots are drawn anew for a width after it has changed.
+  const fits = page.waitForFunction(`${widerThanScreen}.length === 0`, undefined, { timeout: 2_000 })
+  return fits.then(
+    () => [],
+    () => page.evaluate<string[]>(widerThanScreen),
+  )
+}
+
+const docsPictures = join(checkout, 'docs', 'pictures')
+
+/** Renews the picture of a page that docs show, where they show one. */
+export async function takeDocsPicture(page: Page, name: string): Promise<void> {
+  const path = join(docsPictures, `${name}.png`)
+  if (!existsSync(path)) return
+  await page.emulateMedia({ colorScheme: 'light' })
+  await page.setViewportSize({ width: 1024, height: 900 })
+  await page.screenshot({ path, animations: 'disabled' })
 }
 
 /** What axe-core has against a page, each with where it stands. */
@@ -53,7 +75,6 @@ async function readViolations(page: Page): Promise<string[]> {
       target.join(' ') + (any[0] ? ' (' + any[0].message + ')' : '')).join('; ')))`)
 }
 
-/** What makes somebody scroll the page sideways; a table that is too wide scrolls within itself. */
 const widerThanScreen = `(() => {
   const root = document.documentElement
   if (root.scrollWidth <= root.clientWidth) return []

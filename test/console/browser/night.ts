@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { Browser } from 'playwright-core'
+import type { Browser, BrowserContextOptions } from 'playwright-core'
 import { startSandbox } from '../../../src/sandbox/startSandbox.ts'
 import { openBrowser, openWindow, type Window } from '../../support/browser.ts'
 import { daemonEnvironment, startDaemonProcess } from '../../support/daemon.ts'
@@ -23,8 +23,10 @@ export interface Night extends AsyncDisposable {
   becomes(outboxId: string, status: string): Promise<void>
   /** The sandbox's control API. */
   control(method: string, path: string, body?: unknown): Promise<unknown>
+  /** The id of what the service accepted last. */
+  lastTransaction(): Promise<string>
   /** One more person's window. */
-  openWindow(): Promise<Window>
+  openWindow(options?: BrowserContextOptions): Promise<Window>
 }
 
 /** What takes minutes takes seconds. */
@@ -35,8 +37,8 @@ const impatient = {
   UNAVAILABLE_PAUSE_SECONDS: '1',
 }
 
-/** @param args of `outboxd console`, further ones */
-export async function startNight(args: readonly string[] = []): Promise<Night> {
+/** The console acts for Ada. */
+export async function startNight(): Promise<Night> {
   await using stack = new AsyncDisposableStack()
   const [database, service, browser] = await Promise.all([
     createDatabase(),
@@ -57,7 +59,7 @@ export async function startNight(args: readonly string[] = []): Promise<Night> {
   stack.defer(() => sandbox.close())
   await fillPast(database)
   const env = daemonEnvironment(database.url, sandbox.url, impatient)
-  const [daemon, serving] = await Promise.all([startDaemonProcess(env), startConsoleProcess(env, args)])
+  const [daemon, serving] = await Promise.all([startDaemonProcess(env), startConsoleProcess(env, ['--as', 'Ada'])])
   stack.use(daemon)
   stack.use(serving.console)
   const owned = stack.move()
@@ -87,7 +89,13 @@ export async function startNight(args: readonly string[] = []): Promise<Night> {
       if (!response.ok) throw new Error(await response.text())
       return response.json()
     },
-    openWindow: () => openWindow(browser, { origin: serving.origin }),
+    async lastTransaction() {
+      const { rows } = await service.pool.query<{ id: string }>(
+        'select id from sandbox.transactions order by accepted_at desc limit 1',
+      )
+      return rows[0]?.id ?? ''
+    },
+    openWindow: (options = {}) => openWindow(browser, { ...options, origin: serving.origin }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
 }
@@ -95,7 +103,7 @@ export async function startNight(args: readonly string[] = []): Promise<Night> {
 /** `outboxd console` as a process of its own, on a free port. Resolves when it listens. */
 export async function startConsoleProcess(
   env: Record<string, string>,
-  args: readonly string[] = [],
+  args: readonly string[],
 ): Promise<{ console: Program; origin: string }> {
   const console = startProgram({ args: ['console', '--port', '0', '--json', ...args], env })
   try {

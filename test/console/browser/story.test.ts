@@ -2,7 +2,8 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { lacksBrowser, type Window } from '../../support/browser.ts'
-import { createPicturesFolder, readLook } from './lookAt.ts'
+import { hostile, longText, readHarm } from './hostile.ts'
+import { createPicturesFolder, readLook, readOverflow, takeDocsPicture } from './lookAt.ts'
 import { type Night, startNight } from './night.ts'
 
 /** The night of somebody who is called: each test is what happens next, on the same parts. */
@@ -20,30 +21,53 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     await night?.[Symbol.asyncDispose]()
   })
 
+  const click = (name: string, role: 'button' | 'link' = 'button') => page.getByRole(role, { name }).first().click()
+
   test('the service goes down, and the page says so within 3 s without being loaded again', async () => {
     await page.evaluate('window.isTheSame = true')
     await night.control('PATCH', 'settings', { down: true })
     const outboxId = await night.insert({ field2: 'while it is down' })
-    const saidMs = await untilSays(page, 'the service says that it is down')
-    expect(saidMs).toBeLessThan(3_000)
+    expect(await untilSays(page, 'the service says that it is down')).toBeLessThan(3_000)
     await night.control('PATCH', 'settings', { down: false })
     await night.becomes(outboxId, 'completed')
     await untilSays(page, 'All is well')
     expect(await page.evaluate('window.isTheSame')).toBe(true)
   })
 
-  test('somebody pauses, says why, and resumes; another window shows it', async () => {
-    await using other = await night.openWindow()
-    const theirs = await other.open('/')
-    await page.getByLabel('why').fill('the service is being upgraded')
-    await page.getByLabel('for how long').fill('2h')
-    await page.getByRole('button', { name: 'Pause…' }).click()
-    await page.getByRole('button', { name: 'Pause now' }).click()
-    await untilSays(theirs, 'the service is being upgraded')
-    await page.getByRole('button', { name: 'Resume…' }).click()
-    await page.getByRole('button', { name: 'Resume now' }).click()
-    await untilSays(theirs, 'Nothing is paused.')
-    expect(other.complaints).toEqual([])
+  test('a rejected record is found and understood, corrected in the ERP, replayed, and seen to complete', async () => {
+    const outboxId = await night.insert({ amount: 12.345 }, { key: 'order 4711' })
+    await night.becomes(outboxId, 'rejected')
+    await untilSays(page, '1 record')
+    await click('1 record', 'link')
+    await click(outboxId, 'link')
+    await page.getByRole('heading', { name: `Record outbox:${outboxId}` }).waitFor()
+    expect(await page.textContent('main')).toMatch(/total_amount.*decimals/s)
+
+    await night.pool.query(`update outbox set payload = jsonb_set(payload, '{amount}', '12.35') where id = $1`, [
+      outboxId,
+    ])
+    const recordUrl = page.url()
+    await page.getByLabel('Read the row anew').check()
+    await click('Replay …')
+    await untilSays(page, 'This would replay 1 record')
+    await page.getByLabel('Reason').fill('the amount was corrected')
+    await click('Replay 1 record')
+    await untilSays(page, 'Replayed 1 record')
+    await page.goto(recordUrl)
+    await untilSays(page, 'the service finished it')
+  })
+
+  test('a record of which nobody knows whether it arrived is resolved, and seen to complete', async () => {
+    const dropped = { kind: 'drop', when: 'after', endpoint: 'submit', bodyContains: 'unanswered', times: 1 }
+    await night.control('POST', 'faults', dropped)
+    const outboxId = await night.insert({ field2: 'unanswered' })
+    await night.becomes(outboxId, 'uncertain')
+    await page.goto(`/records/outbox:${outboxId}`)
+    await page.getByLabel('Its transaction or order id').fill(await night.lastTransaction())
+    await click('It arrived …')
+    await page.getByLabel('Reason').fill('their hotline found it')
+    await click('It arrived')
+    await untilSays(page, 'the service finished it')
   })
 
   test('many failed: what a replay would do is shown, cancelled, shown again and done', async () => {
@@ -52,29 +76,114 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     for (const id of ids) await night.becomes(id, 'failed')
     await night.control('DELETE', 'settings')
     await page.goto('/records?state=failed&code=E001')
-    const replayAll = page.getByRole('button', { name: 'Replay all that match (5)' })
-    await replayAll.click()
-    await page.getByRole('heading', { name: 'This would replay 5 records' }).waitFor()
-    expect(await page.textContent('main')).toMatch(/requests|minute/)
-    await page.getByRole('link', { name: 'Cancel' }).click()
+    await click('Replay all that match (5)')
+    await untilSays(page, 'This would replay 5 records')
+    expect(await page.textContent('main')).toMatch(/It takes|minute|request/)
+    await click('Cancel', 'link')
     await page.waitForURL('**/records')
     for (const id of ids) await night.becomes(id, 'failed')
 
     await page.goto('/records?state=failed&code=E001')
-    await replayAll.click()
+    await click('Replay all that match (5)')
     await page.getByLabel('Reason').fill('the service had a bad hour')
-    await page.getByRole('button', { name: 'Replay 5 records' }).click()
+    await click('Replay 5 records')
     await untilSays(page, 'Replayed 5 records')
     for (const id of ids) await night.becomes(id, 'completed')
   })
 
-  const pages = ['/', '/records', '/mapping', '/audit']
-  const folder = createPicturesFolder()
-  test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (path) => {
-    const looked = await window.open(path)
-    const name = path.slice(1) || 'now'
-    expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
-    await looked.close()
+  test('somebody pauses, says why, and resumes; another window shows it', async () => {
+    await using other = await night.openWindow()
+    const theirs = await other.open('/')
+    await page.goto('/')
+    await page.getByLabel('why').fill('the service is being upgraded')
+    await page.getByLabel('for how long').fill('2h')
+    await click('Pause…')
+    await click('Pause now')
+    await untilSays(theirs, 'the service is being upgraded')
+    await click('Resume…')
+    await click('Resume now')
+    await untilSays(theirs, 'Nothing is paused.')
+    expect(other.complaints).toEqual([])
+  })
+
+  test('the audit tells all of it: who, what, and why', async () => {
+    await page.goto('/audit')
+    const told = await page.locator('tbody tr').allTextContents()
+    const lines = [
+      /resume/,
+      /pause.*the service is being upgraded/s,
+      ...Array.from({ length: 5 }, () => /replay.*the service had a bad hour/s),
+      /resolve.*their hotline found it/s,
+      /replay.*the amount was corrected/s,
+    ]
+    expect(told).toHaveLength(lines.length)
+    for (const [i, line] of lines.entries()) expect(told[i]).toMatch(line)
+    for (const line of told) expect(line).toContain('Ada')
+  })
+
+  describe('every page', () => {
+    const folder = createPicturesFolder()
+    const waiting: Record<string, string> = {}
+    beforeAll(async () => {
+      const dropped = { kind: 'drop', when: 'after', endpoint: 'submit', bodyContains: 'unanswered', times: 1 }
+      await night.control('POST', 'faults', dropped)
+      await Promise.all(
+        Array.from({ length: 12 }, (_, i) => night.insert({ customerId: `C${i}`, field2: `order ${i}` })),
+      )
+      waiting.rejected = await night.insert({ amount: 0.001 }, { key: 'order 4712' })
+      waiting.failed = await night.insert({ field2: 'fail:E001' })
+      waiting.uncertain = await night.insert({ field2: 'unanswered' })
+      waiting.completed = await night.insert({ field2: 'to be looked at' }, { key: 'order 4713' })
+      for (const [state, id] of Object.entries(waiting)) await night.becomes(id, state)
+    })
+
+    const pages: [name: string, path: (ids: typeof waiting) => string][] = [
+      ['now', () => '/'],
+      ['records', () => '/records'],
+      ['records-causes', () => '/records?by-cause=on'],
+      ['record-completed', ({ completed }) => `/records/outbox:${completed}`],
+      ['record-rejected', ({ rejected }) => `/records/outbox:${rejected}`],
+      ['record-uncertain', ({ uncertain }) => `/records/outbox:${uncertain}`],
+      ['mapping', () => '/mapping'],
+      ['audit', () => '/audit'],
+      ['pause', () => '/pause?reason=the+service+is+being+upgraded&for=2h'],
+    ]
+    test.each(pages)('%s can be read by everybody, in light and dark, wide and narrow', async (name, path) => {
+      const looked = await window.open(path(waiting))
+      expect(await readLook(looked, (seen) => join(folder, `${name}-${seen}.png`))).toEqual([])
+      if (process.env.PICTURES) await takeDocsPicture(looked, name)
+      await looked.close()
+    })
+  })
+
+  test('what others wrote is text on every page, whatever it is, and as short as can be read', async () => {
+    await night.control('POST', 'faults', {
+      ...{ kind: 'answer', endpoint: 'submit', status: 400, bodyContains: 'onerror' },
+      body: { code: 'E001', message: hostile, [hostile]: hostile },
+    })
+    const ids = [
+      await night.insert({ field2: hostile, [hostile]: hostile }, { key: hostile }),
+      await night.insert({ any: hostile }, { type: hostile }),
+      await night.insert({ field2: longText, customerId: longText }),
+    ]
+    for (const id of ids) await night.becomes(id, 'rejected')
+    await night.pool.query(
+      `insert into outboxd.pause (reason, until, detail) values ('operator', now() + interval '1 hour', $1)`,
+      [hostile],
+    )
+    const asked = encodeURIComponent(hostile)
+    const paths = [
+      ...['/', '/records', '/records?by-cause=on', '/mapping', '/audit', ...ids.map((id) => `/records/outbox:${id}`)],
+      ...[`/records?key=${asked}`, `/records?containing=${asked}`, `/records?since=${asked}`, `/audit?who=${asked}`],
+      ...[`/audit?since=${asked}`, `/records/${asked}`, `/${asked}`, `/?range=${asked}`],
+    ]
+    await using narrow = await night.openWindow({ viewport: { width: 320, height: 640 } })
+    const read = await narrow.open('/')
+    for (const path of paths) {
+      await read.goto(path)
+      expect([...(await readHarm(read)), ...(await readOverflow(read))], path).toEqual([])
+    }
+    expect(narrow.complaints.filter((complaint) => !/status of 40[04]/.test(complaint))).toEqual([])
   })
 
   test('no page has complained', () => {
