@@ -10,6 +10,7 @@ import { targetsSection } from '../../src/console/now/targetsHtml.ts'
 import type { BusySlot } from '../../src/ledger/operator/readBudgetSlots.ts'
 import type { Cause } from '../../src/ledger/operator/readCauses.ts'
 import type { Period } from '../../src/ledger/periods.ts'
+import type { OperatorStore } from '../../src/store/operatorStore.ts'
 
 const nowMs = 1_000_000
 const slot = (given: Partial<BusySlot>): BusySlot => ({
@@ -129,16 +130,18 @@ test('the page does not wait for an outbox that does not answer: it says so, and
   const answer = Promise.withResolvers<OutboxHalf>()
   let asked = 0
   let elapsedMs = 0
-  const read = createOutboxReading({
-    ask() {
+  const stopwatch = () =>
+    (
+      (startMs) => () =>
+        elapsedMs - startMs
+    )(elapsedMs)
+  const read = createOutboxReading(
+    { store: async () => ({}) as OperatorStore, clock: { nowMs: Date.now, stopwatch } },
+    () => {
       asked += 1
       return answer.promise
     },
-    stopwatch() {
-      const startMs = elapsedMs
-      return () => elapsedMs - startMs
-    },
-  })
+  )
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(asked).toBe(1)

@@ -6,8 +6,8 @@ import { Refused } from '../guard/refused.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { renderPausePreview, renderResumePreview } from './pauseHtml.ts'
 
-/** `/pause` and `/resume`: asked for, they say what they would do; posted to, they do it. */
-export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts): void {
+/** `/pause` and `/resume`: asked for, they say what they would do; posted to, they do it. @param onChanged what was read before is old */
+export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts, onChanged: () => void): void {
   const htmlType = 'text/html; charset=utf-8'
 
   app.get('/pause', async ({ viewer, query }, reply) => {
@@ -24,6 +24,7 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
         .type(htmlType)
         .send(renderPausePreview(request, read, viewer, clock.nowMs()))
     await (await store()).actingAs({ who: viewer.who, reason: read.reason }).pause(read.forMs)
+    onChanged()
     return reply.redirect('/', 303)
   })
 
@@ -40,6 +41,7 @@ export function pauseRoutes(app: FastifyInstance, { store, clock }: ConsoleParts
     if (wrong !== null) throw new Refused(400, `The reason ${wrong}: nothing was changed.`)
     const opened = await store()
     await resumeSending(opened, opened.actingAs({ who: viewer.who, reason }), resumeTerms(body))
+    onChanged()
     return reply.redirect('/', 303)
   })
 }

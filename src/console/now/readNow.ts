@@ -41,7 +41,10 @@ const causesOfMax = 1_000
  * Makes what reads the page's view, each part of it as often as what it tells changes; with the functions that `status` is made
  * of. To be asked once a second for all viewers.
  */
-export function createNowReading({ store, live, config, clock }: ConsoleParts): () => Promise<NowView> {
+export function createNowReading(
+  { store, live, config }: ConsoleParts,
+  readOutbox: () => Promise<OutboxHalf>,
+): () => Promise<NowView> {
   const every = <T>(forMs: number, read: (store: OperatorStore) => Promise<T>) =>
     live.share(async () => read(await store()), forMs)
   const readSnapshot = every(agesMs.moving, (all) => all.readSnapshot())
@@ -58,7 +61,6 @@ export function createNowReading({ store, live, config, clock }: ConsoleParts): 
   }
   const readSlots = every(agesMs.moving, (all) => all.readBudgetSlots())
   const readCauses = every(agesMs.causes, (all) => all.readCauses(waitsForPerson, causesOfMax))
-  const readOutbox = createOutboxReading({ ask: async () => readOutboxHalf(await store()), stopwatch: clock.stopwatch })
 
   return async () => {
     const [ledger, outbox, slots] = await Promise.all([readLedgerHalf(ledgerReads), readOutbox(), readSlots()])
@@ -112,21 +114,20 @@ const patienceMs = 150
 /**
  * Makes what reads the outbox's half: now and then, and never so that the page waits for it. Meanwhile it is what it was before.
  */
-export function createOutboxReading(deps: {
-  /** Never throws, but where no store can be opened. */
-  ask(): Promise<OutboxHalf>
-  stopwatch(): () => number
-}): () => Promise<OutboxHalf> {
+export function createOutboxReading(
+  { store, clock }: Pick<ConsoleParts, 'store' | 'clock'>,
+  ask: (store: OperatorStore) => Promise<OutboxHalf> = readOutboxHalf,
+): () => Promise<OutboxHalf> {
   let last: OutboxHalf = { kind: 'awaited' }
   let asking: Promise<OutboxHalf> | null = null
   let rests: { ageMs: () => number; forMs: number } | null = null
 
   async function askAnew(): Promise<OutboxHalf> {
-    const tookMs = deps.stopwatch()
+    const tookMs = clock.stopwatch()
     try {
-      last = await deps.ask()
+      last = await ask(await store())
       const forMs = last.kind === 'read' ? Math.max(outboxAgeMs, tookMs() * restTimes) : troubledAgeMs
-      rests = { ageMs: deps.stopwatch(), forMs }
+      rests = { ageMs: clock.stopwatch(), forMs }
       return last
     } finally {
       asking = null

@@ -6,7 +6,7 @@ import { historySection } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
 import { pauseRoutes } from './pauseRoutes.ts'
 import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
-import { createNowReading, type NowView } from './readNow.ts'
+import { createNowReading, createOutboxReading, type NowView } from './readNow.ts'
 
 /** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
 const viewAgeMs = 900
@@ -17,8 +17,12 @@ const historyAgeMs = 15_000
 /** `/`: how things stand. `/now/history.json`: what its plots are drawn of. */
 export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   const { live, store } = parts
-  const readView = createNowReading(parts)
-  const readPage = live.share(async () => rendered(await readView()), viewAgeMs)
+  const readOutbox = createOutboxReading(parts)
+  const readAnew = () => {
+    const readView = createNowReading(parts, readOutbox)
+    return live.share(async () => rendered(await readView()), viewAgeMs)
+  }
+  let readPage = readAnew()
   const histories = Object.fromEntries(
     ranges.map((range) => [range, live.share(() => readHistory(range), historyAgeMs)]),
   ) as Record<Range, () => Promise<ShownHistory>>
@@ -38,7 +42,10 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return reply.type('text/html; charset=utf-8').send(renderNow({ ...page, history: history.drawn, viewer }))
   })
   app.get<Asked>('/now/history.json', async ({ query }) => (await histories[rangeOf(query.range)]()).history)
-  pauseRoutes(app, parts)
+  // Whoever has paused is shown that it is paused.
+  pauseRoutes(app, parts, () => {
+    readPage = readAnew()
+  })
 }
 
 /** With its pictures, drawn once for all who look. */
