@@ -5,7 +5,8 @@ import { openStoreOf } from '../../src/cli/withOperatorStore.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readStoreConfig } from '../../src/config.ts'
 import { createLive } from '../../src/console/live/createLive.ts'
-import { createNowReading, createOutboxReading } from '../../src/console/now/readNow.ts'
+import { createOutboxReading } from '../../src/console/now/outboxReading.ts'
+import { createNowReading } from '../../src/console/now/readNow.ts'
 import type { ConsoleParts } from '../../src/console/parts.ts'
 import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
@@ -147,7 +148,13 @@ test('the page is made of fewer than four statements a second', async () => {
   }
   await using store = await openStoreOf(config)
   using live = createLive(clock, String)
-  const parts = { store: async () => store, live, clock, config, say: () => {} } as Partial<ConsoleParts> as ConsoleParts
+  const parts = {
+    store: async () => store,
+    live,
+    clock,
+    config,
+    say: () => {},
+  } as Partial<ConsoleParts> as ConsoleParts
   const read = createNowReading(parts, createOutboxReading(parts))
   await read()
   const asked = vi.spyOn(pg.Client.prototype, 'query')

@@ -3,10 +3,11 @@ import type { OutboxHalf } from '../../src/cli/readStatus.ts'
 import { pathsOf } from '../../src/console/now/budgetHtml.ts'
 import { budgetWindow } from '../../src/console/now/budgetWindow.ts'
 import { pathOf, thin } from '../../src/console/now/historyHtml.ts'
+import { createOutboxReading } from '../../src/console/now/outboxReading.ts'
 import { personSection } from '../../src/console/now/personHtml.ts'
 import { historyOf } from '../../src/console/now/plots.ts'
-import { createOutboxReading } from '../../src/console/now/readNow.ts'
 import { targetsSection } from '../../src/console/now/targetsHtml.ts'
+import { whenOther } from '../../src/console/now/whenOther.ts'
 import type { BusySlot } from '../../src/ledger/operator/readBudgetSlots.ts'
 import type { Cause } from '../../src/ledger/operator/readCauses.ts'
 import type { Period } from '../../src/ledger/periods.ts'
@@ -124,6 +125,26 @@ test('more causes than are read at a glance are counted', () => {
   expect(text).toContain('2 more causes')
   expect(text).toContain('failed, may have arrived')
   expect(text).toContain('Of the newest 1,000 that wait.')
+})
+
+test('what the snapshot counts is read again when it counts otherwise, but not too often, and now and then', async () => {
+  let elapsedMs = 0
+  let reads = 0
+  const stopwatch = () =>
+    (
+      (startMs) => () =>
+        elapsedMs - startMs
+    )(elapsedMs)
+  const read = whenOther({ stopwatch }, { leastMs: 2_000, mostMs: 10_000 }, async () => ++reads)
+  const at = async (ms: number, count: string) => {
+    elapsedMs = ms
+    return read(count)
+  }
+  expect(await at(0, '1')).toBe(1)
+  expect(await at(1_000, '2')).toBe(1)
+  expect(await at(2_000, '2')).toBe(2)
+  expect(await at(11_000, '2')).toBe(2)
+  expect(await at(12_000, '2')).toBe(3)
 })
 
 test('the page does not wait for an outbox that does not answer: it says so, and then what it answered', async () => {

@@ -4,9 +4,10 @@ import type { FastifyInstance } from 'fastify'
 import type { ConsoleParts } from '../parts.ts'
 import { historySection } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
+import { createOutboxReading } from './outboxReading.ts'
 import { pauseRoutes } from './pauseRoutes.ts'
 import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
-import { createNowReading, createOutboxReading, type NowView } from './readNow.ts'
+import { createNowReading, type NowView } from './readNow.ts'
 
 /** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */
 const viewAgeMs = 900

@@ -1,0 +1,42 @@
+import { setTimeout } from 'node:timers/promises'
+import { type OutboxHalf, readOutboxHalf } from '../../cli/readStatus.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+import type { ConsoleParts } from '../parts.ts'
+
+const outboxAgeMs = 5_000
+/** An outbox that could not be read, or is locked, is asked again sooner. */
+const troubledAgeMs = 4_000
+/** To count a million rows takes its time: the outbox's database spends a fortieth of a core on it at most. */
+const restTimes = 40
+/** The page does not wait longer for what may be locked. */
+const patienceMs = 150
+
+/**
+ * Makes what reads the outbox's half: now and then, and never so that the page waits for it. Meanwhile it is what it was before.
+ */
+export function createOutboxReading(
+  { store, clock }: Pick<ConsoleParts, 'store' | 'clock'>,
+  ask: (store: OperatorStore) => Promise<OutboxHalf> = readOutboxHalf,
+): () => Promise<OutboxHalf> {
+  let last: OutboxHalf = { kind: 'awaited' }
+  let asking: Promise<OutboxHalf> | null = null
+  let rests: { ageMs: () => number; forMs: number } | null = null
+
+  async function askAnew(): Promise<OutboxHalf> {
+    const tookMs = clock.stopwatch()
+    try {
+      last = await ask(await store())
+      const forMs = last.kind === 'read' ? Math.max(outboxAgeMs, tookMs() * restTimes) : troubledAgeMs
+      rests = { ageMs: clock.stopwatch(), forMs }
+      return last
+    } finally {
+      asking = null
+    }
+  }
+
+  return () => {
+    if (asking === null && rests !== null && rests.ageMs() < rests.forMs) return Promise.resolve(last)
+    asking ??= askAnew()
+    return Promise.race([asking, setTimeout(patienceMs, undefined, { ref: false }).then(() => last)])
+  }
+}
