@@ -10,7 +10,7 @@ import { renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRoutes } from './resolveRoutes.ts'
 import { keepShownRecords } from './shownRecords.ts'
 
-const watchEveryMs = 1_000
+const watchEveryMs = 1_500
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /** The address of a record, with its id. */

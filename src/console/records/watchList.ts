@@ -7,7 +7,8 @@ import { queryFields, type RecordsQuery, readRecordsQuery } from './recordsQuery
 /** The version that a list has until something has come to it or left it. */
 export const asShown = 'as shown'
 
-const watchEveryMs = 1_000
+/** Nobody waits for it, and all that is looked at has five statements a second together. */
+const watchEveryMs = 3_000
 
 /** Behind more than so many, whoever looks is told that there is something newer, which there is. */
 const stepsMax = 2_000
