@@ -44,6 +44,15 @@ const rules: readonly Rule[] = [
     page: ([, id = '']) => html`<a href="/mapping?outbox=${encodeURIComponent(id)}">Mapping</a>`,
   },
   { form: /^outboxd list --containing/, page: () => html`<a href="/records">Records, “${fieldWords.containing}”,</a>` },
+  {
+    form: /^outboxd list((?: --(?:state [\w,]+|by-cause|newest))*)(?! --)/,
+    page: ([, options = '']) => html`<a href="/records${asQuery(options)}">Records</a>`,
+  },
+  {
+    form: /^outboxd resume((?: --(?:all|believe-refusals))*)(?! --)/,
+    page: ([, options = '']) => html`<a href="/resume${asQuery(options).replace('believe-r', 'believeR')}">Resume</a>`,
+  },
+  { form: /^outboxd audit(?! --)/, page: () => html`<a href="/audit">Audit</a>` },
   { form: /^outboxd status/, page: () => html`<a href="/">Now</a>` },
   { form: /^outboxd [a-z]+(?: --[a-z-]+)*/, page: ([command = '']) => html`<code>${command}</code>` },
   { form: /^--([a-z-]+)/, page: ([option = '', field = '']) => fieldOf(field) ?? html`<code>${option}</code>` },
@@ -71,6 +80,14 @@ export function advice(text: string): HtmlSafeString {
 }
 
 const recordLink = (id: string) => html`<a href="/records/${encodeURIComponent(id)}">${id}</a>`
+
+/** Options as an address has them: those without a value are `on`. */
+function asQuery(options: string): string {
+  const given = [...options.matchAll(/--([a-z-]+)(?: ([\w,]+))?/g)].map(
+    ([, option, value = 'on']) => `${option}=${value}`,
+  )
+  return given.length === 0 ? '' : `?${given.join('&')}`
+}
 
 const fieldOf = (option: string) =>
   Object.hasOwn(fieldWords, option) ? `“${fieldWords[option as keyof typeof fieldWords]}”` : undefined

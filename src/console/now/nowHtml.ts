@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
-import { escapeControl } from '../../cli/table.ts'
 import type { Viewer } from '../guard/viewer.ts'
+import { advice } from '../html/advice.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
 import { budgetSection } from './budgetHtml.ts'
@@ -21,7 +21,7 @@ export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   const { nowMs, standing } = report
   return {
     sentences: html`${report.diagnoses.map(({ isWell, message }) =>
-      notice(isWell ? 'good' : 'bad', html`<p>${escapeControl(message)}</p>`),
+      notice(isWell ? 'good' : 'bad', html`<p>${advice(message)}</p>`),
     )}`,
     person: personSection(forPerson, nowMs),
     flow: flowSection(report),
