@@ -8,13 +8,9 @@ import { printJson } from '../cli/printJson.ts'
 import { escapeLines, pluralize, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readMappingsDir } from '../config.ts'
-import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { type MappedRecord, mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
-import type { OutboxRecord } from '../model.ts'
+import { bodyWarnings, chooseType, exampleId, type MapPreview, mapPayloads, mapRow } from '../operations/mapRecords.ts'
 import { resources } from '../resources.ts'
-import { readPayload } from '../yaml/exactJson.ts'
-import { didYouMean } from '../yaml/nearestWord.ts'
 
 export interface MapOptions {
   type?: string
@@ -49,12 +45,6 @@ Examples:
     )
 }
 
-/** Stands for the submission's id, which a record gets when it is captured. */
-const exampleId = '00000000-0000-7000-8000-000000000000'
-
-/** What the daemon would make of a record, and how people know it. */
-type Preview = { name: string; type: string } & MappedRecord
-
 /** Maps records and prints what they become. @returns 1 where one does not map, 3 where there is none */
 export async function map(context: CommandContext, file: string | undefined, options: MapOptions): Promise<number> {
   const problems: string[] = []
@@ -73,13 +63,13 @@ export async function map(context: CommandContext, file: string | undefined, opt
       const records = await store.outbox.readNew(limit)
       if (records.length === 0) return nothing(context, 'no row waits in the outbox')
       if (records.length === limit) context.stderr.write(`The first ${limit} rows; there may be more: --limit.\n`)
-      const previews = records.map((record) => previewRow(mappings, record))
+      const previews = records.map((record) => mapRow(mappings, record))
       warnOfBodies(context, mappings, previews)
       return summarise(context, previews, options)
     }
     const record = await store.outbox.readRecord(options.outbox ?? '')
     if (record === null) return nothing(context, `there is no row ${options.outbox} in the outbox`)
-    const previews = [previewRow(mappings, record)]
+    const previews = [mapRow(mappings, record)]
     warnOfBodies(context, mappings, previews)
     return printEach(context, previews, options)
   })
@@ -91,55 +81,23 @@ async function mapFile(
   file: string,
   options: MapOptions,
 ): Promise<number> {
-  const types = [...mappings.keys()].sort()
-  const type = options.type ?? (types.length === 1 ? types[0] : undefined)
-  if (type === undefined) return usageError(context, [`--type must say which mapping to use: ${types.join(', ')}`])
-  if (!mappings.has(type))
-    return usageError(context, [
-      `--type ${type}: there is no mapping file for it${didYouMean(type, types)} (there are: ${types.join(', ')})`,
-    ])
+  const chosen = chooseType(mappings, options.type)
+  if (chosen.kind === 'invalid') return usageError(context, [chosen.problem])
   let content: string
   try {
     content = file === '-' ? await text(context.stdin) : await readFile(file, 'utf8')
   } catch (error) {
     return usageError(context, [`${file} cannot be read: ${(error as Error).message}`])
   }
-  const payloads = payloadsIn(content.replace(/^\uFEFF/, ''))
-  if (payloads.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
-  const previews = payloads.map(({ name, payload }) => ({
-    name,
-    type,
-    ...mapOutboxRecord(mappings, { type, payload, unreadable: null }, exampleId),
-  }))
+  const previews = mapPayloads(mappings, chosen.type, content)
+  if (previews.length === 0) return nothing(context, `there is no payload in ${file === '-' ? 'standard input' : file}`)
   warnOfBodies(context, mappings, previews)
   return printEach(context, previews, options)
 }
 
-/** One payload, or one a line where every line looks like an object of its own. */
-export function payloadsIn(content: string): { name: string; payload: string }[] {
-  const lines = content
-    .split('\n')
-    .map((line, i) => ({ name: `line ${i + 1}`, payload: line.trim() }))
-    .filter(({ payload }) => payload !== '')
-  if (lines.length === 0) return []
-  const isMany = lines.length > 1 && readPayload(content).kind === 'invalid' && lines.every(looksWhole)
-  return isMany ? lines : [{ name: 'the payload', payload: content.trim() }]
-}
-
-const looksWhole = ({ payload }: { payload: string }) => payload.startsWith('{') && payload.endsWith('}')
-
-/** By the daemon's own mapper: a preview that may differ is none. */
-function previewRow(mappings: Mappings, record: OutboxRecord): Preview {
-  return { name: `outbox:${record.outboxId}`, type: record.type, ...mapOutboxRecord(mappings, record, exampleId) }
-}
-
 /** That a record maps does not say that the service takes it. */
-function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly Preview[]): void {
-  for (const type of new Set(previews.map((preview) => preview.type))) {
-    const mapping = mappings.get(type)
-    const warnings = mapping === undefined ? [] : findBodyWarnings(mapping)
-    for (const warning of warnings) context.stderr.write(`${escapeLines(`warning: mapping of ${type}: ${warning}`)}\n`)
-  }
+function warnOfBodies(context: CommandContext, mappings: Mappings, previews: readonly MapPreview[]): void {
+  for (const warning of bodyWarnings(mappings, previews)) context.stderr.write(`${escapeLines(warning)}\n`)
 }
 
 function nothing(context: CommandContext, message: string): number {
@@ -147,7 +105,7 @@ function nothing(context: CommandContext, message: string): number {
   return exit.nothing
 }
 
-function printEach(context: CommandContext, previews: readonly Preview[], options: MapOptions): number {
+function printEach(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
   const bad = previews.filter(({ kind }) => kind === 'refused').length
   if (options.json)
     printJson(context, previews.length === 1 && previews[0] ? jsonOf(previews[0]) : previews.map(jsonOf))
@@ -156,7 +114,7 @@ function printEach(context: CommandContext, previews: readonly Preview[], option
   return bad > 0 ? exit.failed : exit.done
 }
 
-function describe(preview: Preview): string {
+function describe(preview: MapPreview): string {
   if (preview.kind === 'refused') {
     const errors = preview.errors.map(({ field, from, message }) => [`  ${field}`, from || '-', message])
     return `${preview.name} of type ${preview.type} cannot be sent:\n${renderTable(['  FIELD', 'FROM', 'ERROR'], errors)}`
@@ -174,7 +132,7 @@ function describe(preview: Preview): string {
   ].join('')
 }
 
-function jsonOf(preview: Preview) {
+function jsonOf(preview: MapPreview) {
   const { name, type } = preview
   if (preview.kind === 'refused')
     return { record: name, type, maps: false, reason: preview.reason, errors: preview.errors }
@@ -189,7 +147,7 @@ function jsonOf(preview: Preview) {
 }
 
 /** Errors that differ in nothing but the record's own value count as one. */
-function summarise(context: CommandContext, previews: readonly Preview[], options: MapOptions): number {
+function summarise(context: CommandContext, previews: readonly MapPreview[], options: MapOptions): number {
   const errors = previews.flatMap((each) =>
     each.kind === 'refused'
       ? each.errors.map(({ field, from, message }) => ({ record: each.name, type: each.type, field, from, message }))

@@ -1,7 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type MapOptions, map, payloadsIn } from '../../src/commands/map.ts'
+import { type MapOptions, map } from '../../src/commands/map.ts'
+import { payloadsIn } from '../../src/operations/mapRecords.ts'
 import { testContext } from '../support/context.ts'
 import { type Fixture, mappingFiles, openFixture, payloadOf } from './fixture.ts'
 

@@ -1,14 +1,83 @@
-import type { FastifyInstance } from 'fastify'
-import { layout } from '../html/layout.ts'
-import { empty } from '../html/notice.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { chooseType, mapPayloads, mapRow } from '../../operations/mapRecords.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+import { Refused } from '../guard/refused.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { keepShownRecords } from '../record/shownRecords.ts'
+import { renderMapping } from './mappingHtml.ts'
+import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
 
-/** `/mapping`: the mapping files, and what a payload becomes by them. */
-export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  app.get('/mapping', async ({ viewer }, reply) => {
-    await parts.store()
-    return reply
-      .type('text/html; charset=utf-8')
-      .send(layout({ title: 'Mapping', current: '/mapping', viewer }, empty('Nothing is here yet.')))
-  })
+interface Asked {
+  form?: MappingForm
+  result: MappingResult | null
+  isShown?: boolean
 }
+
+/** `/mapping`: what a payload or a row would become, and the mapping files. Nothing here changes anything. */
+export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
+  const shown = keepShownRecords(parts.clock)
+
+  async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
+    const { result, isShown = false, form = { type: '', payload: '' } } = asked
+    const view = { ...(await readMapping(await parts.store(), parts)), form, result, isShown }
+    return reply
+      .code(result?.kind === 'refused' ? 400 : 200)
+      .type('text/html; charset=utf-8')
+      .send(renderMapping(view, request.viewer))
+  }
+
+  app.get<{ Querystring: { outbox?: string } }>('/mapping', async (request, reply) => {
+    const { outbox } = request.query
+    if (typeof outbox !== 'string' || outbox === '') return send(request, reply, { result: null })
+    const isShown = shown.isShown(request.viewer.csrf, rowName(outbox))
+    return send(request, reply, { result: await mapOutboxRow(await parts.store(), outbox), isShown })
+  })
+
+  app.post<{ Body: { type?: string; payload?: string } }>(
+    '/mapping',
+    { config: { changesNothing: true } },
+    (request, reply) => {
+      const { type = '', payload = '' } = request.body
+      return send(request, reply, { form: { type, payload }, result: mapPasted({ type, payload }) })
+    },
+  )
+
+  app.post<{ Body: { outbox?: string } }>(
+    '/mapping/show',
+    { config: { changesNothing: true } },
+    async ({ body: { outbox = '' }, viewer }, reply) => {
+      const store = await parts.store()
+      const record = await store.outbox.readRecord(outbox)
+      if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
+      const name = rowName(outbox)
+      await store
+        .actingAs({ who: viewer.who, reason: null })
+        .noteShown({ id: name, outboxId: outbox, type: record.type })
+      shown.show(viewer.csrf, name)
+      return reply.redirect(`/mapping?outbox=${encodeURIComponent(outbox)}`, 303)
+    },
+  )
+
+  function mapPasted({ type, payload }: MappingForm): MappingResult | null {
+    const files = readFiles(parts)
+    if (files.kind === 'invalid') return null
+    const chosen = chooseType(files.mappings, type === '' ? undefined : type)
+    if (chosen.kind === 'invalid') return { kind: 'refused', problem: chosen.problem }
+    const previews = mapPayloads(files.mappings, chosen.type, payload)
+    return previews.length === 0
+      ? { kind: 'refused', problem: 'there is no payload in the form' }
+      : resultOf(files.mappings, previews, null)
+  }
+
+  async function mapOutboxRow(store: OperatorStore, outbox: string): Promise<MappingResult | null> {
+    const files = readFiles(parts)
+    if (files.kind === 'invalid') return null
+    const record = await store.outbox.readRecord(outbox)
+    return record === null
+      ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
+      : resultOf(files.mappings, [mapRow(files.mappings, record)], outbox)
+  }
+}
+
+/** As a person calls it, and as the page of its record finds it once it is captured. */
+const rowName = (outboxId: string) => `outbox:${outboxId}`

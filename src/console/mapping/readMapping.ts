@@ -1,0 +1,75 @@
+import { explain } from '../../cli/explainError.ts'
+import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
+import type { OutboxRecord } from '../../model.ts'
+import { bodyWarnings, type MapPreview } from '../../operations/mapRecords.ts'
+import type { OperatorStore } from '../../store/operatorStore.ts'
+import type { ConsoleParts } from '../parts.ts'
+
+/** The mapping files at hand, or what is wrong with them. */
+export type MappingFiles = { kind: 'value'; mappings: Mappings } | { kind: 'invalid'; problem: string }
+
+/** Reads the files of this machine's MAPPINGS_DIR, each time: what is mended is there. */
+export function readFiles({ config }: Pick<ConsoleParts, 'config'>): MappingFiles {
+  try {
+    return { kind: 'value', mappings: loadMappings(config.mappingsDir) }
+  } catch (error) {
+    return { kind: 'invalid', problem: explain(error).message }
+  }
+}
+
+/** What stands in the form. */
+export interface MappingForm {
+  type: string
+  payload: string
+}
+
+/** What was mapped, or why nothing was. */
+export type MappingResult =
+  | { kind: 'mapped'; previews: MapPreview[]; warnings: string[]; outboxId: string | null }
+  | { kind: 'refused'; problem: string }
+
+/** What the page shows. */
+export interface MappingView {
+  dir: string
+  files: MappingFiles
+  /** Types of the daemon's files that are not here, and of ours that it does not have; null where it cannot be told. */
+  differing: string[] | null
+  /** The rows that wait, the first of them; or why they cannot be read. */
+  waiting: { kind: 'value'; rows: OutboxRecord[] } | { kind: 'unreadable'; problem: string }
+  form: MappingForm
+  result: MappingResult | null
+  /** Values of a row: somebody has asked for them. */
+  isShown: boolean
+}
+
+const waitingShown = 20
+
+/** Reads what is shown beside a result. */
+export async function readMapping(
+  store: OperatorStore,
+  parts: Pick<ConsoleParts, 'config'>,
+): Promise<Omit<MappingView, 'form' | 'result' | 'isShown'>> {
+  const files = readFiles(parts)
+  const [published, waiting] = await Promise.all([store.readPublishedTypes(), readWaiting(store)])
+  return { dir: parts.config.mappingsDir, files, differing: differingTypes(files, published), waiting }
+}
+
+async function readWaiting(store: OperatorStore): Promise<MappingView['waiting']> {
+  try {
+    return { kind: 'value', rows: await store.outbox.readNew(waitingShown) }
+  } catch (error) {
+    return { kind: 'unreadable', problem: explain(error).message }
+  }
+}
+
+function differingTypes(files: MappingFiles, published: readonly string[] | null): string[] | null {
+  if (files.kind === 'invalid' || published === null || published.length === 0) return null
+  const here = new Set(files.mappings.keys())
+  return [...here.symmetricDifference(new Set(published))].sort()
+}
+
+/** A result with what the service may refuse of it. Pure. */
+export const resultOf = (mappings: Mappings, previews: MapPreview[], outboxId: string | null): MappingResult => ({
+  kind: 'mapped',
+  ...{ previews, outboxId, warnings: bodyWarnings(mappings, previews) },
+})

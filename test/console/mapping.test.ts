@@ -1,0 +1,85 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { describeOptions } from '../../src/mapping/describeOptions.ts'
+import { type Fixture, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
+import { type OpenedConsole, openConsole } from './openConsole.ts'
+
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  served = await openConsole(fixture.context())
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await fixture[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+test('a payload is shown as the request that it would become', async () => {
+  const { status, text } = await served.post('/mapping', { type: 'data', payload: payloadOf() }, '/mapping')
+  expect(status).toBe(200)
+  expect(text).toContain('What <span class="foreign">the payload</span> would become')
+  expect(text).toMatch(/total_amount<\/code>.*12\.30.*decimal\(10,2\)/)
+  expect(text).toContain('&#34;total_amount&#34;: 12.30')
+})
+
+test('one that does not map has every field’s error; of several it is said how many map', async () => {
+  const bad = payloadOf({ amount: '12.345', customerId: '"longer than ten"' })
+  const one = await served.post('/mapping', { type: 'data', payload: bad }, '/mapping')
+  expect(one.text).toMatch(/customer_id<\/code>.*has 15 characters/)
+  expect(one.text).toMatch(/total_amount<\/code>.*has 3 decimals/)
+  const two = await served.post('/mapping', { type: 'data', payload: `${payloadOf()}\n${bad}` }, '/mapping')
+  expect(two.text).toContain('1 of 2 records map.')
+})
+
+test('what is no payload, or of no type, is refused in words; what was typed stays', async () => {
+  expect(await served.post('/mapping', { type: 'data', payload: ' ' }, '/mapping')).toMatchObject({
+    status: 400,
+    text: expect.stringContaining('there is no payload in the form'),
+  })
+  expect(await served.post('/mapping', { type: 'dat', payload: '{}' }, '/mapping')).toMatchObject({
+    status: 400,
+    text: expect.stringContaining('did you mean'),
+  })
+  const { text } = await served.post('/mapping', { type: 'data', payload: '</textarea><script>' }, '/mapping')
+  expect(text).toContain('&lt;/textarea&gt;&lt;script&gt;')
+  expect(text).not.toContain('</textarea><script>')
+})
+
+test('a row that waits can be chosen; its values are masked until somebody asks, who is logged', async () => {
+  const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
+  const path = `/mapping?outbox=${row}`
+  expect((await served.get('/mapping')).text).toContain(`href="${path}"`)
+  expect((await served.get(path)).text).not.toContain('Erika')
+  await served.post('/mapping/show', { outbox: row }, path)
+  expect((await served.get(path)).text).toContain('Erika')
+  const { rows } = await fixture.ledger.pool.query(
+    "select act, detail->>'submission' as record from outboxd.operator_act",
+  )
+  expect(rows).toEqual([{ act: 'show', record: `outbox:${row}` }])
+  expect(await served.get('/mapping?outbox=4711')).toMatchObject({
+    status: 400,
+    text: expect.stringContaining('there is no row 4711 in the outbox'),
+  })
+})
+
+test('the files are shown with their rules, and what a file can say with what the schema says of it', async () => {
+  const { text } = await served.get('/mapping')
+  expect(text).toMatch(/customer_id<\/code>.*customerId<\/code>.*string; at most 10 characters; required/)
+  expect(text).toContain('Path of the value in the payload: customer.addresses[0].city.')
+  expect(text).toContain('No row waits in the outbox.')
+})
+
+test('files that are wrong are said to be so, each with its line', async () => {
+  const dir = mappingFiles({ 'data.yaml': 'type: data\nendpoint: dat\nfields: {}\nbody: {}\n' })
+  await using broken = await openConsole(fixture.context(null, { MAPPINGS_DIR: dir }))
+  expect((await broken.get('/mapping')).text).toMatch(/data\.yaml:2:\d+/)
+})
+
+test('every option of the schema that says something of itself is there once', () => {
+  const options = describeOptions()
+  const names = options.map(({ name, types }) => `${types === null} ${name}`)
+  expect(new Set(names).size).toBe(names.length)
+  expect(options.find(({ name }) => name === 'round')?.types).toEqual(['decimal'])
+  expect(options.every(({ description }) => description.length > 10)).toBe(true)
+})
