@@ -86,7 +86,10 @@
     const response = await fetch(place.dataset.history)
     if (!response.ok) return // the page says what is wrong
     const history = await response.json()
+    // The first minute of a new ledger: there is no place for a plot yet.
+    if (history.atMs.length > 0 && place.querySelector('.plot') === null) return location.reload()
     for (const plot of history.plots) draw(history, plot)
+    place.querySelector('[data-reach]')?.remove() // the axes say it, and go on
   }
 
   const renewQuietly = () => renew().catch(() => {})

@@ -15,11 +15,11 @@ export function historySection({ range, atMs, plots }: History): HtmlSafeString 
   const shownPlots =
     first === undefined || last === undefined
       ? empty('No minute has been written yet: a daemon writes each when it is over.')
-      : html`<div class="plots" data-history="/now/history.json?range=${range}">${plots.map((plot) => figure(plot, atMs))}</div>
-<p class="quiet">From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
+      : html`<div class="plots">${plots.map((plot) => figure(plot, atMs))}</div>
+<p class="quiet" data-reach>From ${moment(first)} to ${moment(last + lengthMs(range))}, by the ${rangeSpans[range].span}.</p>`
   return html`<h2>The last <span>${range}</span></h2>
 <nav aria-label="How far back"><ul class="ranges">${links}</ul></nav>
-${shownPlots}`
+<div data-history="/now/history.json?range=${range}">${shownPlots}</div>`
 }
 
 const lengthMs = (range: History['range']) => (rangeSpans[range].span === 'hour' ? 3_600_000 : 60_000)

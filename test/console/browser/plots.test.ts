@@ -26,6 +26,16 @@ describe.skipIf(lacksBrowser('the plots of the page Now'))('the plots', () => {
     await fixture?.[Symbol.asyncDispose]()
   })
 
+  test('appear when the first minute of a new ledger is over', async () => {
+    const { page } = await open('/?range=week')
+    await page.getByText('No minute has been written yet').waitFor()
+    const json = { range: 'week', atMs: [0], plots: [] }
+    await page.route('**/now/history.json?*', (route) => route.fulfill({ json }), { times: 1 })
+    const loadedAgain = page.waitForEvent('load')
+    await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+    await loadedAgain
+  })
+
   async function open(path: string) {
     const window = await openWindow(browser, { origin: served.url })
     onTestFinished(() => window[Symbol.asyncDispose]())
