@@ -5,7 +5,7 @@ import { createFormTokens, isSameToken } from './formToken.ts'
 import { loginRoutes, sendLogin } from './login.ts'
 import { personName } from './personName.ts'
 import { Refused } from './refused.ts'
-import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost } from './refuseForeign.ts'
+import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost, refuseForeignUse } from './refuseForeign.ts'
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
 
 export interface GuardOptions extends Place {
@@ -34,6 +34,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   app.addHook('onRequest', async (request, reply) => {
     refuseForeignHost(request, options)
     if (isPost(request)) refuseForeignForm(request, options)
+    else refuseForeignUse(request)
     const person = personOf(request, options, sessions)
     if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)

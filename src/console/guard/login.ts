@@ -75,7 +75,7 @@ export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }
   const { method, url, headers } = request
   reply.type(htmlType)
   // A link on another site's page comes without the cookie even of somebody who has signed in; asked again from here, with it.
-  if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site' && headers['sec-fetch-mode'] === 'navigate')
+  if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
     return reply.header('refresh', '0').send(renderGoOn(url))
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
   return reply.code(401).send(renderLogin({ csrf, to: ownPath(to), says }))

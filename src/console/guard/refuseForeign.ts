@@ -38,3 +38,14 @@ export function refuseForeignForm(request: FastifyRequest, place: Place): void {
   const isOurs = site === undefined ? isOfHost : site === 'same-origin' && (isOfHost || isFromProxy(request, place))
   if (!isOurs) throw new Refused(403, 'The page of another site sent this form. Nothing was changed.')
 }
+
+/**
+ * A link on another site's page may lead here. Nothing else of ours is for it: no frame, no picture, no stream.
+ *
+ * @throws Refused where that is what it asks for
+ */
+export function refuseForeignUse({ headers }: FastifyRequest): void {
+  const { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } = headers
+  if (site === undefined || site === 'same-origin' || site === 'none') return
+  if (mode !== 'navigate' || dest !== 'document') throw new Refused(403, 'The page of another site asks for this.')
+}

@@ -102,6 +102,26 @@ describe('a form', () => {
   })
 })
 
+describe('the page of another site', () => {
+  const asked = (site: string, mode: string, dest: string) =>
+    served.ask('/change', { headers: { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest } })
+
+  test.each([
+    ['cross-site', 'navigate', 'iframe'],
+    ['cross-site', 'navigate', 'object'],
+    ['cross-site', 'no-cors', 'image'],
+    ['cross-site', 'no-cors', 'script'],
+    ['cross-site', 'cors', 'empty'],
+    ['same-site', 'cors', 'empty'], // of another port of this machine
+  ])('has nothing of ours: %s, %s, %s', async (site, mode, dest) => {
+    expect(await asked(site, mode, dest)).toMatchObject({ status: 403 })
+  })
+
+  test('may lead here by a link', async () => {
+    expect(await asked('cross-site', 'navigate', 'document')).toMatchObject({ status: 200 })
+  })
+})
+
 test('with --read-only every form is refused, though it has its token', async () => {
   await using readOnly = await openGuarded({ isReadOnly: true })
   const { status, text } = await readOnly.post('/change', {}, '/change')

@@ -1,5 +1,5 @@
+import { once } from 'node:events'
 import { connect } from 'node:net'
-import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 import { asForm, tokenIn, type Visitor, visit } from '../openConsole.ts'
@@ -112,7 +112,7 @@ describe('a cookie', () => {
 })
 
 test('a link on another site leads to where it points, for somebody who has signed in', async () => {
-  const fromElsewhere = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate' }
+  const fromElsewhere = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
   // The browser keeps a strict cookie back, and asks again from the page that it gets.
   const { status, headers } = await served.ask('/change', { headers: fromElsewhere })
   expect({ status, refresh: headers.refresh }).toEqual({ status: 200, refresh: '0' })
@@ -169,24 +169,37 @@ test('10,000 tries of a password get nobody in, and neither stop the console nor
   isOver = true
   await looking
   const count = (status: number) => each.flat().filter((one) => one === status).length
-  expect({ refused: count(429), wrong: count(401), in: count(303) }).toEqual({ refused: 9_995, wrong: 5, in: 0 })
-  expect(attacked.said.filter((line) => line.includes('wrong password'))).toHaveLength(5)
+  expect({ in: count(303), answered: count(429) + count(401) }).toEqual({ in: 0, answered: 10_000 })
+  // One more a minute is tried, where the machine has much else to do.
+  expect([5, 6, 7]).toContain(count(401))
+  expect(attacked.said.filter((line) => line.includes('wrong password'))).toHaveLength(count(401))
   expect(slowestMs).toBeLessThan(20_000)
   // From the address of one who was in before, one still gets in.
   expect(await signIn(visit(attacked.url))).toMatchObject({ status: 303 })
 })
 
-/** Tries them one behind the other on one connection, all sent at once. @returns the status of each */
+const sentAtOnce = 50
+
+/** Tries them on one connection, many sent at once. @returns the status of each */
 async function attack(url: string, csrf: string, passwords: readonly string[]): Promise<number[]> {
   const { hostname, port, host } = new URL(url)
   const socket = connect({ host: hostname, port: Number(port), localAddress: '127.0.0.66' })
   const headers = Object.entries({ host, ...asForm(url) }).map(([name, value]) => `${name}: ${value}\r\n`)
-  for (const [i, password] of passwords.entries()) {
-    const body = new URLSearchParams({ csrf, name: 'eve', password }).toString()
-    const end = i === passwords.length - 1 ? 'connection: close\r\n' : ''
-    socket.write(`POST /login HTTP/1.1\r\n${headers.join('')}${end}content-length: ${body.length}\r\n\r\n${body}`)
+  const statuses: number[] = []
+  let rest = '' // where an answer may begin that goes on in the next piece
+  for (let next = 0; next < passwords.length; next += sentAtOnce) {
+    for (const password of passwords.slice(next, next + sentAtOnce)) {
+      const body = new URLSearchParams({ csrf, name: 'eve', password }).toString()
+      socket.write(`POST /login HTTP/1.1\r\n${headers.join('')}content-length: ${body.length}\r\n\r\n${body}`)
+    }
+    while (statuses.length < Math.min(next + sentAtOnce, passwords.length)) {
+      const seen = `${rest}${(await once(socket, 'data'))[0]}`
+      for (const [, status] of seen.matchAll(/HTTP\/1\.1 (\d{3})/g)) statuses.push(Number(status))
+      rest = seen.slice(1 - 'HTTP/1.1 200'.length)
+    }
   }
-  return [...(await text(socket)).matchAll(/^HTTP\/1\.1 (\d+)/gm)].map(([, status]) => Number(status))
+  socket.destroy()
+  return statuses
 }
 
 const cookieName = () => `outboxd_console_${new URL(served.url).port}`
