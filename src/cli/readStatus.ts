@@ -76,8 +76,13 @@ export async function readLedgerHalf(store: LedgerReads): Promise<LedgerHalf> {
   return { ...activity, ...snapshot, standing, start, ledgerReadOnly, recent, heldUpBy }
 }
 
+/** What of the store the outbox's half is read by. */
+export interface OutboxReads extends Pick<OperatorStore, 'readReadOnly' | 'readOutboxLocks'> {
+  outbox: Pick<OperatorStore['outbox'], 'backlog' | 'readHidden'>
+}
+
 /** Asks the outbox, and says within a second or two whose lock the answer waits for. Never throws. */
-export async function readOutboxHalf(store: OperatorStore): Promise<OutboxHalf> {
+export async function readOutboxHalf(store: OutboxReads): Promise<OutboxHalf> {
   const watch = new AbortController()
   try {
     return await Promise.race([askOutbox(store), untilLocked(store, watch.signal)])
@@ -90,7 +95,7 @@ export async function readOutboxHalf(store: OperatorStore): Promise<OutboxHalf> 
 const lockTimeout = '55P03'
 
 /** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
-async function askOutbox(store: OperatorStore, patient = true): Promise<OutboxHalf> {
+async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf> {
   try {
     const [outbox, hidden, readOnly] = await Promise.all([
       store.outbox.backlog(),
@@ -108,7 +113,7 @@ async function askOutbox(store: OperatorStore, patient = true): Promise<OutboxHa
 const lookEveryMs = 300
 
 /** A lock that is seen twice is told; one that lets go at once is none of the operator's business. */
-async function untilLocked(store: OperatorStore, signal: AbortSignal): Promise<OutboxHalf> {
+async function untilLocked(store: Pick<OutboxReads, 'readOutboxLocks'>, signal: AbortSignal): Promise<OutboxHalf> {
   for (let wasLocked = false; ; ) {
     await setTimeout(lookEveryMs, undefined, { signal })
     const by = await store.readOutboxLocks().catch(() => [])

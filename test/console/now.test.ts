@@ -134,7 +134,7 @@ test('the plots are of minutes or of hours, as a picture and as data for a scrip
   expect(plots[0].series[0].values).toEqual([10])
 })
 
-test('the page is made of fewer than four statements a second', async () => {
+test('the page is made of less than three and a half statements a second: others are left for what else is looked at', async () => {
   await fixture.end(failedE003)
   const config = readStoreConfig(fixture.context().env)
   let nowMs = 0
@@ -164,8 +164,7 @@ test('the page is made of fewer than four statements a second', async () => {
   }
   const perSecond = asked.mock.calls.length / 60
   asked.mockRestore()
-  // One more watches the records that are looked at.
-  expect(perSecond).toBeLessThan(4)
+  expect(perSecond).toBeLessThan(3.5)
   expect(perSecond).toBeGreaterThan(2)
 })
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OutboxHalf } from '../../src/cli/readStatus.ts'
+import { createLive } from '../../src/console/live/createLive.ts'
 import { pathsOf } from '../../src/console/now/budgetHtml.ts'
 import { budgetWindow } from '../../src/console/now/budgetWindow.ts'
 import { pathOf, thin } from '../../src/console/now/historyHtml.ts'
@@ -156,13 +157,12 @@ test('the page does not wait for an outbox that does not answer: it says so, and
       (startMs) => () =>
         elapsedMs - startMs
     )(elapsedMs)
-  const read = createOutboxReading(
-    { store: async () => ({}) as OperatorStore, clock: { nowMs: Date.now, stopwatch } },
-    () => {
-      asked += 1
-      return answer.promise
-    },
-  )
+  const clock = { nowMs: Date.now, stopwatch }
+  using live = createLive(clock, String)
+  const read = createOutboxReading({ store: async () => ({ outbox: {} }) as OperatorStore, clock, live }, () => {
+    asked += 1
+    return answer.promise
+  })
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(await read()).toEqual({ kind: 'awaited' })
   expect(asked).toBe(1)

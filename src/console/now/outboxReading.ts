@@ -1,9 +1,10 @@
 import { setTimeout } from 'node:timers/promises'
-import { type OutboxHalf, readOutboxHalf } from '../../cli/readStatus.ts'
-import type { OperatorStore } from '../../store/operatorStore.ts'
+import { type OutboxHalf, type OutboxReads, readOutboxHalf } from '../../cli/readStatus.ts'
 import type { ConsoleParts } from '../parts.ts'
 
 const outboxAgeMs = 5_000
+const hiddenAgeMs = 60_000
+const readOnlyAgeMs = 9_900
 /** An outbox that could not be read, or is locked, is asked again sooner. */
 const troubledAgeMs = 4_000
 /** To count a million rows takes its time: the outbox's database spends a fortieth of a core on it at most. */
@@ -15,9 +16,11 @@ const patienceMs = 150
  * Makes what reads the outbox's half: now and then, and never so that the page waits for it. Meanwhile it is what it was before.
  */
 export function createOutboxReading(
-  { store, clock }: Pick<ConsoleParts, 'store' | 'clock'>,
-  ask: (store: OperatorStore) => Promise<OutboxHalf> = readOutboxHalf,
+  parts: Pick<ConsoleParts, 'store' | 'clock' | 'live'>,
+  ask: (reads: OutboxReads) => Promise<OutboxHalf> = readOutboxHalf,
 ): () => Promise<OutboxHalf> {
+  const { clock } = parts
+  const reads = slowReads(parts)
   let last: OutboxHalf = { kind: 'awaited' }
   let asking: Promise<OutboxHalf> | null = null
   let rests: { ageMs: () => number; forMs: number } | null = null
@@ -25,7 +28,7 @@ export function createOutboxReading(
   async function askAnew(): Promise<OutboxHalf> {
     const tookMs = clock.stopwatch()
     try {
-      last = await ask(await store())
+      last = await ask(await reads())
       const forMs = last.kind === 'read' ? Math.max(outboxAgeMs, tookMs() * restTimes) : troubledAgeMs
       rests = { ageMs: clock.stopwatch(), forMs }
       return last
@@ -38,5 +41,15 @@ export function createOutboxReading(
     if (asking === null && rests !== null && rests.ageMs() < rests.forMs) return Promise.resolve(last)
     asking ??= askAnew()
     return Promise.race([asking, setTimeout(patienceMs, undefined, { ref: false }).then(() => last)])
+  }
+}
+
+/** The outbox's half is made of what waits, and of what changes once in a while: that is read more rarely. */
+function slowReads({ store, live }: Pick<ConsoleParts, 'store' | 'live'>): () => Promise<OutboxReads> {
+  const readHidden = live.share(async () => (await store()).outbox.readHidden(), hiddenAgeMs)
+  const readReadOnly = live.share(async () => (await store()).readReadOnly('outbox'), readOnlyAgeMs)
+  return async () => {
+    const { outbox, readOutboxLocks } = await store()
+    return { outbox: { backlog: outbox.backlog, readHidden }, readReadOnly, readOutboxLocks }
   }
 }

@@ -2,6 +2,7 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { type PauseRead, type PauseRequest, pauseMessage } from '../../operations/pause.ts'
 import type { ResumeTerms } from '../../operations/resume.ts'
 import type { Viewer } from '../guard/viewer.ts'
+import { advice } from '../html/advice.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
@@ -28,7 +29,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
     viewer,
     html`${notice(
       'attention',
-      html`<p>${pauseMessage(read.forMs, { dryRun: true, nowMs })}</p>
+      html`<p>${advice(pauseMessage(read.forMs, { dryRun: true, nowMs }))}</p>
 <p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
 <p>Why: <span class="foreign">${read.reason}</span></p>`,
     )}
@@ -53,7 +54,7 @@ export function renderResumePreview(would: readonly string[], terms: ResumeTerms
     viewer,
     html`${notice(
       'attention',
-      would.map((line) => html`<p>${line}</p>`),
+      would.map((line) => html`<p>${advice(line)}</p>`),
     )}
 ${form({ action: '/resume', viewer }, html`${hidden}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
 ${isReadOnly(viewer)}

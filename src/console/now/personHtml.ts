@@ -2,6 +2,7 @@ import { type HtmlSafeString, html } from '@prairielearn/html'
 import { escapeControl, pluralize, truncate } from '../../cli/table.ts'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { Problem } from '../../model.ts'
+import { advice } from '../html/advice.ts'
 import { empty } from '../html/notice.ts'
 import { table } from '../html/table.ts'
 import { age } from '../html/time.ts'
@@ -46,7 +47,7 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
       html`<span class="foreign">${shown(subject, 100)}</span>`,
-      html`<span class="foreign reason">${shown(detail, 400)}</span>`,
+      html`<span class="foreign reason">${advice(truncate(detail, 400))}</span>`,
       age(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])
