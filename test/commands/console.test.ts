@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { serveConsole } from '../../src/commands/console.ts'
+import { isPassword, type PasswordHash, readPasswordHash } from '../../src/console/guard/passwordHash.ts'
+import { openConsole, visit } from '../console/openConsole.ts'
+import { testContext } from '../support/context.ts'
+import { startProgram } from '../support/program.ts'
+import { type Fixture, mappingFiles, openFixture } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+
+const loopback = { port: 0, host: '127.0.0.1' }
+const password = 'correct horse battery staple'
+
+/** What `--hash-password` prints for a line on standard input. */
+async function hashOf(input: string) {
+  const context = testContext({})
+  context.stdin.end(input)
+  const code = await serveConsole(context, { ...loopback, hashPassword: true })
+  return { code, printed: context.printed(), said: context.messages() }
+}
+
+describe('--hash-password', () => {
+  test('prints the line for the file, and needs no database', async () => {
+    const { code, printed, said } = await hashOf(`${password}\n`)
+    expect({ code, said }).toEqual({ code: 0, said: '' })
+    expect(await isPassword(password, readPasswordHash(printed) as PasswordHash)).toBe(true)
+    expect(printed).not.toContain('horse')
+  })
+
+  test('takes no password that is guessed', async () => {
+    expect(await hashOf('hunter2')).toMatchObject({ code: 2, printed: '' })
+    expect((await hashOf('')).said).toContain('the password has 0 characters: give 12 or more')
+  })
+})
+
+describe('it does not start', () => {
+  const refused = async (options: Partial<Parameters<typeof serveConsole>[1]>, env: Record<string, string> = {}) => {
+    const context = fixture.context(null, env)
+    return { code: await serveConsole(context, { ...loopback, ...options }), said: context.messages() }
+  }
+
+  test('beyond loopback without knowing who asks, and says what to do', async () => {
+    const { code, said } = await refused({ host: '0.0.0.0' })
+    expect(code).toBe(2)
+    expect(said).toContain('--host 0.0.0.0: the console shows what records hold')
+    expect(said).toContain('CONSOLE_PASSWORD_FILE=FILE')
+  })
+
+  test('with a header that anybody can set, or for a proxy that is everybody', async () => {
+    const env = { CONSOLE_TRUST_HEADER: 'X-Forwarded-User' }
+    expect((await refused({}, env)).said).toContain('CONSOLE_TRUST_HEADER needs CONSOLE_TRUST_PROXY')
+    await expect(refused({}, { ...env, CONSOLE_TRUST_PROXY: '0.0.0.0/0' })).rejects.toMatchObject({
+      problems: [expect.stringContaining('CONSOLE_TRUST_PROXY must not be everybody')],
+    })
+    await expect(refused({}, { CONSOLE_TRUST_HEADER: 'Host', CONSOLE_TRUST_PROXY: '10.0.0.7' })).rejects.toMatchObject({
+      problems: [expect.stringContaining('CONSOLE_TRUST_HEADER must be a header that only the proxy sets')],
+    })
+  })
+
+  test('for nobody, nor where its port is taken', async () => {
+    expect(await refused({ as: ' ' })).toMatchObject({ code: 2 })
+    await using served = await openConsole(fixture.context())
+    const port = Number(new URL(served.url).port)
+    await expect(refused({ port })).rejects.toThrow(`cannot listen on 127.0.0.1 port ${port} (EADDRINUSE)`)
+  })
+})
+
+test('beyond loopback it asks for the password, by each of its names, and warns of a network without TLS', async () => {
+  const folder = mappingFiles({ password: (await hashOf(password)).printed })
+  const context = fixture.context(null, { CONSOLE_PASSWORD_FILE: `${folder}/password` })
+  await using served = await openConsole(context, { host: '0.0.0.0' })
+  const { port } = new URL(served.url)
+  expect(context.messages()).toContain('It asks for the password.')
+  expect(context.messages()).toContain('let a proxy with TLS stand before it')
+  const addresses = Object.values(networkInterfaces()).flatMap((all = []) => all)
+  for (const { address } of addresses.filter(({ family }) => family === 'IPv4')) {
+    const visitor = visit(`http://${address}:${port}`)
+    expect(await visitor.get('/records'), address).toMatchObject({ status: 401 })
+    expect(await visitor.post('/login', { name: 'ann', password }, '/login')).toMatchObject({ status: 303 })
+    expect((await visitor.get('/records')).text).toContain('operator ann')
+    expect(await visitor.ask('/records', { headers: { host: 'evil.example' } })).toMatchObject({ status: 403 })
+  }
+})
+
+test('a process that is told to stop ends at once with 0, though somebody looks and somebody else sends half a request', async () => {
+  const { env } = fixture.context()
+  await using program = startProgram({ args: ['console', '--port', '0', '--json'], env: env as Record<string, string> })
+  const { url, port } = JSON.parse(await program.line((line) => line.startsWith('{')))
+  const streams = await Promise.all(Array.from({ length: 5 }, () => fetch(`${url}/live?on=now`)))
+  const half = connect({ host: '127.0.0.1', port }).on('error', () => {})
+  half.write(
+    `POST /pause HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/x-www-form-urlencoded\r\ncontent-length: 99\r\n\r\ncsrf=`,
+  )
+  await once(half, 'connect')
+  const ends = streams.map((stream) => stream.text().catch(() => ''))
+  const beganMs = performance.now()
+  program.signal('SIGTERM')
+  expect(await program.ended()).toMatchObject({ code: 0 })
+  await Promise.all(ends)
+  expect(performance.now() - beganMs).toBeLessThan(8_000)
+  half.destroy()
+})
+
+test('what a person changes in the console has their name in the log, as --as gives it', async () => {
+  await fixture.reset()
+  await using served = await openConsole(fixture.context(), { as: 'ann' })
+  const answered = await served.post('/pause', { reason: 'year-end closing' }, '/pause?reason=year-end')
+  expect(answered).toMatchObject({ status: 303 })
+  const { rows } = await fixture.ledger.pool.query('select detail from outboxd.pause')
+  expect(rows).toEqual([{ detail: 'year-end closing (operator ann)' }])
+})
