@@ -1,5 +1,6 @@
 import { Option } from 'commander'
 import type { ActorOptions } from '../cli/actor.ts'
+import { nameMost, personName } from '../cli/personName.ts'
 import { reasonProblem } from '../operations/reason.ts'
 
 const whoHelp = 'who does this, for the log (default: your name on this machine)'
@@ -8,15 +9,11 @@ export const asOption = new Option('--as <name>', whoHelp)
 export const byOption = new Option('--by <name>', whoHelp)
 export const reasonOption = new Option('--reason <text>', 'why; the log keeps it')
 
-const nameMost = 100
-
 /** What is wrong with the options of who and why. Pure. */
 export function actorProblems({ as, reason }: ActorOptions, flag = '--as'): string[] {
   const wrongReason = reason === undefined ? null : reasonProblem(reason.trim())
   return [
-    ...(as === undefined || isName(as.trim()) ? [] : [`${flag} takes a name of at most ${nameMost} characters`]),
+    ...(as === undefined || personName(as) !== null ? [] : [`${flag} takes a name of at most ${nameMost} characters`]),
     ...(wrongReason === null ? [] : [`--reason ${wrongReason}`]),
   ]
 }
-
-const isName = (name: string) => name !== '' && name.length <= nameMost && !/\p{Cc}/u.test(name)

@@ -1,5 +1,6 @@
 import { html } from '@prairielearn/html'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { personName } from '../../cli/personName.ts'
 import { showDuration } from '../../cli/time.ts'
 import { createTurns } from '../createTurns.ts'
 import { form } from '../html/form.ts'
@@ -8,7 +9,6 @@ import { notice } from '../html/notice.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
-import { personName } from './personName.ts'
 import { clearSessionCookie, type Sessions, sessionIdOf, setSessionCookie } from './sessions.ts'
 
 const formMaxBytes = 8_192
