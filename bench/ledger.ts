@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
+import { createChain } from '../src/ledger/audit/chain.ts'
 import { readDemand, readProcessingTimes } from '../src/ledger/demand.ts'
 import { readOrphaned, readOverdue, recreateMissingJobs } from '../src/ledger/instances.ts'
 import { readWaitingKeys } from '../src/ledger/keyOrder.ts'
@@ -44,7 +45,7 @@ const submissions = Number(options.submissions)
 const fastMs = 50
 const rounds = 5
 const retention = { days: 90, payloadDays: 30 }
-const sized = ['submission', 'submission_event', 'pruned_submission'] as const
+const sized = ['submission', 'submission_event', 'pruned_submission', 'chain_block'] as const
 
 sayWhere('bench:ledger')
 say(
@@ -173,7 +174,7 @@ async function year(): Promise<void> {
   const [days, daily] = [Number(options.days), Number(options.daily)]
   if (days === 0) return
   await database.pool.query(
-    'truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.pruned_submission',
+    'truncate outboxd.submission, outboxd.submission_event, outboxd.state_delta, outboxd.pruned_submission, outboxd.chain_block',
   )
   const lines: string[][] = []
   let pruned = 0
@@ -186,6 +187,7 @@ async function year(): Promise<void> {
       oldestDays: agoDays + 1,
       newestDays: agoDays,
     })
+    await createChain(database.pool).runOnce(() => true)
     const beganMs = performance.now()
     let done = 0
     await prune(

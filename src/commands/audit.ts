@@ -8,9 +8,11 @@ import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { type AuditLine, auditLine, mappingsAtHand } from '../operations/audit.ts'
 import { auditCsv, auditCsvHead, auditJson, auditText } from '../operations/auditText.ts'
+import { auditVerify, type VerifyOptions } from './auditVerify.ts'
 
-export interface AuditOptions extends SpanOptions {
+export interface AuditOptions extends SpanOptions, VerifyOptions {
   key?: string
+  verify?: boolean
   csv?: boolean
   json?: boolean
 }
@@ -18,6 +20,8 @@ export interface AuditOptions extends SpanOptions {
 export function describeAudit(command: Command): Command {
   return describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
     .option('--key <key>', 'only records of this key')
+    .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
+    .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
     .option('--csv', 'as CSV, with the time of each step')
     .option('--json', 'as JSON: an array, an element a line')
     .addHelpText(
@@ -29,9 +33,13 @@ Amounts are the request's fields of a decimal type, each digit as it is sent; of
 Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
 Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
 
+--verify reckons the chain of all log entries anew and names the first that was changed, added or taken away. Whoever owns the database can write all of
+it anew: note its head elsewhere (a daemon logs it each day), and give it with --noted. docs/operations.md says what that proves, and what not.
+
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
   outboxd audit --key K-4711                    what became of one customer's records, and by whose hand
+  outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
     )
 }
@@ -41,7 +49,11 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
   const span = readSpan(options, systemClock.nowMs())
   const problems = span.kind === 'invalid' ? span.problems : []
   if (options.csv && options.json) problems.push('give --csv or --json, not both')
+  if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
+  if (options.verify && (options.key ?? options.since ?? options.until ?? options.csv) !== undefined)
+    problems.push('--verify looks at the whole chain: give it alone, or with --noted')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
+  if (options.verify) return auditVerify(context, options)
   return withOperatorStore(context, async (store, { mappingsDir }) => {
     const mappings = mappingsAtHand(mappingsDir)
     const form = formOf(options)

@@ -22,6 +22,7 @@ import type { FilesInForce } from './filesInForce.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
 import { filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
 import type { LoopHealth } from './loopHealth.ts'
+import { type Chaining, createChaining } from './maintenance/chaining.ts'
 import { type Comparing, createComparing } from './maintenance/comparing.ts'
 import { createObserving, type Observing } from './maintenance/observing.ts'
 import { createOrphanRescue, type OrphanRescue } from './maintenance/orphanRescue.ts'
@@ -64,6 +65,7 @@ export interface Parts {
   learning: Learning
   comparing: Comparing
   pruning: Pruning
+  chaining: Chaining
   observing: Observing
   problemTelling: ProblemTelling
   reloadAnswering: ReloadAnswering
@@ -110,6 +112,7 @@ export function createParts(deps: PartsDeps): Parts {
     learning,
     comparing: createComparing({ compareLedger: store.compareLedger }),
     pruning: pruningOf(deps, telemetry),
+    chaining: chainingOf(deps, telemetry),
     observing: observingOf(deps, telemetry, async (rows) => {
       outboxWaiting = rows
       summing.sawWaiting(rows)
@@ -244,6 +247,15 @@ function pruningOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry): 
     onPruned: telemetry.pruned,
     showOverdue: metrics.pruneOverdue,
     tellBehind: (problems) => store.problems.replace('prune_behind', problems),
+  })
+}
+
+function chainingOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry): Chaining {
+  return createChaining({
+    chain: store.chain,
+    elapsedMs: clock.stopwatch(),
+    onEndOfDay: telemetry.chainStood,
+    showBehind: metrics.chainBehind,
   })
 }
 

@@ -64,6 +64,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
     schedule: start('schedule', parts.learning, usualMs),
     compare: start('compare', parts.comparing, usualMs),
     prune: start('prune', parts.pruning, usualMs),
+    chain: start('chain', parts.chaining, usualMs),
     observe: start('observe', parts.observing, usualMs),
   }
 
@@ -75,6 +76,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
     async stop() {
       parts.comparing.giveUp()
       parts.pruning.giveUp()
+      parts.chaining.giveUp()
       await Promise.all(Object.values(others).map((loop) => loop.stop()))
       await parts.reporting
         .runOnce()

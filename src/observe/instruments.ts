@@ -21,6 +21,7 @@ export const loops = [
   'schedule',
   'compare',
   'prune',
+  'chain',
 ] as const
 
 /** What is let go of the ledger: whole submissions, the contents of others, and ids that need not be known any more. */
@@ -263,6 +264,11 @@ function houseInstruments(registry: Registry) {
     help: 'For how long the oldest submission that should have gone from the ledger, or been emptied, has been due; 0 for none.',
     registers,
   })
+  const chainBehind = new Gauge({
+    name: 'outboxd_audit_chain_behind_seconds',
+    help: "For how long the oldest entry of the ledger's logs has waited that is not in their chain; 0 for none.",
+    registers,
+  })
   const problems = new Gauge({
     name: 'outboxd_problems',
     help: 'What is wrong and stays so until somebody, or time, mends it, by its kind; outboxd status says each in words.',
@@ -276,7 +282,7 @@ function houseInstruments(registry: Registry) {
     labelNames: ['version'],
     registers,
   })
-  return { loopLastSuccess, loopAge, pruned, pruneOverdue, problems, buildInfo }
+  return { loopLastSuccess, loopAge, pruned, pruneOverdue, chainBehind, problems, buildInfo }
 }
 
 /** What the daemon needs around it: databases, mapping files, certificates. */

@@ -90,6 +90,8 @@ export interface Metrics {
   pruned(pruned: Pruned): void
   /** For how long the oldest that should have gone has been due, milliseconds. */
   pruneOverdue(overdueMs: number): void
+  /** For how long the oldest entry has waited that is not in the logs' chain. */
+  chainBehind(behindMs: number): void
   /** The text of one scrape, in Prometheus' text format 0.0.4. */
   render(): Promise<string>
 }
@@ -157,6 +159,7 @@ export function createMetrics({ version, clock }: MetricsDeps): Metrics {
       to.pruned.inc({ what: 'contents' }, emptied)
       to.pruned.inc({ what: 'id' }, forgotten)
     },
+    chainBehind: (behindMs) => ifFinite(behindMs, (ms) => to.chainBehind.set(ms / 1000)),
     pruneOverdue: (overdueMs) => ifFinite(overdueMs, (ms) => to.pruneOverdue.set(ms / 1000)),
     mappingsBroken: () => to.mappingsReloadSuccessful.set(0),
     render() {

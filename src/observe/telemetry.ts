@@ -31,6 +31,8 @@ export interface Telemetry {
   jobsRecreated(count: number): void
   /** The ledger let go what it need not keep. */
   pruned(pruned: Pruned): void
+  /** A day is over: where the logs' chain stood. */
+  chainStood(head: { number: string; hash: string }): void
 }
 
 export interface TelemetryDeps {
@@ -115,6 +117,9 @@ export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Tel
     },
     orphansRescued(count) {
       if (count > 0) log.warn('rescued what a dead instance was sending', { count })
+    },
+    chainStood({ number, hash }) {
+      log.info('a day of the audit chain is over', { detail: `outboxd audit --verify --noted ${number}:${hash}` })
     },
     pruned(pruned) {
       metrics.pruned(pruned)

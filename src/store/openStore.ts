@@ -2,6 +2,7 @@ import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { type Agreed, agreeOnBudget, withdrawSettings } from '../ledger/agreeOnBudget.ts'
+import { type Chain, createChain } from '../ledger/audit/chain.ts'
 import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
@@ -62,6 +63,8 @@ export interface Store {
   compareLedger: Comparison['runOnce']
   /** Deletes and empties what has been kept for long enough. */
   prune(goOn: () => boolean, onProgress: (pruned: Pruned) => void): Promise<PruneEnd>
+  /** Chains what the logs have got since. */
+  chain: Chain['runOnce']
   /** For how long the oldest that should have gone has been due, milliseconds. */
   readPruneOverdueMs(): Promise<number>
   readDemand(most: number): Promise<Demand>
@@ -215,6 +218,7 @@ export async function openStore({
       compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
       prune: (goOn, onProgress) =>
         prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
+      chain: createChain(pool).runOnce,
       readPruneOverdueMs: () => readPruneOverdueMs(pool, config.retention),
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { StoreConfig } from '../config.ts'
+import { createChain } from '../ledger/audit/chain.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Actor, logAct } from '../ledger/operator/acts.ts'
@@ -163,6 +164,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
     recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
     noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
     async prune({ goOn, onProgress }) {
+      await createChain(ledger).runOnce(goOn) // what is not in the chain yet is not deleted
       let pruned: Pruned | null = null
       try {
         return await prune(

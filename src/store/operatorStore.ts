@@ -1,7 +1,9 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
+import type { ChainHead } from '../ledger/audit/chain.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
+import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
 import type { Actor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
@@ -125,6 +127,8 @@ export interface OperatorStore extends AsyncDisposable {
   readHeartbeatLocks(): Promise<LockingSession[]>
   /** What stands, the oldest first. */
   readProblems(limit: number): Promise<Problem[]>
+  /** Reckons the logs' chain anew. @param noted a head that it must still have */
+  verifyChain(noted: ChainHead | null, onProgress: (verdict: ChainVerdict) => void): Promise<ChainVerdict>
   /** What persons did, newest first. */
   readHands(
     filter: HandsFilter,
@@ -242,6 +246,7 @@ export async function openOperatorStore(
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
     readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
+    verifyChain: (noted, onProgress) => verifyChain(pool, noted, onProgress),
     readHands: (filter, before, limit) => readHands(pool, filter, before, limit),
     readAudit: (span) => readAudit(pool, span),
     readProblems: (limit) => readProblems(pool, limit),

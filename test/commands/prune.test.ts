@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type PruneOptions, prune } from '../../src/commands/prune.ts'
 import { show } from '../../src/commands/show.ts'
+import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { startProgram } from '../support/program.ts'
 import { completeAgo } from '../support/retention.ts'
 import { until } from '../support/until.ts'
@@ -106,6 +107,7 @@ test('killed with SIGKILL in the middle, each record is whole or gone, known eit
     expect(await count('submission')).toBe(await count('submission_event'))
     const counted = await pool.query<{ n: number }>('select sum(delta)::int as n from outboxd.state_delta')
     expect(counted.rows).toEqual([{ n: await count('submission') }])
+    expect(await verifyChain(pool, null, () => {})).toMatchObject({ broken: null, waiting: 0 })
   }
   expect(await count('submission')).toBeGreaterThan(0) // it was in the middle
   await run({})

@@ -1,4 +1,6 @@
 import type pg from 'pg'
+import { createChain } from '../../src/ledger/audit/chain.ts'
+import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import type { Environment } from './environment.ts'
 import { rateLimit } from './environment.ts'
 import type { Written } from './workload.ts'
@@ -67,7 +69,18 @@ export interface History {
   requestsAllowed: number
   /** 429 that the service gave because its limit was exceeded, rather than because it was told to. */
   throttledUnasked: number
+  /** What is wrong with the logs' chain, which the daemons made among all that; null where nothing is. */
+  chainBroken: string | null
   requests: number
+}
+
+/** Chains what is left, and looks whether each event is in the chain, once and as it was. */
+async function findChainBreak(ledger: pg.Pool, events: number): Promise<string | null> {
+  await createChain(ledger).runOnce(() => true)
+  const { broken, entries, gone } = await verifyChain(ledger, null, () => {})
+  const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
+  const expected = events + (rows[0]?.acts ?? 0)
+  return broken ?? (entries === expected && gone === 0 ? null : `it has ${entries} entries of ${expected}`)
 }
 
 const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::float8`
@@ -117,6 +130,7 @@ export async function gatherHistory(environment: Environment, written: ReadonlyM
     requestsMost: rate.maxArrived,
     requestsAllowed: rateLimit.requests,
     throttledUnasked: counts[0]?.throttledUnasked ?? 0,
+    chainBroken: await findChainBreak(environment.ledger, events.length),
     requests: counts[0]?.requests ?? 0,
   }
 }

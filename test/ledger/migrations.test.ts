@@ -3,6 +3,8 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
+import { createChain } from '../../src/ledger/audit/chain.ts'
+import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A ledger of an earlier version, with rows in it, comes through the migration that follows. */
@@ -280,4 +282,25 @@ test('0023: rows in every state come through, with a type longer than an entry o
   const before0023 = (await pool.query(rows)).rows
   await migrate()
   expect((await pool.query(rows)).rows).toEqual(before0023)
+})
+
+test('0024: rows in every state come through with their events; the first chain has them all, emptied ones too', async () => {
+  const { pool, migrate } = await before('0024_chain.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  await add('accepted', { job_id: some, poll_at: now, accepted_at: now, transaction_id: 'tx' })
+  for (const state of ['failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await add('completed', { ended_at: now, emptied_at: now })
+  await pool.query(`insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who, detail)
+    select id, state, 0, 'replay', 'operator x', '{"former": {"code": "E003"}}' from outboxd.submission`)
+  const rows = 'select outbox_id, state, payload, ended_at from outboxd.submission order by seq'
+  const before0024 = (await pool.query(rows)).rows
+  expect(before0024).toHaveLength(8)
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0024)
+  expect(await createChain(pool).runOnce(() => true)).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
+  expect(await verifyChain(pool, null, () => {})).toMatchObject({ broken: null, entries: 8, waiting: 0 })
 })

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Answer, AttemptResult, Breach, Submission } from '../../src/model.ts'
+import { createLog } from '../../src/observe/log.ts'
 import { createTelemetry } from '../../src/observe/telemetry.ts'
 import { outcomeOf } from '../../src/service/outcome.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -216,4 +217,13 @@ describe('what was written', () => {
     expect(counted).toEqual(['heldBack(12)', 'breach(rate_limit_lower)'])
     expect(lines).toMatchObject([{ level: 'warn', fields: { count: 12 } }])
   })
+})
+
+test('where the chain stood at the end of a day is logged whole, with the command that checks it', () => {
+  const written: string[] = []
+  const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
+  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf } as never)
+  chainStood({ number: '4711', hash: 'a3'.repeat(32) })
+  log.flush()
+  expect(written.join('')).toContain(`outboxd audit --verify --noted 4711:${'a3'.repeat(32)}`)
 })

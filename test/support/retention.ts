@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { createChain } from '../../src/ledger/audit/chain.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, prune } from '../../src/store/retention.ts'
 
 /** An outbox that no row is ever deleted from. */
@@ -10,6 +11,7 @@ export async function pruneAll(
   retention: { days: number | null; payloadDays: number | null },
   outbox: PruneDeps['outbox'] = allThere,
 ): Promise<Pruned & { end: PruneEnd }> {
+  await chainAll(pool)
   let pruned: Pruned = { submissions: 0, emptied: 0, forgotten: 0 }
   const end = await prune(
     { ledger: pool, outbox },
@@ -31,6 +33,7 @@ export async function endAgo(pool: pg.Pool, days: number, where = 'true'): Promi
     `update outboxd.submission set ended_at = now() - $1 * interval '1 day', report_due = false where ended_at is not null and ${where}`,
     [days],
   )
+  await chainAll(pool)
 }
 
 /** Completes whatever is queued, so many days ago, told to its row. */
@@ -40,4 +43,8 @@ export async function completeAgo(pool: pg.Pool, days: number): Promise<void> {
        ended_at = now() - $1 * interval '1 day', report_due = false where state = 'queued'`,
     [days],
   )
+  await chainAll(pool)
 }
+
+/** What is not in the logs' chain is not deleted; by then a daemon has long chained it. */
+const chainAll = (pool: pg.Pool) => createChain(pool).runOnce(() => true)

@@ -149,7 +149,7 @@ export const runtime: Row = {
       lines({
         title: 'The ledger lets go',
         description: 'Records that were deleted RETENTION_DAYS after their end, and those whose contents were emptied.',
-        width: 12,
+        width: 8,
         unit: 'suffix: /min',
         queries: [{ expr: `60 * sum by (what) (rate(outboxd_pruned_total{${own}}${recent}))`, legend: '{{what}}' }],
       }),
@@ -157,10 +157,18 @@ export const runtime: Row = {
         title: 'Pruning is behind by',
         description:
           'For how long the oldest that should have gone from the ledger has been due. A day and more is a problem.',
-        width: 12,
+        width: 8,
         runbook: 'OutboxdProblem',
         unit: 's',
         queries: [{ expr: `max(outboxd_prune_overdue_seconds{${all}})`, legend: '' }],
+      }),
+      lines({
+        title: 'The audit chain is behind by',
+        description:
+          'For how long the oldest entry of the logs has waited to be chained. Half a minute is usual; what is not chained is not pruned.',
+        width: 8,
+        unit: 's',
+        queries: [{ expr: `max(outboxd_audit_chain_behind_seconds{${all}})`, legend: '' }],
       }),
     ],
   ],

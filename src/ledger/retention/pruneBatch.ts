@@ -4,6 +4,10 @@ import { firstLook } from './forgetIds.ts'
 /** What may go: completed or discarded, and its row has been told so. Everything else waits for somebody. */
 export const mayGo = `state in ('completed', 'discarded') and not report_due`
 
+/** Its events are in the logs' chain: those that are not are not deleted. */
+const isChained = `not exists (select from outboxd.submission_event e where e.submission_id = submission.id
+  and e.id > coalesce((select last_event from outboxd.chain_block order by number desc limit 1), 0))`
+
 /** One whose transaction a person has named keeps its contents: that can be taken back, and it is sent again then. */
 export const mayBeEmptied = `${mayGo} and not id_by_person and emptied_at is null`
 
@@ -32,7 +36,7 @@ const due = (condition: string) => `due as (
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `with ${due(mayGo)}, gone as (
+    `with ${due(`${mayGo} and ${isChained}`)}, gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
      ), remembered as (

@@ -1,0 +1,63 @@
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { pluralize } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import type { ChainHead } from '../ledger/audit/chain.ts'
+import type { ChainVerdict } from '../ledger/audit/verifyChain.ts'
+
+export interface VerifyOptions {
+  noted?: string
+  json?: boolean
+}
+
+/** Reckons the logs' chain anew. @returns 1 where something is not as it says, 3 where there is no chain yet */
+export async function auditVerify(context: CommandContext, options: VerifyOptions): Promise<number> {
+  const noted = options.noted === undefined ? null : readHead(options.noted)
+  if (noted === undefined)
+    return usageError(context, ['--noted takes a head as outboxd audit --verify prints it: NUMBER:HASH'])
+  return withOperatorStore(context, async (store) => {
+    const verdict = await store.verifyChain(noted, createProgress(context))
+    if (options.json) printJson(context, verdict)
+    else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
+    for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)
+    if (verdict.broken !== null) return exit.failed
+    return verdict.head === null ? exit.nothing : exit.done
+  })
+}
+
+/** @returns undefined where it is none */
+function readHead(text: string): ChainHead | undefined {
+  const [, number, hash] = /^(\d{1,18}):([0-9a-f]{64})$/.exec(text.trim()) ?? []
+  return number === undefined || hash === undefined ? undefined : { number, hash }
+}
+
+function messages({ broken, head, blocks, entries, reduced, gone, waiting }: ChainVerdict, noted: ChainHead | null) {
+  const not = waiting === 0 ? '' : ` ${waiting} written since are not in it yet.`
+  if (broken !== null)
+    return [`The chain is broken: ${broken}.`, 'What stands before it is as it was; nothing behind it was looked at.']
+  if (head === null) return [`There is no chain yet.${not} A daemon makes it, within a minute.`]
+  const less =
+    reduced + gone === 0
+      ? ''
+      : `; of ${reduced} something was emptied or erased, and ${gone} more went with pruned records`
+  return [
+    `The chain holds: ${pluralize(blocks, 'block')}, ${entries} entries as they were written${less}.${not}`,
+    noted === null
+      ? 'Note its head, above, where whoever owns the database cannot write: --noted then proves that nothing before it was written anew.'
+      : `It has the head that was noted (block ${noted.number}).`,
+  ]
+}
+
+const sayAgainMs = 2_000
+
+/** Says every two seconds how far it is. */
+function createProgress({ stderr }: CommandContext): (verdict: ChainVerdict) => void {
+  let sinceMs = systemClock.stopwatch()
+  return ({ blocks, entries }) => {
+    if (sinceMs() < sayAgainMs) return
+    stderr.write(`${pluralize(blocks, 'block')} with ${entries} entries so far ...\n`)
+    sinceMs = systemClock.stopwatch()
+  }
+}

@@ -1,0 +1,174 @@
+import type { Database } from '../../postgres/database.ts'
+import type { ChainHead } from './chain.ts'
+import {
+  type BlockContents,
+  type BlockHead,
+  blockDigest,
+  blockHash,
+  type ChainEntry,
+  readActEntries,
+  readEventEntries,
+} from './chainEntries.ts'
+
+/** What a verification found. */
+export interface ChainVerdict {
+  /** The first thing that is not as the chain says, in words; null where all is. */
+  broken: string | null
+  /** Where the chain ends; null where there is none yet. */
+  head: ChainHead | null
+  blocks: number
+  /** Entries that are as they were when they were chained. */
+  entries: number
+  /** Of these, events of which something was emptied or erased: what is left is as it was. */
+  reduced: number
+  /** Events that are gone with their submissions. */
+  gone: number
+  /** Entries that were written since, and are not in the chain yet. */
+  waiting: number
+}
+
+interface Block extends BlockHead {
+  eventIds: string[] | null
+  submissionIds: string[] | null
+  leaves: Buffer | null
+  actIds: string[]
+  hash: Buffer
+}
+
+const blocksAtOnce = 20
+
+/**
+ * Reckons the chain anew from what the logs say, here and not in the database, and stops at the first difference.
+ *
+ * @param noted a head that was noted before: the chain must still have it
+ */
+export async function verifyChain(
+  db: Database,
+  noted: ChainHead | null,
+  onProgress: (verdict: ChainVerdict) => void,
+): Promise<ChainVerdict> {
+  const verdict: ChainVerdict = { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
+  let before = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) as Buffer }
+  let isNotedSeen = noted === null
+  for (;;) {
+    const blocks = await readBlocks(db, before.number)
+    for (const block of blocks) {
+      verdict.broken = await findBreak(db, before, block, verdict)
+      const hash = block.hash.toString('hex')
+      if (verdict.broken === null && noted?.number === block.number) {
+        isNotedSeen = true
+        if (noted.hash !== hash) verdict.broken = `block ${block.number} is another than the one that was noted`
+      }
+      if (verdict.broken !== null) return verdict
+      verdict.head = { number: block.number, hash }
+      verdict.blocks += 1
+      onProgress(verdict)
+      before = block
+    }
+    if (blocks.length < blocksAtOnce) break
+  }
+  if (!isNotedSeen && noted !== null) verdict.broken = `block ${noted.number}, which was noted, is not there`
+  verdict.waiting = await countWaiting(db, before)
+  return verdict
+}
+
+async function readBlocks(db: Database, after: string): Promise<Block[]> {
+  const { rows } = await db.query<Block>(
+    `select number::text, last_event::text as "lastEvent", last_act::text as "lastAct", events, acts,
+       event_ids::text[] as "eventIds", submission_ids::text[] as "submissionIds", leaves, act_ids::text[] as "actIds", digest, hash
+     from outboxd.chain_block where number > $1 order by chain_block.number limit ${blocksAtOnce}`,
+    [after],
+  )
+  return rows
+}
+
+/** Whether the block follows from the one before, and the logs are as it says. @returns null where all is well */
+async function findBreak(
+  db: Database,
+  before: Pick<Block, 'number' | 'lastEvent' | 'lastAct' | 'hash'>,
+  block: Block,
+  verdict: ChainVerdict,
+): Promise<string | null> {
+  const { number, leaves, eventIds, submissionIds, actIds, digest, hash } = block
+  const isNext = BigInt(number) === BigInt(before.number) + 1n
+  if (!isNext) return `block ${BigInt(before.number) + 1n} is missing`
+  if (!blockHash(before.hash, block).equals(hash)) return `block ${number} does not follow from the one before`
+  const events = await readEventEntries(db, before.lastEvent, block.lastEvent, null)
+  const acts = await readActEntries(db, before.lastAct, block.lastAct, null)
+  if (leaves === null || eventIds === null || submissionIds === null) {
+    const [extra] = [...events, ...acts]
+    if (extra !== undefined) return `${nameOf(extra)} was added: all of block ${number} had gone`
+    verdict.gone += block.events
+    return null
+  }
+  const contents = { leaves, eventIds, submissionIds, actIds }
+  if (!blockDigest(contents).equals(digest)) return `block ${number} was changed`
+  return compareEntries(db, contents, [events, acts], verdict)
+}
+
+async function compareEntries(
+  db: Database,
+  { eventIds, submissionIds, actIds, leaves }: BlockContents,
+  [events, acts]: [ChainEntry[], ChainEntry[]],
+  verdict: ChainVerdict,
+): Promise<string | null> {
+  const missing: { id: string; submissionId: string }[] = []
+  const logs = [
+    { found: new Map(events.map((entry) => [entry.id, entry])), ids: eventIds, first: 0, kind: 'event' },
+    { found: new Map(acts.map((entry) => [entry.id, entry])), ids: actIds, first: eventIds.length, kind: 'act' },
+  ]
+  for (const { found, ids, first, kind } of logs) {
+    for (const [i, id] of ids.entries()) {
+      const entry = found.get(id)
+      found.delete(id)
+      if (entry === undefined) {
+        if (kind === 'act') return `act ${id} is missing`
+        missing.push({ id, submissionId: submissionIds[i] ?? '' })
+      } else if (entry.pretence !== null) return `${nameOf(entry)} ${entry.pretence}`
+      else if (!entry.leaf.equals(leaves.subarray((first + i) * 32, (first + i + 1) * 32)))
+        return `${nameOf(entry)} was changed`
+      else {
+        verdict.entries += 1
+        verdict.reduced += entry.isReduced ? 1 : 0
+      }
+    }
+    for (const extra of found.values()) return `${nameOf(extra)} was added after the entries behind it`
+  }
+  verdict.gone += missing.length
+  return findDeleted(db, missing)
+}
+
+const nameOf = ({ kind, id, submissionId }: ChainEntry) =>
+  kind === 'act' ? `act ${id}` : `event ${id} of submission ${submissionId}`
+
+/** An event goes with its submission, and with nothing else; what came back from what was pruned begins a new log. */
+async function findDeleted(
+  db: Database,
+  missing: readonly { id: string; submissionId: string }[],
+): Promise<string | null> {
+  if (missing.length === 0) return null
+  const { rows } = await db.query<{ id: string; submissionId: string }>(
+    `select m.id::text, m.submission_id::text as "submissionId"
+     from unnest($1::bigint[], $2::uuid[]) m(id, submission_id) join outboxd.submission s on s.id = m.submission_id
+     where not exists (select from outboxd.submission_event e where e.submission_id = s.id and e.id > m.id
+       and e.from_state = e.to_state and e.attempt = 0 and e.who not like 'operator%')
+     order by m.id limit 1`,
+    [missing.map(({ id }) => id), missing.map(({ submissionId }) => submissionId)],
+  )
+  const [first] = rows
+  return first === undefined
+    ? null
+    : `event ${first.id} of submission ${first.submissionId} is missing, and its submission is there`
+}
+
+async function countWaiting(
+  db: Database,
+  { lastEvent, lastAct }: Pick<Block, 'lastEvent' | 'lastAct'>,
+): Promise<number> {
+  const { rows } = await db.query<{ n: number }>(
+    `select (select count(*) from outboxd.submission_event where id > $1)::int
+       + (select count(*) from outboxd.operator_act where id > $2)::int as n`,
+    [lastEvent, lastAct],
+  )
+  return rows[0]?.n ?? 0
+}

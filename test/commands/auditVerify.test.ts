@@ -1,0 +1,63 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type AuditOptions, audit } from '../../src/commands/audit.ts'
+import { createChain } from '../../src/ledger/audit/chain.ts'
+import { type Fixture, openFixture } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
+
+async function run(options: AuditOptions = {}) {
+  const context = fixture.context()
+  const code = await audit(context, { verify: true, ...options })
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+const chain = () => createChain(fixture.ledger.pool).runOnce(() => true)
+
+test('it prints the head, to be noted; given with --noted the chain must still have it', async () => {
+  await fixture.ledger.capture([{}, {}])
+  expect(await run()).toMatchObject({
+    code: 3,
+    printed: '',
+    messages: expect.stringContaining('There is no chain yet. 2 written'),
+  })
+  await chain()
+  const { code, printed, messages } = await run()
+  expect(code).toBe(0)
+  expect(printed).toMatch(/^1:[0-9a-f]{64}\n$/)
+  expect(messages).toContain('The chain holds: 1 block, 2 entries as they were written.')
+  expect(await run({ noted: printed })).toMatchObject({
+    code: 0,
+    messages: expect.stringContaining('It has the head that was noted'),
+  })
+  expect((await run({ noted: `1:${'0'.repeat(64)}` })).code).toBe(1)
+  expect((await run({ noted: printed.replace('1:', '2:') })).messages).toContain(
+    'block 2, which was noted, is not there',
+  )
+})
+
+test('it names the first break and leaves with 1; --json has it, too', async () => {
+  await fixture.ledger.capture([{}])
+  await chain()
+  const { pool } = fixture.ledger
+  await pool.query('alter table outboxd.submission_event disable trigger user')
+  await pool.query(`update outboxd.submission_event set who = 'operator eve'`)
+  await pool.query('alter table outboxd.submission_event enable trigger user')
+  const { code, messages } = await run()
+  expect(code).toBe(1)
+  expect(messages).toMatch(/The chain is broken: event \d+ of submission \S+ was changed\./)
+  expect(JSON.parse((await run({ json: true })).printed)).toMatchObject({
+    broken: expect.stringContaining('was changed'),
+  })
+})
+
+test.each([
+  [{ noted: 'abc' }, '--noted takes a head'],
+  [{ verify: false, noted: `1:${'0'.repeat(64)}` }, '--noted goes with --verify'],
+  [{ since: '1h' }, '--verify looks at the whole chain'],
+])('%j is refused', async (options, message) => {
+  expect(await run(options)).toMatchObject({ code: 2, messages: expect.stringContaining(message) })
+})

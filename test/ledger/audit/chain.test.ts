@@ -1,0 +1,270 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { pause } from '../../../src/commands/pause.ts'
+import { prune } from '../../../src/commands/prune.ts'
+import { replay } from '../../../src/commands/replay.ts'
+import { type Chain, createChain } from '../../../src/ledger/audit/chain.ts'
+import { verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
+import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
+import { eventually } from '../../support/eventually.ts'
+
+let fixture: Fixture
+let chain: Chain
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await fixture.reset()
+  chain = createChain(fixture.ledger.pool)
+})
+
+const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
+const run = () => chain.runOnce(() => true)
+const verify = (noted: Parameters<typeof verifyChain>[1] = null) => verifyChain(fixture.ledger.pool, noted, () => {})
+
+/** What whoever owns the database can do: no trigger looks. */
+async function asOwner(text: string, values: unknown[] = []) {
+  const client = await fixture.ledger.pool.connect()
+  try {
+    await client.query('set session_replication_role = replica')
+    return await client.query(text, values)
+  } finally {
+    await client.query('set session_replication_role = origin')
+    client.release()
+  }
+}
+
+const completed = { state: 'completed', result: '{}' } as const
+
+/** Three records and a pause, chained. */
+async function chained() {
+  const ids = [
+    await fixture.end({ ...completed, transactionId: randomUUID() }, { outboxId: '1', amounts: { total: '1.00' } }),
+    await fixture.end(failedE003, { outboxId: '2' }),
+    await fixture.end({ ...completed, transactionId: randomUUID() }, { outboxId: '3' }),
+  ]
+  await replay(fixture.context(), [ids[1] ?? ''], { as: 'alice', reason: 'again' })
+  await pause(fixture.context(), { as: 'bob', reason: 'closing' })
+  expect(await run()).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
+  return ids
+}
+
+test('every entry of both logs is in it once, and it holds', async () => {
+  await chained()
+  const { rows } = await sql(`select (select count(*) from outboxd.submission_event)::int
+    + (select count(*) from outboxd.operator_act)::int as n`)
+  expect(await verify()).toMatchObject({ broken: null, entries: rows[0].n, waiting: 0, head: { number: '1' } })
+  expect(await run()).toMatchObject({ end: 'through', blocks: 0 })
+  await fixture.end({ state: 'queued' })
+  expect(await verify()).toMatchObject({ broken: null, waiting: 1 })
+  await run()
+  expect(await verify()).toMatchObject({ broken: null, waiting: 0, blocks: 2 })
+})
+
+describe('the first break is named:', () => {
+  const someEvent = `(select id from outboxd.submission_event where who like 'operator%')`
+  test.each([
+    ['who did it', `update outboxd.submission_event set who = 'operator eve' where id = ${someEvent}`, 'was changed'],
+    [
+      'why',
+      `update outboxd.submission_event set detail = detail || '{"reason":"ordered"}' where id = ${someEvent}`,
+      'was changed',
+    ],
+    ['when', `update outboxd.submission_event set at = at - interval '1 day' where id = ${someEvent}`, 'was changed'],
+    ['what', `update outboxd.submission_event set cause = 'captured' where id = ${someEvent}`, 'was changed'],
+    [
+      'an amount',
+      `update outboxd.submission_event set amounts = '{"total":"9.00"}' where amounts ->> 'total' = '1.00'`,
+      'was changed',
+    ],
+    [
+      'what was sent before a replay',
+      `update outboxd.submission_event set detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
+      'was changed',
+    ],
+    [
+      'a step is taken away',
+      `delete from outboxd.submission_event where id = ${someEvent}`,
+      'is missing, and its submission is there',
+    ],
+    [
+      'a step is slipped in',
+      `insert into outboxd.submission_event (id, submission_id, to_state, attempt, cause, who) overriding system value
+       select (select min(id) - 1 from outboxd.submission_event), submission_id, 'queued', 0, 'x', 'y' from outboxd.submission_event limit 1`,
+      'was added',
+    ],
+    ['an act', `update outboxd.operator_act set reason = 'no'`, 'act'],
+    ['an act is taken away', `delete from outboxd.operator_act`, 'act'],
+    [
+      'what is hidden as erased',
+      `update outboxd.submission_event set detail_digest = outboxd.detail_digest(cause, detail),
+       cause = 'replay: ordered by the board' where id = ${someEvent}`,
+      'says that it was erased, and is not',
+    ],
+    [
+      'what is hidden as emptied',
+      `update outboxd.submission_event set contents_digest = outboxd.contents_digest(detail),
+       detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
+      'says that it was emptied, and is not',
+    ],
+    ['a block', `update outboxd.chain_block set leaves = sha256('')`, 'block 1 was changed'],
+    [
+      'who was in a block',
+      `update outboxd.chain_block set submission_ids = array_fill(gen_random_uuid(), array[events])`,
+      'block 1 was changed',
+    ],
+    ['how far a block goes', `update outboxd.chain_block set last_event = last_event + 1`, 'block 1 does not follow'],
+  ])('%s', async (_, tamper, message) => {
+    await chained()
+    expect((await asOwner(tamper)).rowCount).toBeGreaterThan(0)
+    expect((await verify()).broken).toContain(message)
+  })
+
+  test('a block is taken away', async () => {
+    await chained()
+    await fixture.end({ state: 'queued' })
+    await run()
+    await asOwner('delete from outboxd.chain_block where number = 1')
+    expect((await verify()).broken).toBe('block 1 is missing')
+  })
+
+  test('all of it written anew is seen by a head that was noted', async () => {
+    await chained()
+    const { head } = await verify()
+    await fixture.end({ state: 'queued' })
+    await run()
+    expect(await verify(head)).toMatchObject({ broken: null, blocks: 2 })
+    await asOwner(`update outboxd.submission_event set who = 'operator eve' where who = 'operator alice'`)
+    await asOwner('delete from outboxd.chain_block')
+    expect((await verify(head)).broken).toContain('which was noted, is not there')
+    await run()
+    expect((await verify()).broken).toBeNull()
+    expect((await verify(head)).broken).toContain('block 1 is another than the one that was noted')
+  })
+})
+
+test('nothing of it is changed while triggers look', async () => {
+  await chained()
+  await expect(sql('delete from outboxd.chain_block')).rejects.toThrow('append-only')
+  await expect(sql('update outboxd.chain_block set hash = digest')).rejects.toThrow('append-only')
+  await expect(
+    sql('update outboxd.chain_block set event_ids = null, submission_ids = null, leaves = null'),
+  ).rejects.toThrow('append-only')
+})
+
+test('a step that is committed late, with a lower id, is waited for: none is left out', async () => {
+  const [id = ''] = await fixture.ledger.capture([{}])
+  const slow = await fixture.ledger.pool.connect()
+  const insert = `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'queued', 0, 'x', 'y')`
+  await slow.query('begin')
+  await slow.query(insert, [id])
+  await sql(insert, [id]) // a higher id, committed before
+  const chaining = run()
+  await eventually(async () => {
+    const { rowCount } = await sql(
+      `select from pg_stat_activity where query like '%virtualtransaction = any%' and pid <> pg_backend_pid()`,
+    )
+    expect(rowCount).toBeGreaterThan(0)
+  })
+  expect((await sql('select from outboxd.chain_block')).rowCount).toBe(0)
+  await slow.query('commit')
+  slow.release()
+  await chaining
+  expect(await verify()).toMatchObject({ broken: null, entries: 3, waiting: 0 })
+})
+
+test('a transaction that stays open holds up the chain, and nobody else; it says for how long', async () => {
+  const [id = ''] = await fixture.ledger.capture([{}])
+  const slow = await fixture.ledger.pool.connect()
+  await slow.query('begin')
+  await slow.query(
+    `insert into outboxd.submission_event (submission_id, to_state, attempt, cause, who) values ($1, 'queued', 0, 'x', 'y')`,
+    [id],
+  )
+  let asked = 0
+  const round = await chain.runOnce(() => asked++ < 3) // the daemon ends while it waits
+  expect(round.blocks).toBe(0)
+  expect(round.behindMs).toBeGreaterThan(0)
+  await slow.query('rollback')
+  slow.release()
+  await run()
+  expect(await verify()).toMatchObject({ broken: null, entries: 1 })
+})
+
+test('two at once, beside writers: each entry is in it once', async () => {
+  const writers = Array.from({ length: 4 }, async () => {
+    for (let i = 0; i < 25; i++) await fixture.ledger.capture([{}, {}])
+  })
+  const others = [createChain(fixture.ledger.pool), createChain(fixture.ledger.pool)]
+  let isWriting = true
+  const chainers = others.map(async ({ runOnce }) => {
+    while (isWriting) await runOnce(() => true)
+  })
+  await Promise.all(writers)
+  isWriting = false
+  await Promise.all(chainers)
+  await run()
+  expect(await verify()).toMatchObject({ broken: null, entries: 200, waiting: 0 })
+})
+
+test('what retention empties and deletes leaves the chain whole; a block without entries left keeps its digest alone', async () => {
+  const ids = await chained()
+  const [later] = await fixture.ledger.capture([{ outboxId: '4', error: 'does not map' }])
+  await run()
+  await sql(`update outboxd.submission set state = 'discarded' where id = $1`, [later])
+  await sql(
+    `update outboxd.submission set ended_at = now() - interval '100 days', report_due = false where id = any($1)`,
+    [[ids[0], later]],
+  )
+  await sql(`update outboxd.submission set ended_at = now() - interval '40 days', report_due = false where id = $1`, [
+    ids[2],
+  ])
+  expect(await prune(fixture.context(), {})).toBe(0)
+  expect(await verify()).toMatchObject({ broken: null, gone: 4, waiting: 1 }) // the prune itself
+  await sql('update outboxd.chain_block set look_at = now()')
+  await run()
+  expect(
+    (await sql('select number::int, leaves is null as small from outboxd.chain_block order by number')).rows,
+  ).toEqual([
+    { number: 1, small: false },
+    { number: 2, small: true },
+    { number: 3, small: false },
+  ])
+  expect(await verify()).toMatchObject({ broken: null, gone: 4, waiting: 0 })
+  await asOwner(`update outboxd.chain_block set digest = sha256('x') where number = 2`)
+  expect((await verify()).broken).toContain('block 2 does not follow')
+})
+
+test('what a replay noted of contents is emptied with them, and the chain knows it', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf(), body: '{"old":1}' })
+  await replay(fixture.context(), [id], {})
+  await run()
+  await sql(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now() - interval '40 days', report_due = false, held = false`,
+  )
+  expect(await prune(fixture.context(), {})).toBe(0)
+  const { rows } = await sql(
+    `select detail -> 'former' ? 'body' as has_body from outboxd.submission_event where cause = 'replay'`,
+  )
+  expect(rows).toEqual([{ has_body: false }])
+  expect(await verify()).toMatchObject({ broken: null, reduced: 1 })
+})
+
+test('what is not in the chain is not deleted, whoever asks', async () => {
+  const id = await fixture.end({ ...completed, transactionId: 'tx' })
+  await expect(sql('delete from outboxd.submission where id = $1', [id])).rejects.toThrow('not in the chain yet')
+  await run()
+  await sql('delete from outboxd.submission where id = $1', [id])
+  expect(await verify()).toMatchObject({ broken: null, gone: 3 })
+})
+
+test('when a day is over, the head with which it ended is told once', async () => {
+  await chained()
+  await asOwner(`update outboxd.chain_block set made_at = made_at - interval '1 day'`)
+  await fixture.end({ state: 'queued' })
+  const { head } = await verify()
+  expect((await run()).endOfDay).toEqual(head)
+  await fixture.ledger.capture([{}])
+  expect((await run()).endOfDay).toBeNull()
+})
