@@ -131,6 +131,10 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
     const { describeAudit, audit } = await import('./commands/audit.ts')
     return describeAudit(command).action((options) => finish(audit(context, options)))
   },
+  async erase(command) {
+    const { describeErase, erase } = await import('./commands/erase.ts')
+    return describeErase(command).action((options) => finish(erase(context, options)))
+  },
   async describe(command) {
     const { describeDescribe, describe } = await import('./commands/describe.ts')
     return describeDescribe(command).action((table, options) => finish(describe(context, table, options)))

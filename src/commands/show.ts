@@ -97,15 +97,21 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Oth
     ...detail.events.flatMap(eventLines),
     '',
     'payload, as the ERP wrote it',
-    `  ${detail.payload ?? '(none: it could not be read)'}`,
+    `  ${detail.payload ?? noneBecause(detail, 'it could not be read')}`,
     detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
-    `  ${detail.body ?? '(none: the record did not map)'}`,
+    `  ${detail.body ?? noneBecause(detail, 'the record did not map')}`,
     ...(detail.result === null ? [] : ['result, as the service gave it', `  ${detail.result}`]),
   ]
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
 const factText = (fact: Fact, nowMs: number) => (typeof fact === 'string' ? fact : showMoment(fact.atMs, nowMs))
+
+/** What stands where a payload or a body would. */
+function noneBecause({ emptiedMs, erasedMs }: SubmissionDetail, otherwise: string): string {
+  if (erasedMs !== null) return `(erased ${showTime(erasedMs)})`
+  return emptiedMs === null ? `(none: ${otherwise})` : `(emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS)`
+}
 
 function eventLines(event: LoggedEvent): string[] {
   const { atMs, from, to, attempt, cause, who } = event
@@ -119,6 +125,8 @@ const timeFields = [
   'recordedMs',
   'capturedMs',
   'endedMs',
+  'emptiedMs',
+  'erasedMs',
   'dueMs',
   'sentMs',
   'acceptedMs',

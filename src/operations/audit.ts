@@ -1,3 +1,4 @@
+import type { UnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
@@ -33,7 +34,11 @@ const isByPerson = ({ who }: AuditStep) => who.startsWith('operator')
 function amountsOf({ id, type, steps, payload, body }: AuditedRecord, mappings: Mappings): Amounts | null {
   const kept = steps.findLast(({ amounts }) => amounts !== null)?.amounts
   if (kept) return kept
-  if (payload === null || body === null) return null
+  return payload === null || body === null ? null : contentAmounts({ id, type, payload, body }, mappings)
+}
+
+/** Of a record whose amounts its log does not have: those of its payload, where that makes the very body that is frozen. */
+export function contentAmounts({ id, type, payload, body }: UnkeptAmounts, mappings: Mappings): Amounts | null {
   const mapped = mapOutboxRecord(mappings, { type, payload, unreadable: null }, id)
   return mapped.kind === 'mapped' && mapped.body === body ? mapped.amounts : null
 }

@@ -20,7 +20,11 @@ export function auditJson(line: AuditLine) {
   return {
     ...{ kind, id, outboxId, type, key, state, code, amounts, transactionId, attempts },
     ...{ ...times, captured: isoTime(line.capturedMs), sent: isoTimeOrNull(line.sentMs) },
-    ...{ accepted: isoTimeOrNull(line.acceptedMs), emptied: isoTimeOrNull(line.emptiedMs) },
+    ...{
+      accepted: isoTimeOrNull(line.acceptedMs),
+      emptied: isoTimeOrNull(line.emptiedMs),
+      erased: isoTimeOrNull(line.erasedMs),
+    },
     steps: line.steps.map(stepJson),
     hands: line.hands.map(stepJson),
   }
@@ -32,7 +36,7 @@ function stepJson({ atMs, from, to, attempt, cause, who, reason, account, amount
 
 const columns = [
   ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
-  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'pruned', 'submission_id'],
+  ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'pruned', 'submission_id'],
 ]
 
 /** The first line of a CSV. */
@@ -67,6 +71,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
     steps: line.steps.map(({ atMs, to, cause }) => `${isoTime(atMs)} ${to}: ${truncate(cause, 200)}`).join('; '),
     hands: line.hands.map(showHand).join('; '),
     emptied: isoTimeOrNull(line.emptiedMs),
+    erased: isoTimeOrNull(line.erasedMs),
   }
 }
 
@@ -83,7 +88,12 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
   const at = line.endedMs === null ? 'not ended yet       ' : showTime(line.endedMs)
   const first = [at, line.state.padEnd(stateWidth), `outbox:${line.outboxId}`, line.type]
   if (line.kind === 'pruned') return [...first, transaction, `pruned ${showTime(line.prunedMs)}: no more is known`]
-  const key = line.key === null ? '' : `key ${truncate(line.key, 40)}`
+  const key =
+    line.erasedMs !== null
+      ? `erased ${showTime(line.erasedMs)}`
+      : line.key === null
+        ? ''
+        : `key ${truncate(line.key, 40)}`
   const sent = line.sentMs === null ? 'never sent' : `sent ${showTime(line.sentMs)}`
   return [...first, key, showAmounts(line.amounts), transaction, sent, ...line.hands.map(showHand)]
 }

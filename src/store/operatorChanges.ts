@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { StoreConfig } from '../config.ts'
 import { createChain } from '../ledger/audit/chain.ts'
+import { type Erasure, eraseRecords } from '../ledger/audit/eraseRecords.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
 import { type Actor, logAct } from '../ledger/operator/acts.ts'
@@ -60,6 +61,8 @@ export interface OperatorChanges {
   recover(records: readonly CapturedRecord[]): Promise<void>
   /** Says that what a record holds was shown to him. */
   noteShown(submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'type'>): Promise<void>
+  /** Erases what may be a person's data. @returns the ids of those that were erased */
+  erase(erasures: readonly Erasure[]): Promise<string[]>
   /** Lets go what the retention of this configuration says. */
   prune(round: Pick<PruneRound, 'goOn' | 'onProgress'>): Promise<PruneEnd>
 }
@@ -163,6 +166,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
     recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
     noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
+    erase: (erasures) => inTransaction(ledger, (db) => eraseRecords(db, erasures, actor)),
     async prune({ goOn, onProgress }) {
       await createChain(ledger).runOnce(goOn) // what is not in the chain yet is not deleted
       let pruned: Pruned | null = null

@@ -1,6 +1,12 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StoreConfig } from '../config.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
+import {
+  type KeyRecord,
+  readRecordsOfKey,
+  readUnkeptAmounts,
+  type UnkeptAmounts,
+} from '../ledger/audit/eraseRecords.ts'
 import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
@@ -129,6 +135,10 @@ export interface OperatorStore extends AsyncDisposable {
   readProblems(limit: number): Promise<Problem[]>
   /** Reckons the logs' chain anew. @param noted a head that it must still have */
   verifyChain(noted: ChainHead | null, onProgress: (verdict: ChainVerdict) => void): Promise<ChainVerdict>
+  /** The records of a key, and whether their data may be erased. */
+  readRecordsOfKey(key: string): Promise<KeyRecord[]>
+  /** Of these records, what those were made of whose amounts the log does not have. */
+  readUnkeptAmounts(ids: readonly string[]): Promise<UnkeptAmounts[]>
   /** What persons did, newest first. */
   readHands(
     filter: HandsFilter,
@@ -246,6 +256,8 @@ export async function openOperatorStore(
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
     readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
+    readRecordsOfKey: (key) => readRecordsOfKey(pool, key),
+    readUnkeptAmounts: (ids) => readUnkeptAmounts(pool, ids),
     verifyChain: (noted, onProgress) => verifyChain(pool, noted, onProgress),
     readHands: (filter, before, limit) => readHands(pool, filter, before, limit),
     readAudit: (span) => readAudit(pool, span),

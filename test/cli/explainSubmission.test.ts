@@ -14,6 +14,8 @@ const detail: SubmissionDetail = {
   recordedMs: nowMs,
   capturedMs: nowMs,
   endedMs: null,
+  emptiedMs: null,
+  erasedMs: null,
   code: null,
   error: null,
   payload: '{}',

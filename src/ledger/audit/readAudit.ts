@@ -44,6 +44,8 @@ export interface AuditedRecord {
   endedMs: number | null
   /** When its payload, body and result were emptied. */
   emptiedMs: number | null
+  /** When a person's data was erased of it, its key and the words of its log too. */
+  erasedMs: number | null
   steps: AuditStep[]
   /** Where no step has amounts, since it was captured before they were kept: what it was made of. */
   payload: string | null
@@ -93,7 +95,7 @@ const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
 const columns = `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
   s.transaction_id as "transactionId", s.attempt as attempts, ${ms('s.recorded_at')} as "recordedMs",
   ${ms('s.captured_at')} as "capturedMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
-  ${ms('s.ended_at')} as "endedMs", ${ms('s.emptied_at')} as "emptiedMs", log.steps,
+  ${ms('s.ended_at')} as "endedMs", ${ms('s.emptied_at')} as "emptiedMs", ${ms('s.erased_at')} as "erasedMs", log.steps,
   case when not log.has_amounts then s.payload end as payload, case when not log.has_amounts then s.body end as body,
   s.seq::text as seq, s.ended_at::text as "endedAt"`
 

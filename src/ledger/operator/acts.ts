@@ -20,6 +20,7 @@ export type Act =
   | 'adopt'
   | 'prune'
   | 'show'
+  | 'erase'
 
 /** Appends to the log of operators' acts. */
 export async function logAct(

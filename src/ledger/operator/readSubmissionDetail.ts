@@ -43,6 +43,10 @@ export interface SubmissionDetail {
   recordedMs: number
   capturedMs: number
   endedMs: number | null
+  /** When its payload, body and result were emptied, by retention or by an erasure. */
+  emptiedMs: number | null
+  /** When a person's data was erased of it. */
+  erasedMs: number | null
   code: string | null
   error: string | null
   /** JSON text, as the ERP wrote it. */
@@ -114,6 +118,7 @@ export async function readSubmissionDetail(
        ${ms('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
        ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
        ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",
+       ${ms('s.emptied_at')} as "emptiedMs", ${ms('s.erased_at')} as "erasedMs",
        ${ms('s.due_at')} as "dueMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
        ${ms('s.poll_at')} as "pollMs", ${ms('s.unknown_since')} as "unknownSinceMs", ${ms('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b

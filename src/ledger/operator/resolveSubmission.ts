@@ -14,7 +14,7 @@ export interface SeenSubmission {
  * is a person's own word, or of which the service has never said anything that could be used. What the service said of an
  * id that a person gave may be another's: so even those that ended by it.
  */
-const settleable = `(
+const settleable = `s.emptied_at is null and (
   s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected'))
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
@@ -107,7 +107,7 @@ export async function resolveNotArrived(
 export async function takeBack(db: Database, { id, revision }: SeenSubmission, actor: Actor): Promise<Settled | null> {
   const { rows } = await db.query<Settled>(
     `with former as (
-       select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and s.id_by_person for update
+       select s.* from outboxd.submission s where s.id = $1 and s.revision = $2 and s.id_by_person and s.emptied_at is null for update
      ), written as (
        update outboxd.submission s set
          state = 'uncertain', revision = s.revision + 1, in_doubt = true, transaction_id = null, id_by_person = false,

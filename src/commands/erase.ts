@@ -1,0 +1,124 @@
+import type { Command } from 'commander'
+import { type ActorOptions, actorOf } from '../cli/actor.ts'
+import { isConfirmed } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { escapeControl, pluralize } from '../cli/table.ts'
+import { withOperatorStore } from '../cli/withOperatorStore.ts'
+import { systemClock } from '../clock.ts'
+import { eraseMost, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
+import { mappingsAtHand } from '../operations/audit.ts'
+import type { Skipped } from '../operations/bulkChange.ts'
+import { eraseData, whyNotErased } from '../operations/erase.ts'
+import { actorProblems, asOption } from './actorOptions.ts'
+
+export interface EraseOptions extends ActorOptions {
+  key?: string
+  dryRun?: boolean
+  yes?: boolean
+  json?: boolean
+}
+
+export function describeErase(command: Command): Command {
+  return command
+    .description("erase a person's data from the ledger: of the records of a key that have ended")
+    .requiredOption('--key <key>', "the records' key")
+    .requiredOption('--reason <text>', "why; the log keeps it for ever, so without the person's data")
+    .addOption(asOption)
+    .option('--dry-run', 'say which records, and which not; change nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'what was erased and what was not, as JSON')
+    .addHelpText(
+      'after',
+      `
+Erases payload, body, result, error and key, and what the log noted beside each step. Ids, types, states, times, amounts and the logs' chain stay:
+outboxd audit shows the records without their key, and outboxd audit --verify still holds. There is no way back.
+Only what is completed or discarded, and told to its row, is erased; the others are named, and the exit code is 1. Safe beside daemons, and to interrupt.
+The rows of the outbox, logs, backups and the service's own data are not ours to erase: see docs/operations.md, "Erasure".
+
+Examples:
+  outboxd erase --key K-4711 --reason "request 2026-17 by the person" --dry-run
+  outboxd erase --key K-4711 --reason "request 2026-17 by the person" --as "data protection officer"`,
+    )
+}
+
+/** Erases a key's data. @returns 1 where some of it had to stay, 3 where there is none, 4 where nobody confirmed */
+export async function erase(context: CommandContext, options: EraseOptions): Promise<number> {
+  const { key = '', dryRun = false } = options
+  const problems = actorProblems({ ...options, reason: options.reason ?? '' })
+  if (key === '') problems.push('--key needs a key')
+  if (options.reason !== undefined && key !== '' && options.reason.includes(key))
+    problems.push('--reason has the key in it, and the log keeps reasons for ever: say it without')
+  if (problems.length > 0) return usageError(context, problems)
+  return withOperatorStore(context, async (store, { mappingsDir }) => {
+    const records = await store.readRecordsOfKey(key)
+    if (records.length === 0) {
+      context.stderr.write('There is no record of that key.\n')
+      return exit.nothing
+    }
+    const erasable = records.filter((record) => whyNotErased(record) === null)
+    const kept = records.flatMap((submission) => {
+      const reason = whyNotErased(submission)
+      return reason === null ? [] : [{ submission, reason }]
+    })
+    if (!options.json || !options.yes) context.stderr.write(preview(erasable, kept, records.length))
+    const question = `Erase the data of ${pluralize(erasable.length, 'record')} for good?`
+    if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
+      return exit.unconfirmed
+    const parts = { store, changes: store.actingAs(actorOf(context, options)), mappings: mappingsAtHand(mappingsDir) }
+    const run = { signal: context.signal, onProgress: createProgress(context, erasable.length) }
+    const { done, skipped } = dryRun
+      ? { done: erasable.map(({ id }) => id), skipped: [] }
+      : await eraseData(parts, erasable, run)
+    return conclude(context, { done, skipped: [...kept, ...skipped], overtaken: skipped }, options)
+  })
+}
+
+const shownMax = 20
+
+function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
+  const more = found === eraseMost ? ` (at most ${eraseMost} at once: run it again for the rest)` : ''
+  return [
+    `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
+    keptLines(kept),
+  ].join('')
+}
+
+function keptLines(kept: readonly Skipped[]): string {
+  const lines = kept
+    .slice(0, shownMax)
+    .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
+  const more = kept.length - lines.length
+  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${escapeControl(line)}\n`).join('')
+}
+
+const sayAgainMs = 2_000
+
+/** Says every two seconds how far it is. */
+function createProgress({ stderr }: CommandContext, total: number): (done: number) => void {
+  let sinceMs = systemClock.stopwatch()
+  return (done) => {
+    if (sinceMs() < sayAgainMs) return
+    stderr.write(`Erased ${done} of ${total} ...\n`)
+    sinceMs = systemClock.stopwatch()
+  }
+}
+
+function conclude(
+  context: CommandContext,
+  { done, skipped, overtaken }: { done: string[]; skipped: Skipped[]; overtaken: Skipped[] },
+  { dryRun = false, json }: EraseOptions,
+): number {
+  if (json)
+    printJson(context, {
+      dryRun,
+      erased: done,
+      leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
+    })
+  else context.stderr.write(keptLines(overtaken))
+  const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
+  context.stderr.write(`${dryRun ? 'Would erase' : 'Erased'} the data of ${pluralize(done.length, 'record')}${left}.\n`)
+  if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the command again.\n')
+  return skipped.length > 0 || context.signal.aborted ? exit.failed : exit.done
+}

@@ -1,0 +1,44 @@
+import type { KeyRecord } from '../ledger/audit/eraseRecords.ts'
+import type { Mappings } from '../mapping/loadMappings.ts'
+import type { OperatorChanges } from '../store/operatorChanges.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
+import { contentAmounts } from './audit.ts'
+import { type BulkRun, type CarriedOut, changedMeanwhile, inBatches } from './bulkChange.ts'
+
+/** Why a record keeps its data; null where it may be erased. Pure. */
+export function whyNotErased({ mayBeErased, state, reportDue }: KeyRecord): string | null {
+  if (mayBeErased) return null
+  if (state === 'completed' || state === 'discarded')
+    return reportDue ? `is ${state}, and its row is yet to be told so: try again when it is` : `is ${state}`
+  if (state === 'failed' || state === 'rejected' || state === 'uncertain')
+    return `is ${state} and waits for a person: replay, resolve or discard it first`
+  return `is ${state}, and not ended: try again when it is, or discard it first`
+}
+
+export interface EraseParts {
+  store: Pick<OperatorStore, 'readUnkeptAmounts'>
+  changes: Pick<OperatorChanges, 'erase'>
+  mappings: Mappings
+}
+
+/** A batch's locks last milliseconds. */
+const batchSize = 100
+
+/** Erases the data of these, each as it was seen; what took a step since is left as it is. */
+export function eraseData(
+  { store, changes, mappings }: EraseParts,
+  records: readonly KeyRecord[],
+  run: BulkRun,
+): Promise<CarriedOut> {
+  return inBatches(records, batchSize, run, async (batch) => {
+    const unkept = await store.readUnkeptAmounts(batch.map(({ id }) => id))
+    const amounts = new Map(unkept.map((each) => [each.id, contentAmounts(each, mappings)]))
+    const erased = new Set(
+      await changes.erase(batch.map(({ id, revision }) => ({ id, revision, amounts: amounts.get(id) ?? null }))),
+    )
+    const skipped = batch
+      .filter(({ id }) => !erased.has(id))
+      .map((submission) => ({ submission, reason: changedMeanwhile }))
+    return { done: [...erased], skipped }
+  })
+}

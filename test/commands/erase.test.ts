@@ -1,0 +1,216 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { audit } from '../../src/commands/audit.ts'
+import { type EraseOptions, erase } from '../../src/commands/erase.ts'
+import { replay } from '../../src/commands/replay.ts'
+import { resolve } from '../../src/commands/resolve.ts'
+import { show } from '../../src/commands/show.ts'
+import { createChain } from '../../src/ledger/audit/chain.ts'
+import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
+import { loadMappings } from '../../src/mapping/loadMappings.ts'
+import { mapOutboxRecord } from '../../src/mapping/mapOutboxRecord.ts'
+import { startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(() => fixture.reset())
+
+const person = 'Erika Mustermann'
+const payload = payloadOf({ field2: `"${person}"` })
+const given = { key: person, reason: 'request 2026-17', as: 'officer', yes: true }
+const sql = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
+const chain = () => createChain(fixture.ledger.pool).runOnce(() => true)
+const verify = () => verifyChain(fixture.ledger.pool, null, () => {})
+
+async function run(options: Partial<EraseOptions> = {}) {
+  const context = fixture.context()
+  const code = await erase(context, { ...given, ...options })
+  return { code, printed: context.printed(), messages: context.messages() }
+}
+
+/** Everything that our tables say, as text. */
+async function allText(): Promise<string> {
+  const { rows } = await sql(`select string_agg(t, '') as all from (
+    select s::text as t from outboxd.submission s union all select e::text from outboxd.submission_event e
+    union all select a::text from outboxd.operator_act a union all select p::text from outboxd.problem p) x`)
+  return rows[0].all ?? ''
+}
+
+const completed = () => ({ state: 'completed', transactionId: randomUUID(), result: `{"for":"${person}"}` }) as const
+const ofPerson = (outboxId: string) => ({ outboxId, key: person, payload, body: payload, amounts: { total: '12.30' } })
+
+test('nothing is left of the person; times, states, ids, amounts, who did what, and the chain are', async () => {
+  await fixture.end(completed(), ofPerson('1'))
+  const id = await fixture.end({ ...failedE003, error: `no customer ${person}` }, ofPerson('2'))
+  await replay(fixture.context(), [id], { as: 'alice', reason: `${person} called` })
+  await sql(
+    `update outboxd.submission set state = 'discarded', held = false, due_at = null, ended_at = now(), report_due = false where id = $1`,
+    [id],
+  )
+  await chain()
+  const before = (
+    await sql(
+      `select id, outbox_id, type, state, recorded_at, captured_at, sent_at, ended_at, transaction_id from outboxd.submission order by seq`,
+    )
+  ).rows
+  expect(await allText()).toContain(person)
+  const { code, messages } = await run()
+  expect({ code, messages }).toEqual({ code: 0, messages: expect.stringContaining('Erased the data of 2 records.') })
+  expect(await allText()).not.toMatch(/Erika|Mustermann/)
+  expect(
+    (
+      await sql(
+        `select id, outbox_id, type, state, recorded_at, captured_at, sent_at, ended_at, transaction_id from outboxd.submission order by seq`,
+      )
+    ).rows,
+  ).toEqual(before)
+  expect(await verify()).toMatchObject({ broken: null, gone: 0, waiting: 1 })
+  await chain()
+  expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
+  const context = fixture.context()
+  await audit(context, { json: true })
+  expect(JSON.parse(context.printed())).toMatchObject([
+    { kind: 'record', key: null, amounts: { total: '12.30' }, erased: expect.any(String) },
+    { kind: 'record', hands: [{ who: 'operator alice', cause: 'replay', reason: null }], erased: expect.any(String) },
+    { kind: 'act', act: 'erase', who: 'operator officer', reason: 'request 2026-17' },
+  ])
+})
+
+test('what is changed of an erased record afterwards is seen', async () => {
+  await fixture.end(completed(), ofPerson('1'))
+  await chain()
+  await run()
+  await sql('alter table outboxd.submission_event disable trigger user')
+  await sql(`update outboxd.submission_event set to_state = 'failed' where to_state = 'completed'`)
+  await sql('alter table outboxd.submission_event enable trigger user')
+  expect((await verify()).broken).toContain('was changed')
+})
+
+test('what has not ended for good is named and stays; the rest is erased', async () => {
+  await fixture.end(completed(), ofPerson('1'))
+  await fixture.end(failedE003, ofPerson('2'))
+  await fixture.end(uncertain, ofPerson('3'))
+  await fixture.ledger.capture([ofPerson('4')])
+  const untold = await fixture.ledger.capture([{ ...ofPerson('5'), error: 'x' }])
+  await sql(`update outboxd.submission set state = 'discarded', report_due = true where id = $1`, [untold[0]])
+  const { code, messages } = await run()
+  expect(code).toBe(1)
+  expect(messages).toMatch(/outbox:2 .* is failed and waits for a person: replay, resolve or discard it first/)
+  expect(messages).toMatch(/outbox:3 .* is uncertain and waits for a person/)
+  expect(messages).toMatch(/outbox:4 .* is queued, and not ended/)
+  expect(messages).toMatch(/outbox:5 .* is discarded, and its row is yet to be told so/)
+  const { rows } = await sql('select outbox_id from outboxd.submission where erased_at is not null')
+  expect(rows).toEqual([{ outbox_id: '1' }])
+  await expect(
+    sql(
+      `update outboxd.submission set erased_at = now(), emptied_at = now(), key = null, payload = null, body = null where outbox_id = '2'`,
+    ),
+  ).rejects.toThrow('check')
+})
+
+test('--dry-run changes nothing; without --yes it asks; other keys are left alone', async () => {
+  await fixture.end(completed(), ofPerson('1'))
+  await fixture.end(completed(), { ...ofPerson('2'), key: 'another' })
+  expect(await run({ dryRun: true })).toMatchObject({
+    code: 0,
+    messages: expect.stringContaining('Would erase the data of 1 record'),
+  })
+  expect((await run({ yes: false })).code).toBe(4)
+  const refused = fixture.context('n\n')
+  expect(await erase(refused, { ...given, yes: false })).toBe(4)
+  expect((await sql('select from outboxd.submission where erased_at is not null')).rowCount).toBe(0)
+  const { code, printed } = await run({ json: true })
+  expect({ code, erased: JSON.parse(printed).erased }).toEqual({ code: 0, erased: [expect.any(String)] })
+  expect((await sql('select outbox_id from outboxd.submission where key is not null')).rows).toEqual([
+    { outbox_id: '2' },
+  ])
+  expect((await run()).code).toBe(3)
+})
+
+test('amounts that stand in the contents alone are kept with the erasure', async () => {
+  const mapped = mapOutboxRecord(loadMappings('mappings'), { type: 'data', payload, unreadable: null }, 'x')
+  const body = mapped.kind === 'mapped' ? mapped.body : ''
+  const id = await fixture.end(completed(), { outboxId: '1', key: person, payload, body })
+  await sql('alter table outboxd.submission_event disable trigger user')
+  await sql('update outboxd.submission_event set amounts = null')
+  await sql('alter table outboxd.submission_event enable trigger user')
+  await run()
+  const { rows } = await sql(`select detail from outboxd.operator_act where act = 'erase'`)
+  expect(rows).toEqual([{ detail: { submissions: [id], amounts: { [id]: { total_amount: '12.30' } } } }])
+})
+
+test('show says that it was erased; nobody can settle it any more', async () => {
+  const id = await fixture.end(uncertain, ofPerson('1'))
+  await resolve(fixture.context(), id, { arrived: 'tx-1', unchecked: true, yes: true })
+  await sql(
+    `update outboxd.submission set state = 'completed', job_id = null, poll_at = null, ended_at = now(), report_due = false`,
+  )
+  await run()
+  const context = fixture.context()
+  await show(context, id, {})
+  expect(context.printed()).toMatch(/payload, as the ERP wrote it\n {2}\(erased /)
+  expect(await resolve(fixture.context(), id, { takeBack: true, yes: true })).toBe(1)
+  expect(await fixture.ledger.countStates()).toEqual({ completed: 1 })
+})
+
+test('beside writers of the same key, and a chain and a second erasure at work, each ended record is erased once', async () => {
+  await Promise.all(
+    Array.from({ length: 30 }, (_, i) => fixture.ledger.capture([{ ...ofPerson(`e${i}`), error: 'x' }])),
+  )
+  await sql(`update outboxd.submission set state = 'discarded', report_due = false`)
+  let isErasing = true
+  const writing = (async () => {
+    for (let i = 0; isErasing; i++) await fixture.ledger.capture([ofPerson(`n${i}`)])
+  })()
+  const chaining = (async () => {
+    while (isErasing) await chain()
+  })()
+  const codes = await Promise.all([run(), run()])
+  isErasing = false
+  await Promise.all([writing, chaining])
+  expect(codes.map(({ code }) => code)).toContain(1)
+  const { rows } = await sql(
+    `select jsonb_array_length(detail -> 'submissions') as n from outboxd.operator_act where act = 'erase'`,
+  )
+  expect(rows.reduce((sum, { n }) => sum + n, 0)).toBe(30)
+  expect((await sql('select from outboxd.submission where erased_at is not null')).rowCount).toBe(30)
+  await chain()
+  expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
+})
+
+test('killed with SIGKILL in the middle, each record is erased with its log, or whole; the next call ends it', async () => {
+  const total = 1_500
+  await fixture.ledger.capture(
+    Array.from({ length: total }, (_, i) => ({ ...ofPerson(String(i)), error: `no ${person}` })),
+  )
+  await sql(`update outboxd.submission set state = 'discarded', report_due = false`)
+  await chain()
+  const erasedCount = async () =>
+    (await sql('select from outboxd.submission where erased_at is not null')).rowCount ?? 0
+  const args = ['erase', '--key', person, '--reason', 'x', '--yes']
+  const program = startProgram({ args, env: { DATABASE_URL: fixture.ledger.url } })
+  await until(erasedCount, (n) => n > 0)
+  program.signal('SIGKILL')
+  await program.ended()
+  const half = await sql(`select from outboxd.submission s join outboxd.submission_event e on e.submission_id = s.id
+    where (s.erased_at is null) <> (e.detail_digest is null)`)
+  expect(half.rowCount).toBe(0)
+  expect((await verify()).broken).toBeNull()
+  expect((await run()).code).toBe(0)
+  expect(await erasedCount()).toBe(total)
+  await chain()
+  expect(await verify()).toMatchObject({ broken: null, waiting: 0 })
+})
+
+test.each([
+  [{ key: '' }, '--key needs a key'],
+  [{ reason: ' ' }, '--reason must say why'],
+  [{ reason: `for ${person}` }, '--reason has the key in it'],
+])('%j is refused', async (options, message) => {
+  expect(await run(options)).toMatchObject({ code: 2, messages: expect.stringContaining(message) })
+})
