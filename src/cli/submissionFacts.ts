@@ -1,4 +1,5 @@
 import type { LoggedEvent, SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { showTime } from './time.ts'
 
 /** A fact about a submission: a text, or a moment. */
 export type Fact = string | { atMs: number }
@@ -45,4 +46,13 @@ export function eventDetails({
     ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),
   ]
   return named.filter((each): each is [string, string] => typeof each[1] === 'string' && !cause.includes(each[1]))
+}
+
+/** What stands where a payload or a body would. Pure. */
+export function noneBecause(
+  { emptiedMs, erasedMs }: Pick<SubmissionDetail, 'emptiedMs' | 'erasedMs'>,
+  otherwise: string,
+): string {
+  if (erasedMs !== null) return `erased ${showTime(erasedMs)}`
+  return emptiedMs === null ? `none: ${otherwise}` : `emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS`
 }

@@ -6,7 +6,7 @@ import { type Explanation, explainSubmission } from '../cli/explainSubmission.ts
 import { printJson } from '../cli/printJson.ts'
 import { findAll, findNamed, type NamedSubmissions, referenceHelp } from '../cli/references.ts'
 import { conflictLines, type OtherRow, readRowNow } from '../cli/rowConflict.ts'
-import { eventDetails, type Fact, submissionFacts } from '../cli/submissionFacts.ts'
+import { eventDetails, type Fact, noneBecause, submissionFacts } from '../cli/submissionFacts.ts'
 import { submissionJson } from '../cli/submissionJson.ts'
 import { submissionTable } from '../cli/submissionTable.ts'
 import { escapeControl, terminalOf } from '../cli/table.ts'
@@ -97,21 +97,15 @@ function describe(detail: SubmissionDetail, { why, next }: Explanation, row: Oth
     ...detail.events.flatMap(eventLines),
     '',
     'payload, as the ERP wrote it',
-    `  ${detail.payload ?? noneBecause(detail, 'it could not be read')}`,
+    `  ${detail.payload ?? `(${noneBecause(detail, 'it could not be read')})`}`,
     detail.attempt > 0 ? 'body, as it is sent' : 'body, as it would be sent',
-    `  ${detail.body ?? noneBecause(detail, 'the record did not map')}`,
+    `  ${detail.body ?? `(${noneBecause(detail, 'the record did not map')})`}`,
     ...(detail.result === null ? [] : ['result, as the service gave it', `  ${detail.result}`]),
   ]
   return lines.map((line) => `${escapeControl(line)}\n`).join('')
 }
 
 const factText = (fact: Fact, nowMs: number) => (typeof fact === 'string' ? fact : showMoment(fact.atMs, nowMs))
-
-/** What stands where a payload or a body would. */
-function noneBecause({ emptiedMs, erasedMs }: SubmissionDetail, otherwise: string): string {
-  if (erasedMs !== null) return `(erased ${showTime(erasedMs)})`
-  return emptiedMs === null ? `(none: ${otherwise})` : `(emptied ${showTime(emptiedMs)}: RETENTION_PAYLOAD_DAYS)`
-}
 
 function eventLines(event: LoggedEvent): string[] {
   const { atMs, from, to, attempt, cause, who } = event

@@ -1,6 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { conflictLines } from '../../cli/rowConflict.ts'
-import { eventDetails, type Fact, submissionFacts } from '../../cli/submissionFacts.ts'
+import { eventDetails, type Fact, noneBecause, submissionFacts } from '../../cli/submissionFacts.ts'
 import { escapeLines } from '../../cli/table.ts'
 import { showDuration } from '../../cli/time.ts'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
@@ -121,8 +121,8 @@ function valuesSection(view: RecordView, { viewer, isShown }: RecordShown): Html
       )
   return html`<section aria-labelledby="values-head"><h2 id="values-head">What it holds</h2>${asking}</section>
 ${fieldsSection(view, isShown)}
-${jsonSection(view, 'payload', 'Payload, as the ERP wrote it', payload ?? '', payload === null ? 'none: it could not be read' : null, isShown)}
-${jsonSection(view, 'body', attempt > 0 ? 'Request, as it is sent' : 'Request, as it would be sent', body ?? '', body === null ? 'none: the record did not map' : null, isShown)}
+${jsonSection(view, 'payload', 'Payload, as the ERP wrote it', payload ?? '', payload === null ? noneBecause(view.detail, 'it could not be read') : null, isShown)}
+${jsonSection(view, 'body', attempt > 0 ? 'Request, as it is sent' : 'Request, as it would be sent', body ?? '', body === null ? noneBecause(view.detail, 'the record did not map') : null, isShown)}
 ${result === null ? '' : jsonSection(view, 'result', 'Answer, as the service gave it', result, null, isShown)}`
 }
 

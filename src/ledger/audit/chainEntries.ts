@@ -105,7 +105,7 @@ export async function readActEntries(
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()
 
-/** As outboxd.digest_of in migrations/0023_chain.sql. */
+/** As outboxd.digest_of in migrations/0024_chain.sql. */
 const digestOf = (a: string | null, b: string | null): string =>
   sha256(`${Buffer.byteLength(a ?? '')}:${a ?? ''}${b ?? ''}`).toString('hex')
 
