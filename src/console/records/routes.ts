@@ -3,16 +3,18 @@ import type { ConsoleParts } from '../parts.ts'
 import { readRecords } from './readRecords.ts'
 import { renderRecords } from './recordsHtml.ts'
 import { type Fields, readRecordsQuery, recordsPath } from './recordsQuery.ts'
+import { rememberSearches } from './rememberSearches.ts'
 import { watchLists } from './watchList.ts'
 
 /** `/records`: submissions by the filters of outboxd list. */
 export function recordsRoutes(app: FastifyInstance, { store, clock, live }: ConsoleParts): void {
+  const remembering = rememberSearches(clock)
   live.addTopic('records', watchLists(store, clock.nowMs))
   app.get<{ Querystring: Fields }>('/records', async (request, reply) => {
     const query = readRecordsQuery(request.query)
     // A form sends its empty fields, too: the address that is shown, and sent to others, has none.
     if (hasEmpty(request.query)) return reply.redirect(recordsPath(query), 303)
-    const view = await readRecords(await store(), query, clock.nowMs())
+    const view = await readRecords(remembering(await store()), query, clock.nowMs())
     return reply
       .code(view.problems.length > 0 ? 400 : 200)
       .type('text/html; charset=utf-8')
