@@ -13,9 +13,15 @@ afterAll(async () => {
   await fixture[Symbol.asyncDispose]()
 })
 
-test.each(['/', '/records', '/records/1', '/mapping', '/audit'])('%s is a page', async (path) => {
+test.each([
+  ['/', 200],
+  ['/records', 200],
+  ['/records/1', 404], // no record has that number
+  ['/mapping', 200],
+  ['/audit', 200],
+])('%s is a page, answered %d', async (path, wanted) => {
   const { status, headers, text } = await served.get(path)
-  expect({ status, type: headers['content-type'] }).toEqual({ status: 200, type: 'text/html; charset=utf-8' })
+  expect({ status, type: headers['content-type'] }).toEqual({ status: wanted, type: 'text/html; charset=utf-8' })
   expect(text).toContain('<h1>')
   expect(text).toContain('href="/records"')
 })
