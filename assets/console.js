@@ -9,6 +9,8 @@
   /** What was taken over last, by id, before anything was unfolded in it. */
   const taken = new Map()
   let isRenewing = false
+  /** Whether it was told, on a page that has nothing to show, that a database is away: there is something when it is back. */
+  let wasAway = false
 
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone
 
@@ -70,7 +72,7 @@
 
   function onVersion({ data }) {
     const news = JSON.parse(data)
-    if (version === undefined) return location.reload()
+    if (version === undefined) return void setTimeout(() => location.reload(), wasAway ? 0 : 5000)
     if (news.topic !== topic) return
     told = news.version
     if (told === shown) return say('')
@@ -94,25 +96,37 @@
     }
   }
 
+  function onTrouble({ data }) {
+    wasAway = true
+    if (version !== undefined) say(`What is shown is old: ${JSON.parse(data).message}`)
+  }
+
+  /** It comes again by itself, within two seconds where it was but for its turn; and not where it was refused. */
+  function onError() {
+    setTimeout(() => stream?.readyState === EventSource.OPEN || sayAway(), 3000)
+    if (stream?.readyState !== EventSource.CLOSED) return
+    leave()
+    setTimeout(comeAgain, 5000)
+  }
+
+  function sayAway() {
+    if (!document.hidden) say('What is shown is old: the console does not answer.')
+  }
+
   let stream
   /** A browser opens six connections to a host: a page that nobody sees gives its own back. */
   function follow() {
     if (topic === undefined || document.hidden || stream !== undefined) return
     stream = new EventSource(`/live?on=${encodeURIComponent(topic)}`)
     stream.addEventListener('version', onVersion)
-    stream.addEventListener('trouble', ({ data }) => say(`What is shown is old: ${JSON.parse(data).message}`))
-    stream.addEventListener('error', () => {
-      say('What is shown is old: the console does not answer.')
-      if (stream?.readyState !== EventSource.CLOSED) return
-      // Refused: too many look, or one has to sign in again.
-      leave()
-      setTimeout(comeAgain, 5000)
-    })
+    stream.addEventListener('trouble', onTrouble)
+    stream.addEventListener('error', onError)
   }
 
   async function comeAgain() {
-    const response = await fetch(location.href, { method: 'HEAD' }).catch(() => null)
-    if (response?.status === 401) location.reload()
+    const response = await fetch('/live').catch(() => null)
+    if (response?.status === 401)
+      location.reload() // to sign in
     else follow()
   }
 

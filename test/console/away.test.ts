@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { migrate } from '../../src/commands/migrate.ts'
 import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { lacksBrowser, openBrowser } from '../support/browser.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { type FaultProxy, startFaultProxy } from '../support/faultProxy.ts'
@@ -89,6 +90,23 @@ describe('a database that cannot be reached', () => {
     )
   })
 })
+
+test.skipIf(lacksBrowser('a page that a database kept away'))(
+  'a page that was opened while the database was away shows itself in the browser when it is back',
+  async () => {
+    await proxy.setFault({ kind: 'refuse' })
+    await using served = await openConsole(testContext(variables(proxied)))
+    const browser = await openBrowser()
+    onTestFinished(() => browser.close())
+    const page = await browser.newPage()
+    await page.goto(`${served.url}/audit`)
+    expect(await page.textContent('h1')).toBe('A database cannot be used')
+    await (await follow(served.url)).says('event: trouble')
+    await proxy.setFault(null)
+    await page.getByRole('heading', { name: 'Audit' }).waitFor()
+    expect(page.url()).toBe(`${served.url}/audit`)
+  },
+)
 
 test('the console ends at once, though streams are open and the database does not answer', async () => {
   const served = await openConsole(testContext(variables(proxied)))

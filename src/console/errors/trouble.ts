@@ -16,6 +16,7 @@ const lacking = ['42P01', '42703', '42883', '3F000']
 
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
+  if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
   const { message } = explain(error)
   // What the outbox's database says comes as DatabaseUnusable: the rest is the ledger's.
@@ -26,6 +27,15 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
     return { status: error.statusCode, title: 'Refused', words: message, isPassing: false }
   return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
 }
+
+/** A statement's time was up, or a lock's: asked again by itself, it would only cost the same again. */
+function isOfWhatWasAsked(error: Error & { code?: unknown }): boolean {
+  const { code } = error instanceof DatabaseUnusable ? ((error.cause ?? {}) as { code?: unknown }) : error
+  return code === '57014' || code === '55P03'
+}
+
+const tooLong = (error: Error) =>
+  `The database did not get through with it (${explain(error).message}): ask for less, or again when it has less to do.`
 
 /** An error in a sentence. */
 export function troubleOf(error: unknown): string {

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest'
+import { readTrouble } from '../../src/console/errors/trouble.ts'
+import { Refused } from '../../src/console/guard/refused.ts'
+import { DatabaseUnusable } from '../../src/postgres/database.ts'
+
+const coded = (code: string, message: string) => Object.assign(new Error(message), { code })
+const unusable = (cause: unknown) =>
+  new DatabaseUnusable('DATABASE_URL', 'postgres://a:secret@db.example/erp', 'no', cause)
+
+test.each<[string, Error, Partial<ReturnType<typeof readTrouble>>]>([
+  [
+    'a database that is away',
+    coded('ECONNREFUSED', 'connect ECONNREFUSED 127.0.0.1:5432'),
+    { status: 503, isPassing: true },
+  ],
+  ['one that shuts down', coded('57P01', 'terminating connection'), { status: 503, isPassing: true }],
+  ['the outbox’s', unusable(coded('08006', 'lost')), { status: 503, isPassing: true }],
+  ['a ledger of another version', coded('42703', 'column "x" does not exist'), { status: 503, isPassing: true }],
+  [
+    'what takes too long, which is not asked again by itself',
+    coded('57014', 'canceling statement due to statement timeout'),
+    { status: 503, isPassing: false },
+  ],
+  [
+    'a lock of the ERP’s',
+    unusable(coded('55P03', 'canceling statement due to lock timeout')),
+    { status: 503, isPassing: false },
+  ],
+  ['what is refused', new Refused(403, 'no'), { status: 403, isPassing: false, words: 'no' }],
+  ['a mistake of ours', new TypeError('x is undefined'), { status: 500, isPassing: false, words: 'X is undefined.' }],
+])('%s', (_, error, trouble) => {
+  expect(readTrouble(error)).toMatchObject(trouble)
+  expect(readTrouble(error).words).not.toContain('secret')
+})
