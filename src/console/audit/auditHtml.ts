@@ -18,10 +18,9 @@ export interface AuditView {
 /** Who did what, newest first; a form for which of it, and a link to all of it as CSV. */
 export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValue {
   return html`${filters(query)}
-${problems.map((problem) => notice('bad', problem))}
-${problems.length > 0 ? '' : handsTable(hands, query)}
-${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}
-<p><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line a record that ended in this time, with its amounts, the times of its steps, and what
+${problems.map((problem) => notice('bad', html`<p>${problem}</p>`))}
+${problems.length > 0 ? '' : html`<section>${handsTable(hands, query)}${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}</section>`}
+<p class="quiet"><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line a record that ended in this time, with its amounts, the times of its steps, and what
 persons did, as outboxd audit --csv has it.</p>`
 }
 
@@ -50,7 +49,7 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
       record === null
         ? ''
         : html`<a href="/records/${record.id}">${shown(`outbox:${record.outboxId}`)}</a> ${shown(record.type)}`,
-      shown(reason ?? ''),
+      reason === null ? '' : html`<span class="foreign reason">${shown(reason)}</span>`,
       shown(account ?? ''),
     ]),
   )

@@ -62,8 +62,11 @@ const docsPictures = join(checkout, 'docs', 'pictures')
 export async function takeDocsPicture(page: Page, name: string): Promise<void> {
   const path = join(docsPictures, `${name}.png`)
   if (!existsSync(path)) return
-  await page.emulateMedia({ colorScheme: 'light' })
-  await page.setViewportSize({ width: 1024, height: 900 })
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+  await page.setViewportSize({ width: 1200, height: 600 })
+  const height = Math.min(1100, await page.evaluate<number>('document.documentElement.scrollHeight'))
+  await page.setViewportSize({ width: 1200, height })
+  await readOverflow(page)
   await page.screenshot({ path, animations: 'disabled' })
 }
 
