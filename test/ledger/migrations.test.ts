@@ -304,3 +304,29 @@ test('0024: rows in every state come through with their events; the first chain 
   expect(await createChain(pool).runOnce(() => true)).toMatchObject({ end: 'through', blocks: 1, behindMs: 0 })
   expect(await verifyChain(pool, null, () => {})).toMatchObject({ broken: null, entries: 8, waiting: 0 })
 })
+
+test('0025: rows in every state come through, and how rare a key is among them is known', async () => {
+  const { pool, migrate } = await before('0025_rarity.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  await add('queued', { due_at: now })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await pool.query(
+    `insert into outboxd.submission (id, outbox_id, type, key, resource, payload, body, recorded_at, state, idempotency_key, due_at, ended_at)
+     select gen_random_uuid(), 'o' || n, 'data', 'K' || n / 2, 'data', '{}', '{}', now(), 'completed', gen_random_uuid(), null, now()
+     from generate_series(1, 4000) n`,
+  )
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0025 = (await pool.query(rows)).rows
+  const estimated = async () => {
+    const { rows: plans } = await pool.query(
+      `explain (format json) select from outboxd.submission where hashtextextended(key, 0) = hashtextextended('K7', 0)`,
+    )
+    return plans[0]['QUERY PLAN'][0].Plan['Plan Rows']
+  }
+  await pool.query('analyze outboxd.submission')
+  expect(await estimated()).toBe(20) // one in two hundred
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0025)
+  expect(await estimated()).toBeLessThan(5)
+})
