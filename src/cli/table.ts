@@ -45,9 +45,9 @@ export function truncate(text: string, most: number): string {
   return line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line
 }
 
-// Control characters, and those that turn the direction of writing.
+// Control characters, those that turn the direction of writing, and those that take no room.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
-const unprintable = /[\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const unprintable = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 /** Makes a text safe for a terminal: what the service or the ERP wrote must not move the cursor or hide a line. */
 export function escapeControl(text: string): string {

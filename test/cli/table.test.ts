@@ -16,6 +16,7 @@ test('columns are aligned, the last is as wide as it is', () => {
 
 test('what the service wrote cannot move the cursor or hide a line', () => {
   expect(escapeControl('a\u001b[2Kb\rc\u202ed')).toBe('a\\u001b[2Kb\\u000dc\\u202ed')
+  expect(escapeControl('a\u061cb\u200bc\ufeffd')).toBe('a\\u061cb\\u200bc\\ufeffd')
   expect(renderTable(['A'], [['x\u001b[31m']])).not.toContain('\u001b')
 })
 
