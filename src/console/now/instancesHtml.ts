@@ -1,7 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { StatusReport } from '../../cli/readStatus.ts'
 import { whyNoInstance } from '../../cli/renderStatus.ts'
-import { escapeControl } from '../../cli/table.ts'
+import { foreign } from '../html/foreign.ts'
 import { empty } from '../html/notice.ts'
 import { table } from '../html/table.ts'
 import { age } from '../html/time.ts'
@@ -18,7 +18,7 @@ ${table(
   [{ words: 'id' }, { words: 'host' }, { words: 'version' }, { words: 'started' }],
   instances.map(({ id, host, version, startedMs }) => [
     html`<code>${id.slice(0, 8)}</code>`,
-    html`<span class="foreign">${escapeControl(host)}</span>`,
+    foreign(host, 40),
     version,
     age(startedMs, nowMs),
   ]),

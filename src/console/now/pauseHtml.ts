@@ -3,6 +3,7 @@ import { type PauseRead, type PauseRequest, pauseMessage } from '../../operation
 import type { ResumeTerms } from '../../operations/resume.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { foreign } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
@@ -31,7 +32,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
       'attention',
       html`<p>${advice(pauseMessage(read.forMs, { dryRun: true, nowMs }))}</p>
 <p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
-<p>Why: <span class="foreign">${read.reason}</span></p>`,
+<p>Why: ${foreign(read.reason, 1_000)}</p>`,
     )}
 ${form(
   { action: '/pause', viewer },

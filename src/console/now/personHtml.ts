@@ -1,8 +1,9 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import { escapeControl, pluralize, truncate } from '../../cli/table.ts'
+import { pluralize, truncate } from '../../cli/table.ts'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { Problem } from '../../model.ts'
 import { advice } from '../html/advice.ts'
+import { foreign } from '../html/foreign.ts'
 import { empty } from '../html/notice.ts'
 import { table } from '../html/table.ts'
 import { age } from '../html/time.ts'
@@ -28,9 +29,9 @@ export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: num
     .map((cause) => [
       html`<a href="/records?state=${cause.state}&amp;cause=${cause.cause}">${pluralize(cause.count, 'record')}</a>`,
       cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
-      html`<span class="foreign">${shown(cause.code ?? '', 16)}</span>`,
-      html`<span class="foreign reason">${shown(cause.shape, 200)}</span>`,
-      html`<span class="foreign">${shown(cause.types.join(', '), 60)}</span>`,
+      foreign(cause.code ?? '', 16),
+      foreign(cause.shape, 200),
+      foreign(cause.types.join(', '), 40),
       age(cause.firstMs, nowMs),
     ])
   return html`<h2>For a person</h2>
@@ -46,7 +47,7 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
     .slice(0, problemsShown)
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
-      html`<span class="foreign">${shown(subject, 100)}</span>`,
+      foreign(subject, 40),
       html`<span class="foreign reason">${advice(truncate(detail, 400))}</span>`,
       age(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
@@ -55,6 +56,3 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
 ${table('problems', [{ words: 'kind' }, { words: 'of' }, { words: 'what was seen' }, { words: 'since' }, { words: 'tried again' }], rows)}
 ${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
 }
-
-/** What others wrote, as status shows it. */
-const shown = (text: string, most: number) => escapeControl(truncate(text, most))
