@@ -151,3 +151,7 @@ test('an address that cannot be read is refused in plain words that nothing can 
     'x-content-type-options': 'nosniff',
   })
 })
+
+test('headers of more than 16 kB are not read', async () => {
+  expect(await served.ask('/change', { headers: { 'x-long': 'x'.repeat(17_000) } })).toMatchObject({ status: 431 })
+})

@@ -39,6 +39,12 @@ test('a form that is sent before changes nothing, though it has the token of the
   expect(served.changes).toEqual([])
 })
 
+test('a password of more than 8 kB is not read', async () => {
+  const answered = await signIn(visit(served.url), { password: 'x'.repeat(9_000) })
+  expect(answered).toMatchObject({ status: 413 })
+  expect(answered.headers['set-cookie']).toBeUndefined()
+})
+
 describe('who gives the password', () => {
   test('gets to the page that was asked for, acts under the name that was given, and leaves', async () => {
     const visitor = visit(served.url)
