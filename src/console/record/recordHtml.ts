@@ -64,7 +64,10 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 }
 
 function standing({ detail, explanation, row }: RecordView): HtmlValue {
-  const next = explanation.advice.map(({ words }, i) => html`<p>${i === 0 ? 'Next: ' : ''}${advice(words)}</p>`)
+  const next = explanation.advice.map(({ words, ways }, i) => {
+    const below = ways.length > 0 && /\bthen( perhaps)?$/.test(words) ? ' choose below' : ''
+    return html`<p>${i === 0 ? 'Next: ' : ''}${advice(words)}${below}</p>`
+  })
   return [
     notice(tones[detail.state], [
       html`<p><strong>${detail.state}</strong>: <span class="foreign">${advice(explanation.why)}</span></p>`,

@@ -16,7 +16,7 @@ export function readHarm(page: Page): Promise<string[]> {
     while (texts.nextNode()) {
       if (!/[\\u202a-\\u202e\\u2066-\\u2069]/.test(texts.currentNode.data)) continue
       const { parentElement } = texts.currentNode
-      if (!/isolate|plaintext/.test(getComputedStyle(parentElement).unicodeBidi)) harm.push('text that turns others: ' + parentElement.outerHTML.slice(0, 200))
+      if (parentElement.tagName !== 'TEXTAREA' && !/isolate|plaintext/.test(getComputedStyle(parentElement).unicodeBidi)) harm.push('text that turns others: ' + parentElement.outerHTML.slice(0, 200))
     }
     if (document.documentElement.scrollHeight > 20_000) harm.push('a page of ' + document.documentElement.scrollHeight + ' px')
     return harm

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
@@ -14,9 +14,18 @@ const looks = [
 const heights: Record<number, number> = { 390: 844, 1440: 900 }
 const narrowest = 320
 
-/** A folder for the pictures of this run, which stays: not the run's own, of which nothing is left. */
+const folderPrefix = 'outboxd-pictures-'
+const keptMs = 3_600_000
+
+/** A folder for the pictures of this run, which stays after it for an hour or longer: until a later run. */
 export function createPicturesFolder(): string {
-  const folder = mkdtempSync('/tmp/outboxd-console-')
+  const [parent, uid] = ['/tmp', process.getuid?.()]
+  for (const name of readdirSync(parent).filter((each) => each.startsWith(folderPrefix))) {
+    const { uid: owner, mtimeMs } = statSync(join(parent, name), { throwIfNoEntry: false }) ?? {}
+    if (owner === uid && Date.now() - (mtimeMs ?? 0) > keptMs)
+      rmSync(join(parent, name), { recursive: true, force: true })
+  }
+  const folder = mkdtempSync(join(parent, folderPrefix))
   process.stderr.write(`pictures of the console: ${folder}\n`)
   return folder
 }

@@ -183,6 +183,13 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
       await read.goto(path)
       expect([...(await readHarm(read)), ...(await readOverflow(read))], path).toEqual([])
     }
+    await read.goto('/mapping')
+    await read
+      .getByLabel('Payload, or one a line')
+      .fill(JSON.stringify({ field2: hostile, [hostile]: hostile, amount: hostile }))
+    await read.getByRole('button', { name: 'Map' }).click()
+    await untilSays(read, 'It cannot be sent')
+    expect([...(await readHarm(read)), ...(await readOverflow(read))]).toEqual([])
     expect(narrow.complaints.filter((complaint) => !/status of 40[04]/.test(complaint))).toEqual([])
   })
 
