@@ -28,7 +28,7 @@ export function describeAudit(command: Command): Command {
       'after',
       `
 A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
-are no step of one record (pause, resume, reload, adopt, prune) stand among them; with --key records alone.
+are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them; with --key records alone.
 Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
 Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
 Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
