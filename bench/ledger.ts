@@ -8,7 +8,12 @@ import { findSubmissions } from '../src/ledger/operator/findSubmissions.ts'
 import { readActivity } from '../src/ledger/operator/readActivity.ts'
 import { readCauses } from '../src/ledger/operator/readCauses.ts'
 import { readSubmissionDetail } from '../src/ledger/operator/readSubmissionDetail.ts'
-import { countSubmissions, type SubmissionFilter, selectSubmissions } from '../src/ledger/operator/selectSubmissions.ts'
+import {
+  anySubmission,
+  countSubmissions,
+  type SubmissionFilter,
+  selectSubmissions,
+} from '../src/ledger/operator/selectSubmissions.ts'
 import { readPlannedPolls } from '../src/ledger/plannedPolls.ts'
 import { queueSchema } from '../src/ledger/queue.ts'
 import { readDueReports } from '../src/ledger/reports.ts'
@@ -22,7 +27,6 @@ import { states } from '../src/model.ts'
 import { openCursorStore } from '../src/outbox/cursorStore.ts'
 import { begin, createPool, type Database } from '../src/postgres/database.ts'
 import { prune } from '../src/store/retention.ts'
-import { anySubmission } from '../test/support/anySubmission.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'

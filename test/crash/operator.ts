@@ -1,7 +1,7 @@
 import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
+import { anySubmission } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
 import { openOperatorStore } from '../../src/store/operatorStore.ts'
-import { anySubmission } from '../support/anySubmission.ts'
 import type { Environment } from './environment.ts'
 
 /** What an operator did so that every record comes to an end. */

@@ -5,7 +5,8 @@ import {
   readLedgerHalf,
   type StatusReport,
 } from '../../cli/readStatus.ts'
-import type { SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import { anySubmission, type SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
+import { waitingForPerson } from '../../model.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { type BudgetWindow, budgetWindow } from './budgetWindow.ts'
@@ -74,15 +75,4 @@ const problemsMax = 200
 
 const nobodyWaits: ForPerson = { causes: [], lookedAt: 0, isCut: false }
 
-const waitsForPerson: SubmissionFilter = {
-  states: ['uncertain', 'failed', 'rejected'],
-  code: null,
-  type: null,
-  key: null,
-  sinceMs: null,
-  untilMs: null,
-  mayHaveArrived: null,
-  transactionId: null,
-  cause: null,
-  among: null,
-}
+const waitsForPerson: SubmissionFilter = { ...anySubmission, states: waitingForPerson }

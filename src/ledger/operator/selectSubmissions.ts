@@ -1,4 +1,4 @@
-import type { State } from '../../model.ts'
+import { type State, states } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { causeColumn } from './cause.ts'
 
@@ -46,6 +46,20 @@ export interface SubmissionFilter {
   cause: string | null
   /** The ids of those that a search has found. */
   among: readonly string[] | null
+}
+
+/** The filter that every submission passes. */
+export const anySubmission: SubmissionFilter = {
+  states,
+  code: null,
+  type: null,
+  key: null,
+  sinceMs: null,
+  untilMs: null,
+  mayHaveArrived: null,
+  transactionId: null,
+  cause: null,
+  among: null,
 }
 
 /** Which end of a list comes first: that which has been in its state longest, or that which has just come there. */

@@ -2,13 +2,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { findSql } from '../../../src/ledger/operator/findSubmissions.ts'
 import { patternsOf, searchText } from '../../../src/ledger/operator/searchText.ts'
 import {
+  anySubmission,
   countSubmissions,
   filterValues,
   listedColumns,
   matchingSql,
   type SubmissionFilter,
 } from '../../../src/ledger/operator/selectSubmissions.ts'
-import { anySubmission } from '../../support/anySubmission.ts'
 import { type Ledger, openLedger } from '../../support/ledger.ts'
 
 /** Enough for the planner to shun reading them all, as it does at a million. */
