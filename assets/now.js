@@ -18,8 +18,8 @@
     return `${Math.round(s / 86_400)} d`
   }
 
-  const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-  const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit' })
+  const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+  const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', hourCycle: 'h23' })
   const moments = { hour: clock, day: clock, week: day }
   const show = { count: (value) => value.toLocaleString(), ms: showDuration }
 
