@@ -73,7 +73,7 @@ export async function takeDocsPicture(page: Page, name: string): Promise<void> {
   if (!existsSync(path)) return
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   await page.setViewportSize({ width: 1200, height: 600 })
-  const height = Math.min(1100, await page.evaluate<number>('document.documentElement.scrollHeight'))
+  const height = Math.min(950, await page.evaluate<number>('document.documentElement.scrollHeight'))
   await page.setViewportSize({ width: 1200, height })
   await readOverflow(page)
   await page.screenshot({ path, animations: 'disabled' })
