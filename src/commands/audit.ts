@@ -118,5 +118,5 @@ function createProgress({ stderr }: CommandContext, counts: Counts): () => void 
 
 function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {
   const lost = pruned === 0 ? '' : `; of ${pluralize(pruned, 'pruned record')} only the outcome is known`
-  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons${lost}.`
+  return `${isInterrupted ? 'Interrupted after ' : ''}${pluralize(record, 'record')}, ${pluralize(act, 'act')} of persons beside them${lost}.`
 }

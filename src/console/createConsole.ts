@@ -10,6 +10,7 @@ import { auditRoutes } from './audit/routes.ts'
 import { changeRoutes } from './change/routes.ts'
 import { errorRoutes, sendUnreadable } from './errors/errorRoutes.ts'
 import { createGuard, type GuardOptions } from './guard/createGuard.ts'
+import { refuseUnstorable } from './guard/refuseUnstorable.ts'
 import { liveRoutes } from './live/liveRoutes.ts'
 import { mappingRoutes } from './mapping/routes.ts'
 import { nowRoutes } from './now/routes.ts'
@@ -55,6 +56,7 @@ export async function createConsole(parts: ConsoleParts, guard: GuardOptions): P
   app.addHook('onRequest', async (_request, reply) => void reply.header('cache-control', 'no-store'))
   errorRoutes(app, parts)
   createGuard(app, guard, parts)
+  refuseUnstorable(app)
   assetRoutes(app)
   for (const routes of [nowRoutes, recordsRoutes, changeRoutes, recordRoutes, mappingRoutes, auditRoutes])
     routes(app, parts)

@@ -52,3 +52,21 @@ test('what changes is told by the stream', async () => {
   }
   expect(seen).toContain('"topic":"now"')
 })
+
+test.each([
+  '/records?key=%00',
+  '/records?containing=a%00b',
+  '/records/%00',
+  '/audit?who=%00',
+  '/audit.csv?key=%00',
+])('%s is answered with what is wrong with it: no text in a database holds U+0000', async (path) => {
+  const { status, text } = await served.get(path)
+  expect(status).toBe(400)
+  expect(text).toContain('holds the character U+0000')
+})
+
+test('a reason with U+0000 in it is refused before anything is done', async () => {
+  const { status } = await served.post('/pause', { reason: 'a\0b' }, '/pause?reason=why')
+  expect(status).toBe(400)
+  expect((await fixture.ledger.pool.query('select from outboxd.pause')).rowCount).toBe(0)
+})

@@ -44,7 +44,7 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
     [{ words: 'When' }, { words: 'Who' }, { words: 'What' }, { words: 'Record' }, { words: 'Why' }, { words: 'From' }],
     hands.map(({ atMs, who, what, untilMs, record, reason, account }) => [
       moment(atMs),
-      shown(who.replace(/^operator /, '')),
+      shown(who),
       html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,
       record === null
         ? ''

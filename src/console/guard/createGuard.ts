@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify'
-import { personName } from '../../cli/personName.ts'
+import { nameMost, personName } from '../../cli/personName.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
 import { createFormTokens, isSameToken } from './formToken.ts'
@@ -77,7 +77,7 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
       if (name === null)
         throw new Refused(
           401,
-          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER).`,
+          `The proxy did not say who asks: it sets the header ${access.header} (CONSOLE_TRUST_HEADER) once, to a name in UTF-8 of at most ${nameMost} characters in one line.`,
         )
       return { who: `operator ${name}`, session: name }
     }

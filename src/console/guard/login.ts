@@ -91,7 +91,9 @@ function ownPath(value: unknown): string {
   const text = textOf(value)
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
-  return origin === base && pathname !== '/login' ? `${pathname}${search}` : '/'
+  // Where dots have been taken out, two slashes may have come together: they begin another site's address.
+  const isOurs = origin === base && pathname !== '/login' && !pathname.startsWith('//')
+  return isOurs ? `${pathname}${search}` : '/'
 }
 
 interface LoginView {

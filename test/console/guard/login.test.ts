@@ -151,6 +151,15 @@ test('behind a proxy that says https the cookie is for https alone, and an addre
   expect(await ask('127.0.0.8')).toMatchObject({ status: 403 }) // its Origin is not its Host, and nobody's word counts
 })
 
+test.each([
+  '/x/..//evil.test',
+  '/.//evil.test',
+  '/%2e%2e//evil.test',
+])('whoever asked for %s is led nowhere else when they have signed in', async (to) => {
+  const { headers } = await signIn(visit(served.url), { to })
+  expect(headers.location).toBe('/')
+})
+
 /** LONG=1 tries ten thousand (`npm run test:long`). */
 const tried = process.env.LONG ? 10_000 : 1_000
 
