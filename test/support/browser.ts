@@ -10,8 +10,8 @@ const usualPaths = [
   '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
 ]
 
-/** The browser to look with: what CHROMIUM_PATH names, or one at a usual path; undefined where there is none. */
-export const chromiumPath = process.env.CHROMIUM_PATH ?? usualPaths.find((path) => existsSync(path))
+/** The browser to look with: what CHROMIUM_PATH names (empty: none shall be), or one at a usual path; undefined where there is none. */
+export const chromiumPath = (process.env.CHROMIUM_PATH ?? usualPaths.find((path) => existsSync(path))) || undefined
 
 /** Says in one plain line why tests are skipped that need a browser. @returns whether there is none */
 export function lacksBrowser(what: string): boolean {

@@ -127,9 +127,10 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
   })
 
   describe('every page', () => {
-    const folder = createPicturesFolder()
+    let folder: string
     const waiting: Record<string, string> = {}
     beforeAll(async () => {
+      folder = createPicturesFolder()
       const dropped = { kind: 'drop', when: 'after', endpoint: 'submit', bodyContains: 'unanswered', times: 1 }
       await night.control('POST', 'faults', dropped)
       await Promise.all(
