@@ -4,7 +4,6 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
 import { discard } from '../../src/commands/discard.ts'
 import { list } from '../../src/commands/list.ts'
-import { migrate } from '../../src/commands/migrate.ts'
 import { pause } from '../../src/commands/pause.ts'
 import { prune } from '../../src/commands/prune.ts'
 import { replay } from '../../src/commands/replay.ts'
@@ -13,6 +12,7 @@ import { show } from '../../src/commands/show.ts'
 import { status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
+import { dropRole, grantRole } from '../support/grantRole.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
 /** Roles that own nothing: what `migrate --print-grants` lets them do is enough, and no more. */
@@ -30,25 +30,14 @@ beforeAll(async () => {
   // Whoever may create in a schema of the search path would otherwise be asked in which minute a request was made.
   await harness.pool.query(`create schema shadow; grant usage on schema shadow to public;
     create function shadow.date_trunc(text, timestamptz) returns timestamptz language plpgsql as $$ begin raise 'shadowed'; end $$`)
-  runs = await signedIn(roles.run, {})
+  runs = await grantRole(harness, roles.run, {})
   await harness.pool.query(`alter role ${pg.escapeIdentifier(roles.run)} set search_path = shadow, pg_catalog, public`)
-  reads = await signedIn(roles.read, { readOnly: true })
+  reads = await grantRole(harness, roles.read, { readOnly: true })
 })
 afterAll(async () => {
-  for (const role of Object.values(roles).map((name) => pg.escapeIdentifier(name)))
-    await harness.pool.query(`drop owned by ${role}; drop role ${role}`)
+  for (const role of Object.values(roles)) await dropRole(harness.pool, role)
   await harness[Symbol.asyncDispose]()
 })
-
-/** What is printed, executed as it is by the owner. @returns the environment of the role */
-async function signedIn(role: string, options: { readOnly?: boolean }): Promise<Record<string, string>> {
-  const context = testContext(harness.env)
-  expect(await migrate(context, { printGrants: role, ...options })).toBe(0)
-  await harness.pool.query(context.printed())
-  await harness.pool.query(`alter role ${pg.escapeIdentifier(role)} password 'x'`)
-  const url = Object.assign(new URL(harness.env.DATABASE_URL), { username: encodeURIComponent(role), password: 'x' })
-  return { ...harness.env, DATABASE_URL: url.href }
-}
 
 async function says(
   env: Record<string, string>,

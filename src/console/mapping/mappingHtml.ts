@@ -13,6 +13,7 @@ import { layout } from '../html/layout.ts'
 import { empty, notice } from '../html/notice.ts'
 import { factList, table } from '../html/table.ts'
 import { mappedTable } from '../record/fieldsHtml.ts'
+import { maskedWords } from '../record/noteShown.ts'
 import { shownJson } from '../record/shownText.ts'
 import type { MappingResult, MappingView } from './readMapping.ts'
 
@@ -54,7 +55,7 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
           { action: '/mapping/show', viewer, changes: false },
           isShown
             ? html`<p>Shown to you for a quarter of an hour.</p>`
-            : html`<p>Values are masked: they may be a person’s. Who asks for them is logged.</p>
+            : html`<p>${maskedWords(viewer)}</p>
 <input type="hidden" name="outbox" value="${outboxId}"><button>Show the values</button>`,
         )
   return html`<section aria-labelledby="result-head"><h2 id="result-head">What ${previews.length === 1 ? foreign(previews[0]?.name ?? '', 60) : 'they'} would become</h2>

@@ -3,6 +3,7 @@ import { chooseType, mapPayloads, mapRow } from '../../operations/mapRecords.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { noteShown } from '../record/noteShown.ts'
 import { keepShownRecords } from '../record/shownRecords.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
@@ -46,13 +47,10 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     '/mapping/show',
     { config: { changesNothing: true } },
     async ({ body: { outbox = '' }, viewer }, reply) => {
-      const store = await parts.store()
-      const record = await store.outbox.readRecord(outbox)
+      const record = await (await parts.store()).outbox.readRecord(outbox)
       if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
       const name = rowName(outbox)
-      await store
-        .actingAs({ who: viewer.who, reason: null })
-        .noteShown({ id: name, outboxId: outbox, type: record.type })
+      await noteShown(parts, viewer, { id: name, outboxId: outbox, type: record.type })
       shown.show(viewer.csrf, name)
       return reply.redirect(`/mapping?outbox=${encodeURIComponent(outbox)}`, 303)
     },

@@ -15,6 +15,7 @@ import { factList, table } from '../html/table.ts'
 import { age, moment } from '../html/time.ts'
 import { recordCells, recordColumns } from '../records/recordsHtml.ts'
 import { fieldsSection } from './fieldsHtml.ts'
+import { maskedWords } from './noteShown.ts'
 import type { RecordView } from './readRecord.ts'
 import { mask, shownJson } from './shownText.ts'
 import { waysSection } from './waysHtml.ts'
@@ -120,7 +121,7 @@ function valuesSection(view: RecordView, { viewer, isShown }: RecordShown): Html
       )
     : form(
         { action: `/records/${id}/show`, viewer, changes: false },
-        html`<p>Values are masked: they may be a person’s. Who asks for them is logged.</p><button>Show the values</button>`,
+        html`<p>${maskedWords(viewer)}</p><button>Show the values</button>`,
       )
   return html`<section aria-labelledby="values-head"><h2 id="values-head">What it holds</h2>${asking}</section>
 ${fieldsSection(view, isShown)}

@@ -5,6 +5,7 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import type { Tone } from '../html/notice.ts'
 import type { ConsoleParts } from '../parts.ts'
+import { noteShown } from './noteShown.ts'
 import { findRecord, readRecord } from './readRecord.ts'
 import { renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRoutes } from './resolveRoutes.ts'
@@ -50,7 +51,7 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request
     const { id, outboxId, type } = await detailOf(await store(), request.params.id)
-    await (await store()).actingAs({ who: viewer.who, reason: null }).noteShown({ id, outboxId, type })
+    await noteShown(parts, viewer, { id, outboxId, type })
     shown.show(viewer.csrf, id)
     return reply.redirect(`/records/${id}#values-head`, 303)
   })

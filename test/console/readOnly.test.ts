@@ -1,0 +1,51 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
+import { dropRole, grantRole } from '../support/grantRole.ts'
+import { type OpenedConsole, openConsole } from './openConsole.ts'
+
+/** `console --read-only` under the role that `migrate --print-grants ROLE --read-only` makes: it may write nothing. */
+
+const role = `look_${randomBytes(4).toString('hex')}`
+let fixture: Fixture
+let served: OpenedConsole
+beforeAll(async () => {
+  fixture = await openFixture()
+  await fixture.reset()
+  const { url, pool } = fixture.ledger
+  const env = await grantRole({ env: { DATABASE_URL: url }, pool }, role, { readOnly: true })
+  served = await openConsole(fixture.context(null, env), { readOnly: true, as: 'Ada' })
+})
+afterAll(async () => {
+  await served[Symbol.asyncDispose]()
+  await dropRole(fixture.ledger.pool, role)
+  await fixture[Symbol.asyncDispose]()
+})
+
+test('shows every page', async () => {
+  for (const path of ['/', '/records', '/records?by-cause=on', '/mapping', '/audit', '/audit.csv'])
+    expect(await served.get(path), path).toMatchObject({ status: 200 })
+})
+
+const actsLogged = async () => (await fixture.ledger.pool.query('select from outboxd.operator_act')).rowCount
+
+test('shows the values of a record, says before where that is logged, and writes nothing to the ledger', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '1', payload: payloadOf({ field2: '"Erika"' }) })
+  const path = `/records/${id}`
+  expect((await served.get(path)).text).toContain('Who asks for them stands in this console’s own log')
+  expect((await served.post(`${path}/show`, {}, path)).status).toBe(303)
+  expect((await served.get(path)).text).toContain('Erika')
+  expect(served.context.messages()).toContain(`outboxd: operator Ada asked for the values of ${id}`)
+  expect(served.context.messages()).not.toContain('Erika')
+  expect(await actsLogged()).toBe(0)
+})
+
+test('so it does with a row that waits', async () => {
+  const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
+  const path = `/mapping?outbox=${row}`
+  expect((await served.get(path)).text).toContain('Who asks for them stands in this console’s own log')
+  expect((await served.post('/mapping/show', { outbox: row }, path)).status).toBe(303)
+  expect((await served.get(path)).text).toContain('Erika')
+  expect(served.context.messages()).toContain(`outboxd: operator Ada asked for the values of outbox:${row}`)
+  expect(await actsLogged()).toBe(0)
+})
