@@ -81,6 +81,7 @@ export async function replay(context: CommandContext, ids: readonly string[], op
           change,
           submissions.filter(({ id }) => would.has(id)),
           skipped,
+          submissions.length,
         ),
       )
     } else if (!options.json) context.stderr.write(skippedLines(skipped))

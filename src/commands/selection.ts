@@ -63,13 +63,14 @@ export async function selectForChange(
 
 const over = (exitCode: number): Selected => ({ kind: 'over', exitCode })
 
-/** What a change would do: how many of each kind, and the first few. */
+/** What a change would do: how many of each kind, and the first few. @param chosen as of `previewChange` */
 export function preview(
   change: BulkChange,
   submissions: readonly ListedSubmission[],
   skipped: readonly Skipped[],
+  chosen: number = submissions.length,
 ): string {
-  const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions)
+  const { verb, count, groups, first, isCapped, risk } = previewChange(change, submissions, chosen)
   const more = count - first.length
   const cap = isCapped ? ` (at most ${mostAtOnce} at once: run it again for the rest)` : ''
   return [

@@ -28,14 +28,22 @@ export interface ChangePreview {
 
 const firstMax = 5
 
-/** Says what a change would do to these. Pure. */
-export function previewChange(change: BulkChange, submissions: readonly ListedSubmission[]): ChangePreview {
+/**
+ * Says what a change would do to these. Pure.
+ *
+ * @param chosen how many they were before some of them were found to be left alone
+ */
+export function previewChange(
+  change: BulkChange,
+  submissions: readonly ListedSubmission[],
+  chosen: number = submissions.length,
+): ChangePreview {
   return {
     verb: change.verb,
     count: submissions.length,
     groups: groupsOf(submissions),
     first: submissions.slice(0, firstMax),
-    isCapped: submissions.length === mostAtOnce,
+    isCapped: chosen === mostAtOnce,
     risk: change.riskOf(submissions),
   }
 }

@@ -113,11 +113,11 @@ async function prepare(
   const skipped = moved(batch, found)
   for (const submission of found) {
     const read = await readPayload(submission, refresh ? store.outbox.readRecord : null)
-    const { id, revision } = submission
+    const { id, outboxId, revision } = submission
     const { type, key } = read
     const mapped = mapOutboxRecord(mappings, read, id)
     if (mapped.kind === 'refused') {
-      skipped.push({ submission, reason: `still cannot be sent: ${mapped.reason}` })
+      skipped.push({ submission: { id, outboxId }, reason: `still cannot be sent: ${mapped.reason}` })
     } else if (read.payload !== null) {
       const { resource, body, amounts, tracked, sendsOwnId } = mapped
       const { payload, stamp } = read

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { type Fixture, failedE003, openFixture, uncertain } from '../commands/fixture.ts'
+import { replay } from '../../src/commands/replay.ts'
+import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from '../commands/fixture.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
 let fixture: Fixture
@@ -199,14 +200,47 @@ describe('a change to many', () => {
     expect(text).toContain('1 record may have arrived before: the service then has it once')
   })
 
+  test('counts and costs what would be done alone, as the command does, and names what still does not map', async () => {
+    const rejected = { state: 'rejected', error: 'x' } as const
+    for (const outboxId of ['1', '2', '3', '4'])
+      await fixture.end({ ...rejected, errorCode: null }, { outboxId, payload: payloadOf({ amount: '12.345' }) })
+    for (const outboxId of ['5', '6', '7', '8']) await fixture.end({ ...rejected, errorCode: 'E001' }, { outboxId })
+    const command = fixture.context()
+    await replay(command, [], { state: 'rejected', dryRun: true })
+    expect(command.printed()).toContain('This would replay 4 records')
+    const { path, preview } = await choose({ do: 'replay-all', state: 'rejected' })
+    expect(preview.text).toContain('This would replay 4 records<')
+    expect(preview.text).toContain('It costs about 8 requests')
+    expect(preview.text).toContain('<button class="main">Replay 4 records</button>')
+    expect(preview.text).toContain('4 records would be left alone')
+    expect(preview.text.match(/still cannot be sent/g)).toHaveLength(1) // a reason stands once, with all that share it
+    expect(listed(preview.text)).toEqual(['5', '6', '7', '8'])
+    await served.post(path, {}, path)
+    const { text } = await served.get(path)
+    expect(text).toContain('Replayed 4 records; 4 records left alone.')
+    expect(text).toMatch(
+      /Left alone<.*outbox:<span class="foreign">1<.*<span class="foreign">4<.*still cannot be sent/s,
+    )
+  })
+
   test('what cannot be changed so is said, and so is what still does not map', async () => {
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '1' })
     const failed = await fixture.end(failedE003, { outboxId: '2', payload: '{"customerId":"C1"}' })
     const { preview } = await choose({ do: 'replay-ticked', id: [completed, failed] })
     expect(preview.text).toContain('is completed: it has arrived')
-    expect(preview.text).toContain('Of these 1 still cannot be sent')
+    expect(preview.text).toContain('still cannot be sent')
+    expect(preview.text).toContain('2 records would be left alone')
+    expect(preview.text).toContain('There is nothing to replay.')
     const none = await choose({ do: 'replay-ticked' })
     expect(none).toMatchObject({ status: 400, preview: { text: expect.stringContaining('No record was ticked') } })
+  })
+
+  test('its button promises no number: of what is listed, some cannot be replayed', async () => {
+    await fixture.end(failedE003, { outboxId: '1' })
+    await fixture.end(uncertain, { outboxId: '2' })
+    const { text } = await served.get('/records')
+    expect(text).toContain('2 records match')
+    expect(text).toContain('value="replay-all">Replay all that match …</button>')
   })
 
   test('is nothing for whoever only reads', async () => {

@@ -43,10 +43,10 @@ const backPath = ({ request: { filters } }: KeptChange) =>
   recordsPath({ filters, order: 'longest', byCause: false, from: null })
 
 function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue {
-  const { preview, skipped, tried, cost, cut } = change
+  const { preview, skipped, untried, cost, cut } = change
   const { verb, count, groups, first, isCapped, risk } = preview
-  const failing = tried?.skipped ?? []
-  return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${pluralize(count, 'record')}</h2>
+  return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${howMany(change)}</h2>
+${untried > 0 ? notice('attention', html`<p>${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.</p>`) : ''}
 ${isCapped ? notice('attention', html`<p>At most ${mostAtOnce} at once: do it again for the rest.</p>`) : ''}
 ${cut === null ? '' : notice('attention', html`<p>${advice(cut)}</p>`)}
 ${risk === '' ? '' : notice('attention', html`<p>${risk}</p>`)}
@@ -62,12 +62,15 @@ ${
         first.map((each) => recordCells(each, nowMs)),
       )
 }
-${failing.length > 0 ? html`<h3>Of these ${failing.length} still cannot be sent</h3>${skippedList(failing)}` : ''}
 ${skipped.length > 0 ? html`<h3>${pluralize(skipped.length, 'record')} would be left alone</h3>${skippedList(skipped)}` : ''}
 </section>
 ${verb === 'replay' ? termsForm(change, viewer) : ''}
 ${confirmation(change, viewer)}`
 }
+
+/** In words: where some were not tried, no more than so many. */
+const howMany = ({ untried, preview: { count } }: KeptChange) =>
+  `${untried > 0 ? 'up to ' : ''}${pluralize(count, 'record')}`
 
 const kindsTable = (groups: KeptChange['preview']['groups']) =>
   table(
@@ -97,12 +100,16 @@ ${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
 ])}</section>`
 }
 
-function confirmation({ token, preview: { verb, count } }: KeptChange, viewer: Viewer): HtmlValue {
+function confirmation(change: KeptChange, viewer: Viewer): HtmlValue {
+  const {
+    token,
+    preview: { verb, count },
+  } = change
   const cancel = html`<a href="/records">Cancel: change nothing</a>`
   if (count === 0)
     return html`<section>${notice('quiet', html`<p>There is nothing to ${verb}.</p>`)}<p><a href="/records">Records</a></p></section>`
   const isDiscard = verb === 'discard'
-  const words = `${isDiscard ? 'Discard' : 'Replay'} ${pluralize(count, 'record')}`
+  const words = `${isDiscard ? 'Discard' : 'Replay'} ${howMany(change)}`
   const reason = html`<label class="wide">${fieldWords.reason}${isDiscard ? ', kept with each record' : ', where there is one'}
 <input name="reason" maxlength="1000"${isDiscard ? html` required` : ''}></label>`
   return html`<section aria-labelledby="confirm"><h2 id="confirm">${words}?</h2>
@@ -131,15 +138,21 @@ ${rest > 0 ? notice('attention', html`<p>Interrupted: ${pluralize(rest, 'record'
 ${all.length > 0 ? html`<section><h2>Left alone</h2>${skippedList(all)}</section>` : ''}`
 }
 
-const skippedShown = 50
+const reasonsShown = 50
+const namedShown = 20
 
+/** A line for each reason, that of the most first, with those that share it. */
 function skippedList(skipped: readonly Skipped[]): HtmlValue {
-  const more = skipped.length - skippedShown
-  const items = skipped
-    .slice(0, skippedShown)
-    .map(
-      ({ submission: { id, outboxId }, reason }) =>
-        html`<li><a href="/records/${id}">outbox:${foreign(outboxId, 36)}</a> <span class="foreign">${advice(reason.slice(0, 400))}</span></li>`,
-    )
-  return html`<ul>${items}${more > 0 ? html`<li>… and ${more} more</li>` : ''}</ul>`
+  const alike = [...Map.groupBy(skipped, ({ reason }) => reason)].sort(([, a], [, b]) => b.length - a.length)
+  const items = alike.slice(0, reasonsShown).map(([reason, all]) => {
+    const count = all.length > 1 ? html`<b>${pluralize(all.length, 'record')}</b>: ` : ''
+    const more = all.length > namedShown ? ` and ${all.length - namedShown} more` : ''
+    const named = all.slice(0, namedShown).map(({ submission }) => [linkTo(submission), ' '])
+    return html`<li>${count}${named}${more} <span class="foreign">${advice(reason.slice(0, 400))}</span></li>`
+  })
+  const unnamed = alike.slice(reasonsShown).reduce((sum, [, all]) => sum + all.length, 0)
+  return html`<ul>${items}${unnamed > 0 ? html`<li>… and ${pluralize(unnamed, 'record')} more, for other reasons</li>` : ''}</ul>`
 }
+
+const linkTo = ({ id, outboxId }: Skipped['submission']) =>
+  html`<a href="/records/${id}">outbox:${foreign(outboxId, 36)}</a>`

@@ -1,5 +1,7 @@
+import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
-import { chooseSubmissions } from '../../operations/chooseSubmissions.ts'
+import { type Chosen, chooseSubmissions } from '../../operations/chooseSubmissions.ts'
+import type { Discarded } from '../../operations/discard.ts'
 import { previewChange, readReplayCost } from '../../operations/previewChange.ts'
 import { tryReplay } from '../../operations/replay.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
@@ -12,8 +14,10 @@ export type Choosing =
   | { kind: 'chosen'; change: Omit<KeptChange, 'token' | 'owner' | 'chosenMs' | 'progress'> }
   | { kind: 'refused'; problems: string[] }
 
-/** More would take longer to map than somebody waits: what does not map is found as they are sent. */
-const triedMax = 500
+/** More would take longer to map than somebody waits: what of the rest does not map is found as they are sent. */
+const triedMax = 10_000
+/** Read anew from the outbox, each of them is a statement. */
+const triedWithinMs = 15_000
 
 /** Chooses the records that a change is for, as its command does, and looks at what it would do. */
 export async function chooseChange(
@@ -28,19 +32,37 @@ export async function chooseChange(
     cut = message
   })
   if (chosen.kind !== 'chosen') return { kind: 'refused', problems: chosen.problems }
-  const { submissions, skipped } = chosen
   const isReplay = request.verb === 'replay'
-  const seen = submissions.map(({ id, outboxId, revision, key, state }) => ({ id, outboxId, revision, key, state }))
-  const isTried = isReplay && submissions.length <= triedMax
-  const parts = { store, mappings: loadMappings(config.mappingsDir) }
-  const run = { signal: new AbortController().signal, onProgress: () => {} }
+  const would = isReplay ? await tried(store, config, request, chosen) : { ...chosen, untried: 0 }
+  const { submissions, skipped, untried } = would
   return {
     kind: 'chosen',
     change: {
-      ...{ request, submissions: seen, skipped, cut },
-      preview: previewChange(rules, submissions),
+      ...{ request, submissions: submissions.map(asSeen), skipped, untried, cut },
+      preview: previewChange(rules, submissions, chosen.submissions.length),
       cost: isReplay ? await readReplayCost(store, submissions.length, config.rateLimit) : null,
-      tried: isTried ? await tryReplay(parts, seen, request.terms, run) : null,
     },
   }
 }
+
+/** What a replay of these would do, by the command's own trial: what does not map is left out, and named. */
+async function tried(
+  store: OperatorStore,
+  { mappingsDir }: Pick<ConsoleParts['config'], 'mappingsDir'>,
+  { terms }: ChangeRequest,
+  { submissions, skipped }: Extract<Chosen, { kind: 'chosen' }>,
+) {
+  const run = { signal: AbortSignal.timeout(triedWithinMs), onProgress: () => {} }
+  const parts = { store, mappings: loadMappings(mappingsDir) }
+  const { done, skipped: failing } = await tryReplay(parts, submissions.slice(0, triedMax), terms, run)
+  const left = new Set(failing.map(({ submission }) => submission.id))
+  return {
+    submissions: submissions.filter(({ id }) => !left.has(id)),
+    skipped: [...skipped, ...failing],
+    untried: submissions.length - done.length - failing.length,
+  }
+}
+
+const asSeen = ({ id, outboxId, revision, key, state }: ListedSubmission): Discarded => ({
+  ...{ id, outboxId, revision, key, state },
+})

@@ -11,14 +11,15 @@ export interface KeptChange {
   /** Whose form may confirm it: the token of their session. */
   readonly owner: string
   readonly request: ChangeRequest
-  /** Each as it was seen. */
+  /** What would be done, each as it was seen. */
   readonly submissions: readonly Discarded[]
+  /** What would be left alone. */
   readonly skipped: readonly Skipped[]
   readonly preview: ChangePreview
   /** Of a replay. */
   readonly cost: Cost | null
-  /** What a replay would do, and what still does not map; null where they are too many to look at beforehand. */
-  readonly tried: CarriedOut | null
+  /** How many of a replay's were too many to map beforehand: what of these does not map is left alone when it comes to it. */
+  readonly untried: number
   /** Where a search for a text did not look at all of them. */
   readonly cut: string | null
   readonly chosenMs: number

@@ -43,7 +43,7 @@ function pageOf(view: RecordsView, { page, total }: Extract<Listed, { kind: 'pag
         hiddenQuery(view),
         recordTable(page, view.nowMs, true),
         turns(view, page),
-        changeButtons(total),
+        changeButtons,
       ])
     : [recordTable(page, view.nowMs, false), turns(view, page)]
   return html`<section aria-labelledby="listed"><h2 id="listed">${totalWords(total)}</h2>${rows}</section>`
@@ -131,11 +131,14 @@ function turns({ query }: RecordsView, { ends, goesOn }: SubmissionPage): HtmlVa
   return html`<p class="turns">${hasFormer ? [first, ' ', link('before', 'Previous page')] : ''} ${hasNext ? link('after', 'Next page') : ''}</p>`
 }
 
-/** One button for each change, and for those that are ticked or all: what it would do is shown before it is done. */
-const changeButtons = (total: number) => html`<p class="buttons">
+/**
+ * One button for each change, and for those that are ticked or all. No button says how many: of what is listed, not all can be
+ * replayed. What it would do is shown before it is done.
+ */
+const changeButtons = html`<p class="buttons">
 <button name="do" value="replay-ticked">Replay the ticked …</button>
 <button name="do" value="discard-ticked">Discard the ticked …</button>
-<button name="do" value="replay-all">Replay all that match${total > countedMax ? '' : ` (${total})`} …</button>
+<button name="do" value="replay-all">Replay all that match …</button>
 <button name="do" value="discard-all">Discard all that match …</button>
 </p>
 <p class="quiet">Each shows first what it would do.</p>`

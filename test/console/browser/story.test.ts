@@ -81,7 +81,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     for (const id of ids) await night.becomes(id, 'failed')
     await night.control('DELETE', 'settings')
     await page.goto('/records?state=failed&code=E001')
-    await click('Replay all that match (5)')
+    await click('Replay all that match …')
     await untilSays(page, 'This would replay 5 records')
     expect(await page.textContent('main')).toMatch(/It takes|minute|request/)
     await click('Cancel', 'link')
@@ -89,7 +89,7 @@ describe.skipIf(lacksBrowser('the console in a browser'))('a night', () => {
     for (const id of ids) await night.becomes(id, 'failed')
 
     await page.goto('/records?state=failed&code=E001')
-    await click('Replay all that match (5)')
+    await click('Replay all that match …')
     await page.getByLabel('Reason').fill('the service had a bad hour')
     await click('Replay 5 records')
     await untilSays(page, 'Replayed 5 records')
