@@ -15,7 +15,7 @@ test('3 instances send the records of 20 keys in the order of their ids, whateve
   // When each record was claimed at the earliest: as the transaction began that brought it into the ledger.
   await pool.query(`create table claimed (outbox_id text, after timestamptz);
     create function note() returns trigger language plpgsql as $$
-    begin insert into claimed values (new.outbox_id, now()); return null; end $$;
+    begin insert into public.claimed values (new.outbox_id, now()); return null; end $$;
     create trigger note after insert on outboxd.submission for each row execute function note()`)
   // A small window: records wait in the outbox, so that many pairs are there to be put in order.
   const committed = await commitInRandomOrder(url, async () => {

@@ -84,7 +84,7 @@ describe('one database behind the proxy', () => {
       create sequence once_${name};
       create function linger_${name}() returns trigger language plpgsql as $$
       begin
-        if nextval('once_${name}') = 1 then perform pg_sleep(0.6); end if;
+        if nextval('public.once_${name}') = 1 then perform pg_sleep(0.6); end if;
         return null;
       end $$;
       create constraint trigger linger_${name} after ${event} on outboxd.submission deferrable initially deferred
