@@ -1,6 +1,6 @@
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
-import { type OperatorStore, openOperatorStore } from '../store/operatorStore.ts'
+import { type LedgerSessions, type OperatorStore, openOperatorStore } from '../store/operatorStore.ts'
 import { accountName } from './actor.ts'
 import type { CommandContext } from './context.ts'
 
@@ -17,9 +17,9 @@ export async function withOperatorStore(
 /**
  * Opens the databases, the outbox as mappings/outbox.yaml describes it, where there is one.
  *
- * @param connections to the ledger, at most; 2 where nothing is said
+ * @param sessions of the ledger; 2 where nothing is said
  */
-export function openStoreOf(config: StoreConfig, connections?: number): Promise<OperatorStore> {
+export function openStoreOf(config: StoreConfig, sessions?: LedgerSessions): Promise<OperatorStore> {
   const outboxTable = () => loadOutboxFile(config.mappingsDir) ?? config.outboxTable
-  return openOperatorStore(config, accountName(), outboxTable, connections)
+  return openOperatorStore(config, accountName(), outboxTable, sessions)
 }

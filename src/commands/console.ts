@@ -37,8 +37,11 @@ const portDefault = 9465
 const hostDefault = '127.0.0.1'
 const passwordCharsLeast = 12
 
-/** For all who look: what everybody looks at is read once for all of them. */
-const connections = 6
+/**
+ * For all who look: what everybody looks at is read once for all of them. A person waits: a table that somebody has locked is
+ * said to be so, and not waited for.
+ */
+const sessions = { connections: 6, lockMs: 2_500 }
 
 export function describeConsole(command: Command): Command {
   return command
@@ -78,7 +81,7 @@ export async function serveConsole(context: CommandContext, options: ConsoleOpti
   if ('problems' in read || problems.length > 0) return usageError(context, problems)
   const { who } = actorOf(context, options)
   const say = (line: string) => void context.stderr.write(`outboxd: ${escapeLines(line)}\n`)
-  await using opened = openLater(async () => withFewSearches(await openStoreOf(config, connections)))
+  await using opened = openLater(async () => withFewSearches(await openStoreOf(config, sessions)))
   using live = createLive(systemClock, troubleOf)
   await using app = await createConsole(
     { store: opened.get, config, clock: systemClock, live, askService: (asked) => askService(context, asked), say },

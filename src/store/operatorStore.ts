@@ -149,25 +149,30 @@ export interface OperatorStore extends AsyncDisposable {
   readAudit(span: AuditSpan): AsyncGenerator<AuditEntry>
 }
 
+export interface LedgerSessions {
+  connections?: number
+  lockMs?: number
+}
+
 /**
  * Opens the ledger for a command.
  *
  * @param account user@host that gives the command, for the logs
  * @param outboxTable how to read the outbox, asked when it is first used: a broken description keeps nobody from pausing
- * @param connections to the ledger, at most
+ * @param sessions of the ledger: how many at most, and how long each waits for a lock of others where that is said
  * @throws DatabaseUnusable when it cannot be reached or has not been migrated
  */
 export async function openOperatorStore(
   config: StoreConfig,
   account: string,
   outboxTable: () => OutboxTable | string,
-  connections = 2,
+  { connections = 2, lockMs }: LedgerSessions = {},
 ): Promise<OperatorStore> {
   const onIdleError = () => {} // the next statement says so
   const { stateDatabaseUrl, databaseUrl, keyOnFailure } = config
   const pool = createPool({
     ...{ url: stateDatabaseUrl, name: 'outboxd command', connections, onIdleError },
-    settings: ownNames,
+    settings: lockMs === undefined ? ownNames : { ...ownNames, lock_timeout: String(lockMs) },
   })
   const outboxPool = createPool({
     url: databaseUrl,

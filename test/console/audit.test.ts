@@ -5,6 +5,7 @@ import { discard } from '../../src/commands/discard.ts'
 import { pause } from '../../src/commands/pause.ts'
 import { replay } from '../../src/commands/replay.ts'
 import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
+import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
 let fixture: Fixture
@@ -76,3 +77,36 @@ test('the CSV is what the command makes', async () => {
   expect(text).toBe(context.printed())
   expect(parse(text, { columns: true })).toMatchObject([{ outbox_id: '7', amounts: 'total=1.50' }])
 })
+
+test('a CSV that cannot be read is no CSV; one that breaks off is cut off, and both are in the log', async () => {
+  const ids = await Promise.all(
+    Array.from({ length: 130 }, (_, i) => fixture.ledger.capture([{ error: 'x', outboxId: `r${i}` }])),
+  )
+  expect(await discard(fixture.context(), ids.flat(), { as: 'carol', reason: 'many', yes: true })).toBe(0)
+  await using broken = await breakSteps()
+  await broken.where('submission_id is not null')
+  const { status, headers } = await served.get('/audit.csv')
+  expect({ status, disposition: headers['content-disposition'] }).toEqual({ status: 500, disposition: undefined })
+  expect(served.context.messages()).toContain('the console could not answer GET /audit.csv')
+  const { rows } = await fixture.ledger.pool.query<{ id: string }>(
+    'select id from outboxd.submission order by ended_at desc, seq desc limit 1',
+  )
+  await broken.where(`submission_id = '${rows[0]?.id}'`)
+  await expect(served.get('/audit.csv')).rejects.toThrow('aborted')
+  await until(served.context.messages, (said) => said.includes('GET /audit.csv broke off'))
+})
+
+/** The steps of records that this is true of cannot be read any more. */
+async function breakSteps() {
+  const { pool } = fixture.ledger
+  await pool.query('alter table outboxd.submission_event rename to kept_event')
+  return {
+    where: (condition: string) =>
+      pool.query(`create or replace view outboxd.submission_event as select * from outboxd.kept_event
+        where 1 / (case when ${condition} then 0 else 1 end) = 1`),
+    async [Symbol.asyncDispose]() {
+      await pool.query('drop view outboxd.submission_event')
+      await pool.query('alter table outboxd.kept_event rename to submission_event')
+    },
+  }
+}

@@ -108,6 +108,27 @@ test.skipIf(lacksBrowser('a page that a database kept away'))(
   },
 )
 
+test('a ledger that somebody has locked: the page that is open says so within seconds, one that is opened too, and they recover', async () => {
+  await using served = await openConsole(testContext(variables(fixture.ledger.url)))
+  const stream = await follow(served.url)
+  await stream.says('event: version')
+  const locking = await fixture.ledger.pool.connect()
+  onTestFinished(() => locking.release())
+  await locking.query('begin; lock table outboxd.submission in access exclusive mode')
+  const beganMs = performance.now()
+  await stream.says('event: trouble')
+  const { status, text } = await served.get('/records')
+  expect(performance.now() - beganMs).toBeLessThan(12_000)
+  expect(status).toBe(503)
+  expect(text).toContain('The ledger does not answer')
+  expect(text).toContain('data-topic="now"')
+  await locking.query('rollback')
+  await until(
+    () => served.get('/'),
+    (answered) => answered.status === 200,
+  )
+})
+
 test('the console ends at once, though streams are open and the database does not answer', async () => {
   const served = await openConsole(testContext(variables(proxied)))
   const stream = await follow(served.url)

@@ -22,6 +22,11 @@ test.each<[string, Error, Partial<ReturnType<typeof readTrouble>>]>([
     { status: 503, isPassing: false },
   ],
   [
+    'a lock on the ledger’s tables',
+    coded('55P03', 'canceling statement due to lock timeout'),
+    { status: 503, isPassing: true },
+  ],
+  [
     'a lock of the ERP’s',
     unusable(coded('55P03', 'canceling statement due to lock timeout')),
     { status: 503, isPassing: false },

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
-import type { AuditSpan } from '../../ledger/audit/readAudit.ts'
+import type { AuditEntry, AuditSpan } from '../../ledger/audit/readAudit.ts'
 import { auditLine, mappingsAtHand } from '../../operations/audit.ts'
 import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
+import { troubleOf } from '../errors/trouble.ts'
 import { layout } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { auditHtml } from './auditHtml.ts'
@@ -27,16 +28,35 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const { query, span, problems } = readAuditQuery(parameters, parts.clock.nowMs())
     if (problems.length > 0) return reply.status(400).type('text/plain; charset=utf-8').send(problems.join('\n'))
     const store = await parts.store()
+    const csv = await beginCsv(store, { ...span, key: query.key ?? null }, parts)
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="audit.csv"')
-      .send(Readable.from(csvOf(store, parts.config.mappingsDir, { ...span, key: query.key ?? null })))
+      .send(Readable.from(csv))
   })
 }
 
-/** Ends with its reader: nothing is read that nobody takes. */
-async function* csvOf(store: OperatorStore, mappingsDir: string, span: AuditSpan): AsyncGenerator<string> {
-  const mappings = mappingsAtHand(mappingsDir)
+/** Reads the first page before anything is sent: a ledger that cannot be read is said in words, not in a CSV without lines. */
+async function beginCsv(store: OperatorStore, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {
+  const entries = store.readAudit(span)
+  const first = await entries.next()
+  return csvOf(first, entries, parts)
+}
+
+/** Ends with its reader: nothing is read that nobody takes. What breaks off is cut off, for the browser to notice. */
+async function* csvOf(
+  first: IteratorResult<AuditEntry, void>,
+  others: AsyncIterable<AuditEntry>,
+  { config, say }: ConsoleParts,
+): AsyncGenerator<string> {
+  const mappings = mappingsAtHand(config.mappingsDir)
   yield auditCsvHead()
-  for await (const entry of store.readAudit(span)) yield auditCsv(auditLine(entry, mappings))
+  if (first.done) return
+  yield auditCsv(auditLine(first.value, mappings))
+  try {
+    for await (const entry of others) yield auditCsv(auditLine(entry, mappings))
+  } catch (error) {
+    say(`what the console sent for GET /audit.csv broke off: ${troubleOf(error)}`)
+    throw error
+  }
 }

@@ -14,8 +14,12 @@ export interface Trouble {
 /** A table, a column or a function that is not there: the ledger is of another version than we are, or gone. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
+const lockTimeUp = '55P03'
+
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
+  if (error.code === lockTimeUp)
+    return { ...away, words: `The ledger does not answer: others hold a lock on it (${explain(error).message}).` }
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
   const { message } = explain(error)
@@ -28,10 +32,10 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
 }
 
-/** A statement's time was up, or a lock's: asked again by itself, it would only cost the same again. */
+/** A statement's time was up, or that of a lock of the ERP's: asked again by itself, it would only cost the same again. */
 function isOfWhatWasAsked(error: Error & { code?: unknown }): boolean {
   const { code } = error instanceof DatabaseUnusable ? ((error.cause ?? {}) as { code?: unknown }) : error
-  return code === '57014' || code === '55P03'
+  return code === '57014' || code === lockTimeUp
 }
 
 const tooLong = (error: Error) =>

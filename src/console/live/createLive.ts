@@ -14,7 +14,7 @@ export interface LiveTopic {
 /** What a stream is told. */
 export type LiveNews =
   | { kind: 'version'; topic: string; version: string }
-  /** It cannot be read at present; a `version` follows when it can. */
+  /** It cannot be read at present, or does not come back; a `version` follows when it can. */
   | { kind: 'trouble'; topic: string; message: string }
 
 /** Reads what is looked at, once for all who look, and tells them. Nothing is read while nobody looks. */
@@ -39,6 +39,8 @@ interface Watched {
   last: Map<string, LiveNews>
   timer: NodeJS.Timeout | undefined
   isReading: boolean
+  /** What is being read has not come back for so long that it is said. */
+  isLate: boolean
 }
 
 /** @param explain what an error means, in words for the page */
@@ -47,18 +49,21 @@ export function createLive(clock: Clock, explain: (error: unknown) => string): L
   let isOver = false
 
   async function look(name: string, watched: Watched): Promise<void> {
-    if (watched.isReading) return
+    if (watched.isReading) {
+      if (watched.isLate) tell(watched, lateNews(name, watched)) // to those who came meanwhile
+      return
+    }
     watched.isReading = true
     const keys = [...watched.listeners.keys()]
+    const noticing = setTimeout(() => {
+      watched.isLate = true
+      tell(watched, lateNews(name, watched))
+    }, lateMs).unref()
     const news = await readNews(name, watched.topic, keys, explain)
+    clearTimeout(noticing)
     watched.isReading = false
-    for (const [key, told] of news) {
-      if (sameNews(watched.last.get(key), told)) continue
-      const listeners = watched.listeners.get(key)
-      if (listeners === undefined) continue
-      watched.last.set(key, told)
-      for (const listener of listeners) listener(told)
-    }
+    watched.isLate = false
+    tell(watched, news)
     lookLater(name, watched, watched.topic.everyMs)
   }
 
@@ -71,7 +76,14 @@ export function createLive(clock: Clock, explain: (error: unknown) => string): L
 
   return {
     addTopic(name, topic) {
-      topics.set(name, { topic, listeners: new Map(), last: new Map(), timer: undefined, isReading: false })
+      topics.set(name, {
+        topic,
+        listeners: new Map(),
+        last: new Map(),
+        timer: undefined,
+        isReading: false,
+        isLate: false,
+      })
     },
     knows: (topic) => topics.has(split(topic).name),
     follow(topic, listener) {
@@ -101,6 +113,24 @@ export function createLive(clock: Clock, explain: (error: unknown) => string): L
 }
 
 const soonMs = 50
+
+/** A reading that takes so long is said to be late: with the second between two of them a page knows within three. */
+const lateMs = 2_000
+
+function lateNews(name: string, { listeners }: Watched): [string, LiveNews][] {
+  const message = `The database has not answered for ${lateMs / 1_000} s.`
+  return [...listeners.keys()].map((key) => [key, { kind: 'trouble', topic: join(name, key), message }])
+}
+
+/** What is new to those who still look. */
+function tell({ last, listeners }: Watched, news: readonly [string, LiveNews][]): void {
+  for (const [key, told] of news) {
+    const those = listeners.get(key)
+    if (those === undefined || sameNews(last.get(key), told)) continue
+    last.set(key, told)
+    for (const listener of those) listener(told)
+  }
+}
 
 function split(topic: string): { name: string; key: string } {
   const at = topic.indexOf(':')

@@ -100,6 +100,37 @@ test('what cannot be read is said once, and what stands when it can be read agai
   )
 })
 
+test('what does not come back is said before it ends, to whoever comes meanwhile too, is not asked again, and is over when it is', async () => {
+  const { live } = setup()
+  const reading = Promise.withResolvers<ReadonlyMap<string, string>>()
+  let reads = 0
+  live.addTopic('slow', {
+    everyMs,
+    readVersions: () => (++reads === 2 ? reading.promise : Promise.resolve(new Map([['1', 'a']]))),
+  })
+  const told = (key: string) => {
+    const news: LiveNews[] = []
+    live.follow(`slow:${key}`, (one) => news.push(one))
+    return {
+      news,
+      says: (kind: string) =>
+        until(
+          () => news.at(-1),
+          (last) => last?.kind === kind,
+        ),
+    }
+  }
+  const first = told('1')
+  await first.says('version')
+  await first.says('trouble')
+  expect(first.news).toMatchObject([{ version: 'a' }, { message: expect.stringContaining('has not answered for 2 s') }])
+  await told('2').says('trouble')
+  expect(reads).toBe(2)
+  reading.resolve(new Map([['1', 'a']]))
+  await first.says('version')
+  expect(first.news).toHaveLength(3)
+})
+
 test('a key that does not exist has the version that is empty', async () => {
   const { follow } = setup()
   const { news } = follow('record:404')
