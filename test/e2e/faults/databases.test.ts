@@ -96,7 +96,7 @@ describe('one database behind the proxy', () => {
     await harness.insert(`lost-${name}-`)
     const committing = () =>
       harness.pool.query(
-        `select from pg_stat_activity where datname = current_database() and query = 'commit' and state = 'active'
+        `select from pg_stat_activity where datname = current_database() and query = 'commit' and wait_event = 'PgSleep'
            and application_name = 'outboxd'`,
       )
     await until(committing, ({ rowCount }) => rowCount === 1)
