@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { epochMs, isoTime } from '../times.ts'
 
 /** What a person did that is no step of one record. Times in epoch milliseconds. */
 export interface AuditedAct {
@@ -16,8 +17,6 @@ export interface AuditedAct {
 
 const pageRows = 500
 
-const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
-
 /** The acts of a span, oldest first. */
 export async function* readActs(
   db: Database,
@@ -26,15 +25,11 @@ export async function* readActs(
   let after = '0'
   for (;;) {
     const { rows } = await db.query<AuditedAct & { id: string }>(
-      `select 'act' as kind, id, ${ms('at')} as "atMs", act, who, reason, account, ${ms('until')} as "untilMs", detail
+      `select 'act' as kind, id, ${epochMs('at')} as "atMs", act, who, reason, account, ${epochMs('until')} as "untilMs", detail
        from outboxd.operator_act
        where id > $1 and at >= coalesce($2::timestamptz, '-infinity') and at < coalesce($3::timestamptz, 'infinity')
        order by id limit ${pageRows}`,
-      [
-        after,
-        sinceMs === null ? null : new Date(sinceMs).toISOString(),
-        untilMs === null ? null : new Date(untilMs).toISOString(),
-      ],
+      [after, isoTime(sinceMs), isoTime(untilMs)],
     )
     for (const { id, ...act } of rows) {
       after = id

@@ -1,6 +1,7 @@
 import { type Amounts, ended, type State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
+import { epochMs, isoTime } from '../times.ts'
 import { type AuditedAct, readActs } from './readActs.ts'
 
 /** What an audit asks for. Times in epoch milliseconds; null: no bound. */
@@ -90,17 +91,15 @@ export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<
 const endStates: readonly State[] = [...ended]
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
-const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
-
 const columns = `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
-  s.transaction_id as "transactionId", s.attempt as attempts, ${ms('s.recorded_at')} as "recordedMs",
-  ${ms('s.captured_at')} as "capturedMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
-  ${ms('s.ended_at')} as "endedMs", ${ms('s.emptied_at')} as "emptiedMs", ${ms('s.erased_at')} as "erasedMs", log.steps,
+  s.transaction_id as "transactionId", s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs",
+  ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
+  ${epochMs('s.ended_at')} as "endedMs", ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs", log.steps,
   case when not log.has_amounts then s.payload end as payload, case when not log.has_amounts then s.body end as body,
   s.seq::text as seq, s.ended_at::text as "endedAt"`
 
 const log = `cross join lateral (
-  select coalesce(json_agg(json_build_object('atMs', ${ms('e.at')}, 'from', e.from_state, 'to', e.to_state,
+  select coalesce(json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
       'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'reason', e.detail ->> 'reason',
       'account', e.detail ->> 'account', 'amounts', e.amounts) order by e.id), '[]') as steps,
     coalesce(bool_or(e.amounts is not null), false) as has_amounts
@@ -122,7 +121,7 @@ const endedSql = `select ${columns} from (
 
 function readEnded(db: Database, { sinceMs, untilMs }: AuditSpan, state: State): AsyncGenerator<AuditedRecord> {
   return inPages(async ({ endedAt, seq }) => {
-    const { rows } = await db.query<Row>(endedSql, [state, isoOf(sinceMs), isoOf(untilMs), endedAt, seq])
+    const { rows } = await db.query<Row>(endedSql, [state, isoTime(sinceMs), isoTime(untilMs), endedAt, seq])
     return rows
   })
 }
@@ -138,7 +137,7 @@ const openSql = `select ${columns} from (
 
 function readOpen(db: Database, nowMs: number): AsyncGenerator<AuditedRecord> {
   return inPages(async ({ seq }) => {
-    const { rows } = await db.query<Row>(openSql, [openStates, endStates, isoOf(nowMs), seq])
+    const { rows } = await db.query<Row>(openSql, [openStates, endStates, isoTime(nowMs), seq])
     return rows
   })
 }
@@ -152,7 +151,7 @@ const keySql = `select ${columns} from (
 
 function readOfKey(db: Database, { sinceMs, untilMs }: AuditSpan, key: string): AsyncGenerator<AuditedRecord> {
   return inPages(async ({ seq }) => {
-    const { rows } = await db.query<Row>(keySql, [key, isoOf(sinceMs), isoOf(untilMs), seq])
+    const { rows } = await db.query<Row>(keySql, [key, isoTime(sinceMs), isoTime(untilMs), seq])
     return rows
   })
 }
@@ -177,7 +176,7 @@ async function* readPruned(db: Database, { sinceMs, untilMs }: AuditSpan): Async
   for (;;) {
     const { rows } = await db.query<PrunedRecord & { outbox: number }>(
       `select 'pruned' as kind, id, outbox_id as "outboxId", outbox, type, state, transaction_id as "transactionId",
-         ${ms('recorded_at')} as "recordedMs", ${ms('ended_at')} as "endedMs", ${ms('pruned_at')} as "prunedMs"
+         ${epochMs('recorded_at')} as "recordedMs", ${epochMs('ended_at')} as "endedMs", ${epochMs('pruned_at')} as "prunedMs"
        from outboxd.pruned_submission where (outbox_id, outbox) > ($1, $2) order by outbox_id, outbox limit ${prunedRows}`,
       [after.outboxId, after.outbox],
     )
@@ -209,9 +208,7 @@ async function* inOrder(sources: AsyncGenerator<AuditedRecord | AuditedAct>[]) {
 const timeOf = (entry: AuditedRecord | AuditedAct): number =>
   entry.kind === 'act' ? entry.atMs : (entry.endedMs ?? entry.capturedMs)
 
-const isoOf = (time: number | null) => (time === null ? null : new Date(time).toISOString())
-
 async function readNowMs(db: Database): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>(`select ${ms('clock_timestamp()')} as ms`)
+  const { rows } = await db.query<{ ms: number }>(`select ${epochMs('clock_timestamp()')} as ms`)
   return rows[0]?.ms ?? 0
 }

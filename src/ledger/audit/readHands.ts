@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
+import { epochMs, isoTime } from '../times.ts'
 
 /** Which of the things that persons did; null asks for any. */
 export interface HandsFilter {
@@ -57,13 +58,12 @@ const last = '9223372036854775807'
 
 type Row = Hand & { logId: string }
 
-const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
 const isWanted = (table: string) => `${table}.at >= coalesce($2::timestamptz, '-infinity')
   and ${table}.at < coalesce($3::timestamptz, 'infinity') and strpos(lower(${table}.who), lower(coalesce($4, ''))) > 0`
 
 async function readEvents(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
-    `select e.id as "logId", ${ms('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
+    `select e.id as "logId", ${epochMs('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
        e.detail ->> 'account' as account, null as "untilMs",
        json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type) as record
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
@@ -76,7 +76,7 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
 
 async function readActs(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
-    `select a.id as "logId", ${ms('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${ms('a.until')} as "untilMs",
+    `select a.id as "logId", ${epochMs('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMs('a.until')} as "untilMs",
        case when a.detail ? 'submission' then json_build_object('id', a.detail -> 'submission', 'outboxId', a.detail -> 'outboxId',
          'type', a.detail -> 'type') end as record
      from outboxd.operator_act a where a.id < $1 and ${isWanted('a')} order by a.id desc limit $5`,
@@ -85,5 +85,4 @@ async function readActs(db: Database, filter: HandsFilter, before: string, limit
   return rows
 }
 
-const isoOf = (time: number | null) => (time === null ? null : new Date(time).toISOString())
-const valuesOf = ({ sinceMs, untilMs, who }: HandsFilter) => [isoOf(sinceMs), isoOf(untilMs), who]
+const valuesOf = ({ sinceMs, untilMs, who }: HandsFilter) => [isoTime(sinceMs), isoTime(untilMs), who]

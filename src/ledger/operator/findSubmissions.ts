@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { epochMs } from '../times.ts'
 import { hasKey, type ListedSubmission, listedColumns, unfinishedSince } from './selectSubmissions.ts'
 
 /** How a person names a submission. */
@@ -43,7 +44,7 @@ function valuesOf(reference: SubmissionReference): string[] {
 }
 
 const find = (condition: string, order = 's.id') => `
-  select ${listedColumns}, extract(epoch from coalesce(s.ended_at, ${unfinishedSince}))::float8 * 1000 as "sinceMs"
+  select ${listedColumns}, ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs"
   from outboxd.submission s where ${condition} order by ${order} limit $1`
 
 /** One statement for each kind of reference; each has its index. $1 is the limit. */

@@ -3,6 +3,7 @@ import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { activePause } from '../activePause.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
+import { epochMs } from '../times.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
 
 /** A step of a submission, as the event log has it. */
@@ -97,8 +98,6 @@ export interface SubmissionDetail {
   events: LoggedEvent[]
 }
 
-const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
-
 /** Reads all that there is about a submission; null where there is none of that id. */
 export async function readSubmissionDetail(
   db: Database,
@@ -115,19 +114,19 @@ export async function readSubmissionDetail(
           and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
           and s.outbox = outboxd.current_outbox()) as conflict,
-       ${ms('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
-       ${ms(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
-       ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs", ${ms('s.ended_at')} as "endedMs",
-       ${ms('s.emptied_at')} as "emptiedMs", ${ms('s.erased_at')} as "erasedMs",
-       ${ms('s.due_at')} as "dueMs", ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs",
-       ${ms('s.poll_at')} as "pollMs", ${ms('s.unknown_since')} as "unknownSinceMs", ${ms('clock_timestamp()')} as "nowMs",
+       ${epochMs('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",
+       ${epochMs(`coalesce(s.ended_at, ${unfinishedSince})`)} as "sinceMs",
+       ${epochMs('s.recorded_at')} as "recordedMs", ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.ended_at')} as "endedMs",
+       ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs",
+       ${epochMs('s.due_at')} as "dueMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
+       ${epochMs('s.poll_at')} as "pollMs", ${epochMs('s.unknown_since')} as "unknownSinceMs", ${epochMs('clock_timestamp()')} as "nowMs",
        (select json_build_object('id', b.id, 'outboxId', b.outbox_id, 'state', b.state) from outboxd.submission b
           where b.key = s.key and b.seq < s.seq and b.state in (${blockingStates[onFailure]})
           order by b.seq limit 1) as blocker,
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
-          'sinceMs', ${ms('p.since')}, 'untilMs', ${ms('p.until')})), '[]') from outboxd.pause p where ${activePause}) as pauses,
+          'sinceMs', ${epochMs('p.since')}, 'untilMs', ${epochMs('p.until')})), '[]') from outboxd.pause p where ${activePause}) as pauses,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
-       (select json_agg(json_build_object('atMs', ${ms('e.at')}, 'from', e.from_state, 'to', e.to_state,
+       (select json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
      from outboxd.submission s where s.id = $1`,

@@ -1,5 +1,6 @@
 import { type State, states } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
+import { epochMs, isoTime } from '../times.ts'
 import { causeColumn } from './cause.ts'
 
 /** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */
@@ -65,14 +66,12 @@ export const anySubmission: SubmissionFilter = {
 /** Which end of a list comes first: that which has been in its state longest, or that which has just come there. */
 export type ListOrder = 'longest' | 'newest'
 
-const ms = (time: string) => `extract(epoch from ${time})::float8 * 1000`
-
 /** The columns of `ListedSubmission` but `sinceMs`, from a table that is called `s`. */
 export const listedColumns = `
   s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code, left(s.error, 500) as error,
   s.may_have_arrived as "mayHaveArrived", s.transaction_id as "transactionId", s.idempotency_key as "idempotencyKey",
-  s.attempt as attempts, ${ms('s.recorded_at')} as "recordedMs", ${ms('s.captured_at')} as "capturedMs",
-  ${ms('s.sent_at')} as "sentMs", ${ms('s.accepted_at')} as "acceptedMs", ${ms('s.ended_at')} as "endedMs", s.revision`
+  s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs", ${epochMs('s.captured_at')} as "capturedMs",
+  ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs", ${epochMs('s.ended_at')} as "endedMs", s.revision`
 
 /** Since when an unfinished submission is in its state: its log says so, or its capture began it. */
 export const unfinishedSince = `coalesce((
@@ -122,8 +121,6 @@ export function filterValues(filter: SubmissionFilter): unknown[] {
   ]
 }
 
-const isoTime = (time: number | null) => (time === null ? null : new Date(time).toISOString())
-
 /** By its hash too, since that is what an index holds of a text of the ERP, which may be longer than an index's entry. */
 const hasText = (column: string, value: string) =>
   `(${column} = ${value} and hashtextextended(${column}, 0) = hashtextextended(${value}, 0))`
@@ -157,7 +154,7 @@ export function matchingSql(
   const way = order === 'newest' ? 'desc' : 'asc'
   return `
   select * from (
-    (select ${columns}, ${ms('s.ended_at')} as "sinceMs", s.seq
+    (select ${columns}, ${epochMs('s.ended_at')} as "sinceMs", s.seq
      from unnest($1::text[]) wanted(state) cross join lateral (
        select s.* from outboxd.submission s
        where s.state = wanted.state and s.ended_at is not null and ${matches} and ${within('s.ended_at')}
@@ -165,7 +162,7 @@ export function matchingSql(
        order by s.ended_at ${way}, s.seq ${way} limit $11
      ) s order by s.ended_at ${way}, s.seq ${way} limit $11)
     union all
-    (select ${columns}, ${ms('since.at')}, s.seq
+    (select ${columns}, ${epochMs('since.at')}, s.seq
      from outboxd.submission s cross join lateral (select ${unfinishedSince} as at offset 0) since
      where s.state = any($1::text[]) and s.ended_at is null and ${matches} and ${within('since.at')}
        and ${beyond('since.at')}
