@@ -1,8 +1,6 @@
-import type { Socket } from 'node:net'
-import { TLSSocket } from 'node:tls'
-import { Agent, buildConnector, type Dispatcher } from 'undici'
+import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
-import { skipInterim } from './interim.ts'
+import { createConnect, type TlsMaterial } from './connect.ts'
 import { describeFault, isTimeout } from './networkFault.ts'
 
 /** One HTTP/1.1 request. `path` begins with a slash and is sent as it stands. */
@@ -46,7 +44,7 @@ interface HttpDeps {
   connections: number
   /** More of an answer's body is not read. */
   answerMaxBytes: number
-  tls: { ca: string | null; cert: string | null; key: string | null }
+  tls: TlsMaterial
   onCertificate(expiresAtMs: number): void
 }
 
@@ -69,9 +67,7 @@ export function createHttp(deps: HttpDeps): Http {
   }
 }
 
-function createAgent({ connections, timeoutMs, tls, onCertificate }: HttpDeps): Agent {
-  const given = Object.fromEntries(Object.entries(tls).filter(([, pem]) => pem !== null))
-  const connect = buildConnector({ ...given, allowH2: false, timeout: Math.min(timeoutMs, 10_000) })
+function createAgent({ clock, connections, timeoutMs, tls, onCertificate }: HttpDeps): Agent {
   return new Agent({
     allowH2: false,
     pipelining: 1,
@@ -79,19 +75,8 @@ function createAgent({ connections, timeoutMs, tls, onCertificate }: HttpDeps): 
     // The deadline below is the only clock: these two would let a dripping answer run for ever.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: (options, callback) =>
-      connect(options, (...[error, socket]) => {
-        if (error) return callback(error, null)
-        tellCertificate(socket, onCertificate)
-        callback(null, skipInterim(socket))
-      }),
+    connect: createConnect({ tls, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
   })
-}
-
-/** A session that is taken up again brings no certificate: then the one before still counts. */
-function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
-  const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
-  if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
 }
 
 function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {

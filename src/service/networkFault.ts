@@ -4,21 +4,72 @@ export function isTimeout(error: unknown): boolean {
   return timeouts.has(codeOf(error))
 }
 
-/** What the operator should look at, by the beginning of the error's code. */
-const message: readonly [beginning: string, meaning: string][] = [
-  ['ECONNREFUSED', 'the connection was refused: is the service running at this address and port?'],
-  ['ENOTFOUND', 'the host name is not known: look at the address and at DNS'],
-  ['EAI_', 'the host name could not be looked up: look at DNS'],
-  ['EHOSTUNREACH', 'no route to the host: look at the network'],
-  ['ENETUNREACH', 'no route to the network: look at the network'],
-  ['UND_ERR_CONNECT_TIMEOUT', 'no connection came about in time: look at the address, the network, a firewall'],
-  ['ETIMEDOUT', 'the network gave up waiting: look at the address, the network, a firewall'],
-  ['UND_ERR_INVALID_ARG', 'the request could not be formed'],
-  ['HPE_', 'the answer is not HTTP/1.1'],
-  ['HTTPParserError', 'the answer is not HTTP/1.1'],
-]
+/** The service closed the connection within the handshake, or right after it, and did not say why. */
+export class HandshakeEnded extends Error {
+  override name = 'HandshakeEnded'
+  readonly code = 'TLS_HANDSHAKE_ENDED'
+  constructor(options?: ErrorOptions) {
+    super('the connection was closed within the handshake', options)
+  }
+}
 
-const tlsBeginnings = /^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO|HOSTNAME_MISMATCH|EPROTO)/
+const theirAuthority =
+  'if you trust the authority that has signed it, put that authority’s certificate into the file of SERVICE_CA_FILE'
+const ourCertificate = 'look at SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask the operator of the service'
+
+/** What the operator should look at, by the error's code: the first that fits. */
+const meanings: readonly [code: RegExp, meaning: string][] = [
+  [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
+  [/^ENOTFOUND/, 'the host name is not known: look at the address and at DNS'],
+  [/^EAI_/, 'the host name could not be looked up: look at DNS'],
+  [/^EHOSTUNREACH/, 'no route to the host: look at the network'],
+  [/^ENETUNREACH/, 'no route to the network: look at the network'],
+  [/^UND_ERR_CONNECT_TIMEOUT/, 'no connection came about in time: look at the address, the network, a firewall'],
+  [/^ETIMEDOUT/, 'the network gave up waiting: look at the address, the network, a firewall'],
+  [/^UND_ERR_INVALID_ARG/, 'the request could not be formed'],
+  [/^(HPE_|HTTPParserError)/, 'the answer is not HTTP/1.1'],
+  [
+    /^CERT_HAS_EXPIRED/,
+    'the certificate that the service shows has expired: tell its operator, and look whether the clock of this machine is right',
+  ],
+  [
+    /^CERT_NOT_YET_VALID/,
+    'the certificate that the service shows is not valid yet: look whether the clock of this machine is right',
+  ],
+  [
+    /^ERR_TLS_CERT_ALTNAME_INVALID|^HOSTNAME_MISMATCH/,
+    'the certificate that the service shows is for another host: look at SERVICE_BASE_URL and SERVICE_AUTH_URL, which must name the host as the certificate does',
+  ],
+  [/^DEPTH_ZERO_SELF_SIGNED_CERT/, `the service shows a certificate that it has signed itself: ${theirAuthority}`],
+  [
+    /^(SELF_SIGNED|UNABLE_TO|CERT_SIGNATURE_FAILURE|CERT_UNTRUSTED)/,
+    `we do not know the authority that has signed the service’s certificate: ${theirAuthority}; or the service does not send the certificate in between`,
+  ],
+  [/^CERT_REVOKED/, 'the certificate that the service shows was revoked: tell its operator'],
+  [
+    /PROTOCOL_VERSION|UNSUPPORTED_PROTOCOL/,
+    'the service speaks TLS below 1.2 alone, which we do not: ask its operator for TLS 1.2 or 1.3',
+  ],
+  [
+    /WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG/,
+    'what answers there does not speak TLS: look at the port of the address, and at what stands in between',
+  ],
+  [
+    /ALERT_CERTIFICATE_REQUIRED/,
+    'the service wants a client certificate, and we have shown none: set SERVICE_CERT_FILE and SERVICE_KEY_FILE',
+  ],
+  [/ALERT_CERTIFICATE_EXPIRED/, 'the service says that our client certificate has expired: renew SERVICE_CERT_FILE'],
+  [/ALERT_CERTIFICATE_REVOKED/, `the service says that our client certificate was revoked: ${ourCertificate}`],
+  [
+    /ALERT_(UNKNOWN_CA|BAD_CERTIFICATE|CERTIFICATE_UNKNOWN|UNSUPPORTED_CERTIFICATE|ACCESS_DENIED|DECRYPT)/,
+    `the service refuses our client certificate: ${ourCertificate} which authority it accepts`,
+  ],
+  [
+    /^TLS_HANDSHAKE_ENDED|ALERT_HANDSHAKE_FAILURE/,
+    `the service ended the TLS handshake, as one does that misses a client certificate or refuses ours: ${ourCertificate} whether it wants one`,
+  ],
+  [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: look at SERVICE_CA_FILE; ${ourCertificate}`],
+]
 
 /**
  * What went wrong on the network, in words. Made from the error's code alone: an error's own message may quote
@@ -27,8 +78,7 @@ const tlsBeginnings = /^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|SELF_SIGNED|DEPTH_ZERO|U
 export function describeFault(error: unknown, sent: boolean): string {
   const code = codeOf(error)
   const meaning =
-    message.find(([beginning]) => code.startsWith(beginning))?.[1] ??
-    (tlsBeginnings.test(code) ? 'TLS failed: look at the certificates, SERVICE_CA_FILE, SERVICE_CERT_FILE' : null) ??
+    meanings.find(([pattern]) => pattern.test(code))?.[1] ??
     (sent ? 'the connection was lost before the whole answer came' : 'the connection was lost before anything was sent')
   return code === '' ? meaning : `${meaning} (${code})`
 }

@@ -46,7 +46,7 @@ async function level(harness: Harness): Promise<number> {
 test.concurrent.for<Fault>([
   { kind: 'hang' },
   { kind: 'hang-after-request' },
-  { kind: 'cut-before-request' }, // what a refused client certificate looks like under TLS 1.3
+  { kind: 'cut-before-request' },
 ])('$kind: however long it lasts no more records are in doubt than were on the wire (hundreds were in a night)', async (fault, context) => {
   const { harness, daemon } = await started(context)
   await harness.service.setFault(fault)

@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net'
+import { createSecureContext, TLSSocket } from 'node:tls'
+import { buildConnector } from 'undici'
+import type { Clock } from '../clock.ts'
+import { skipInterim } from './interim.ts'
+import { HandshakeEnded } from './networkFault.ts'
+
+/** Whom we believe and what we show; PEM texts. Without an authority of its own, those that Node trusts. */
+export interface TlsMaterial {
+  ca: string | null
+  cert: string | null
+  key: string | null
+}
+
+export interface ConnectDeps {
+  tls: TlsMaterial
+  clock: Pick<Clock, 'stopwatch'>
+  /** For the connection and the handshake together. */
+  connectMs: number
+  onCertificate(expiresAtMs: number): void
+}
+
+type Connect = buildConnector.connector
+type Connected = Parameters<Connect>[1]
+
+/** How long to wait for the service's word on our certificate: as long as the handshake took, within these. */
+const confirmMinMs = 100
+const confirmMaxMs = 1_000
+
+/**
+ * Makes connections on which a request may leave: TLS 1.2 or 1.3 with a certificate that holds for the host, whatever
+ * NODE_OPTIONS or NODE_TLS_REJECT_UNAUTHORIZED say.
+ *
+ * Under TLS 1.3 a service judges our certificate after we take the handshake for done (RFC 8446, 4.4): a request sent at once
+ * would be on the wire when it says no, and nobody could tell whether it arrived. So nothing leaves before the service has
+ * shown that it let us in, which the ticket for the next session does that comes first from nearly all; one that sends none is
+ * given as long again as the handshake took.
+ *
+ * @throws Error where a PEM text cannot be used
+ */
+export function createConnect({ tls, clock, connectMs, onCertificate }: ConnectDeps): Connect {
+  const { ca, cert, key } = tls
+  const given = { ...(ca !== null && { ca }), ...(cert !== null && { cert }), ...(key !== null && { key }) }
+  const secureContext = createSecureContext({ ...given, minVersion: 'TLSv1.2' })
+  const open = buildConnector({ secureContext, rejectUnauthorized: true, allowH2: false, timeout: connectMs })
+  return (options, callback) => {
+    const tookMs = clock.stopwatch()
+    open(options, (...[error, socket]) => {
+      if (error) return callback(options.protocol === 'https:' ? nameEnd(error) : error, null)
+      tellCertificate(socket, onCertificate)
+      if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
+      confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, tookMs())), callback)
+    })
+  }
+}
+
+/** A connection that goes down within the handshake says nothing of why, and has one usual cause. */
+function nameEnd(error: Error): Error {
+  return 'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+    ? new HandshakeEnded({ cause: error })
+    : error
+}
+
+/** A session that is taken up again brings no certificate: then the one before still counts. */
+function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) => void): void {
+  const expiresAtMs = socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : Number.NaN
+  if (Number.isFinite(expiresAtMs)) onCertificate(expiresAtMs)
+}
+
+/** Whether our certificate is judged after the handshake: no certificate is asked for where a session is taken up again. */
+const isJudgedLater = (socket: Socket): boolean =>
+  socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
+
+/** Hands the connection over when the service has let us in, or has had the time to refuse. */
+function confirm(socket: Socket, waitMs: number, callback: Connected): void {
+  const timer = setTimeout(letIn, waitMs)
+  const ended = () => refuse(new HandshakeEnded())
+  const failed = (error: Error) => refuse(nameEnd(error))
+  socket.once('session', letIn).once('error', failed).once('end', ended).once('close', ended)
+
+  function stopListening(): void {
+    clearTimeout(timer)
+    socket.off('session', letIn).off('error', failed).off('end', ended).off('close', ended)
+  }
+  function letIn(): void {
+    stopListening()
+    callback(null, skipInterim(socket))
+  }
+  function refuse(error: Error): void {
+    stopListening()
+    socket.on('error', () => {}).destroy()
+    callback(error, null)
+  }
+}

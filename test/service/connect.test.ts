@@ -1,0 +1,132 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer as createPlainServer, type RequestListener } from 'node:http'
+import { createServer, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { pauseCall } from '../../src/service/pauseCall.ts'
+import { createAuthority, selfSigned } from '../support/certificates.ts'
+import { startFaultProxy } from '../support/faultProxy.ts'
+import { freePort } from '../support/freePort.ts'
+import { accessToken, clientFor, later, responded, submitRequest } from './support.ts'
+
+const dayMs = 86_400_000
+const past = { fromMs: Date.now() - 2 * dayMs, untilMs: Date.now() - dayMs }
+const hosts = ['localhost']
+const name = 'localhost'
+
+const ours = createAuthority('ours')
+const theirs = createAuthority('theirs')
+const server = ours.issue({ name, hosts })
+const client = ours.issue({ name: 'client' })
+
+describe('what a service shows is not believed', () => {
+  test.each<[string, ServerOptions, string]>([
+    ['an expired certificate', ours.issue({ name, hosts, ...past }), 'has expired: tell its operator'],
+    ['one of tomorrow', ours.issue({ name, hosts, fromMs: Date.now() + dayMs }), 'clock of this machine'],
+    ['one of another host', ours.issue({ name: 'other', hosts: ['other.example'] }), 'is for another host'],
+    ['one of an unknown authority', theirs.issue({ name, hosts }), 'do not know the authority'],
+    ['the same with its chain', chained(theirs.issue({ name, hosts }), theirs.cert), 'do not know the authority'],
+    [
+      'one of an authority of the same name',
+      createAuthority('ours').issue({ name, hosts }),
+      'do not know the authority',
+    ],
+    ['one that it has signed itself', selfSigned({ name, hosts }), 'has signed itself'],
+    ['TLS 1.1', { ...server, minVersion: 'TLSv1.1', maxVersion: 'TLSv1.1', ciphers: weak }, 'TLS below 1.2'],
+  ])('%s: nothing leaves, and the message says what to do', async (_, options, says) => {
+    const { url, received } = await listen(createServer(options, answer))
+    const refused = await clientFor(url, { ca: ours.cert }).send(submitRequest, accessToken)
+    expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })
+    expect(pauseCall(refused)).toMatchObject({ reason: 'unreachable', detail: expect.stringContaining(says) })
+    expect(received()).toBe(0)
+  })
+
+  test('what speaks no TLS', async () => {
+    const { url } = await listen(createPlainServer(answer))
+    const refused = await clientFor(url).send(submitRequest, accessToken)
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('does not speak TLS') })
+  })
+})
+
+describe('what a service does not believe of us', () => {
+  const noCertificate = {}
+  const expired = ours.issue({ name: 'client', ...past })
+  const foreign = theirs.issue({ name: 'client' })
+
+  test.each(
+    (['TLSv1.2', 'TLSv1.3'] as const).flatMap((version) => [
+      [version, 'no client certificate', noCertificate, 'client certificate'] as const,
+      [version, 'an expired one', expired, 'SERVICE_CERT_FILE'] as const,
+      [version, 'one of an unknown authority', foreign, 'SERVICE_CERT_FILE'] as const,
+    ]),
+  )('%s, %s: it is known that nothing arrived, though under 1.3 the refusal follows our handshake', async (version, _, shown, says) => {
+    const { url, received } = await listen(createServer({ ...wantsCertificate, maxVersion: version }, answer))
+    const refused = await clientFor(url, { ca: ours.cert, ...shown }).send(submitRequest, accessToken)
+    expect(refused).toMatchObject({ kind: 'no-answer', sent: false, detail: expect.stringContaining(says) })
+    expect(received()).toBe(0)
+  })
+
+  test.each(['TLSv1.2', 'TLSv1.3'] as const)('%s: a good one is believed, again and again', async (version) => {
+    const { url } = await listen(createServer({ ...wantsCertificate, maxVersion: version }, answer))
+    const trusted = clientFor(url, { ca: ours.cert, ...client })
+    for (let time = 0; time < 3; time++)
+      expect(responded(await trusted.send(submitRequest, accessToken)).status).toBe(200)
+  })
+
+  test('a long way does not make a refusal come too late', async () => {
+    const { port, received } = await listen(createServer(wantsCertificate, answer))
+    const proxy = await startFaultProxy({ target: { host: '127.0.0.1', port } })
+    later(() => proxy.close())
+    await proxy.setFault({ kind: 'delay', ms: 80 })
+    const far = clientFor(`https://localhost:${proxy.port}`, { ca: ours.cert })
+    const refused = await far.send(submitRequest, accessToken)
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('we have shown none') })
+    expect(received()).toBe(0)
+  })
+
+  const hasOpenssl = spawnSync('openssl', ['version']).status === 0
+  test.skipIf(!hasOpenssl)('a service that sends no session ticket is asked after a moment', async () => {
+    const port = await freePort()
+    const folder = mkdtempSync(join(tmpdir(), 'tls-'))
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), text)
+      return join(folder, name)
+    }
+    const served = ['-cert', file('cert', server.cert), '-key', file('key', server.key), '-num_tickets', '0', '-www']
+    const program = spawn('openssl', ['s_server', '-tls1_3', '-accept', String(port), ...served])
+    later(() => program.kill())
+    await once(program.stdout, 'data') // ACCEPT
+    const answered = await clientFor(`https://localhost:${port}`, { ca: ours.cert }).send(
+      { endpoint: 'status', body: 'tx', idempotencyKey: null },
+      accessToken,
+    )
+    expect(responded(answered).status).toBe(200)
+  })
+})
+
+const weak = 'DEFAULT@SECLEVEL=0'
+const wantsCertificate: ServerOptions = { ...server, ca: ours.cert, requestCert: true, rejectUnauthorized: true }
+
+const chained = ({ cert, key }: { cert: string; key: string }, authority: string) => ({ cert: cert + authority, key })
+
+const answer: RequestListener = (request, response) => {
+  request.resume()
+  response.end('{}')
+}
+
+async function listen(listening: ReturnType<typeof createServer> | ReturnType<typeof createPlainServer>) {
+  let received = 0
+  listening.on('request', () => received++)
+  listening.listen(0)
+  await once(listening, 'listening')
+  later(() => {
+    listening.closeAllConnections()
+    listening.close()
+  })
+  const { port } = listening.address() as AddressInfo
+  return { port, url: `https://localhost:${port}`, received: () => received }
+}
