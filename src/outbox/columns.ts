@@ -13,6 +13,10 @@ export function columnOf(shape: TableShape, name: string): Column {
   return found
 }
 
+/** The oids of a table and of those of its partitions, a query. */
+export const tableAndPartitions = (qualified: string): string =>
+  `select ${literal(qualified)}::regclass union all select relid from pg_partition_tree(${literal(qualified)}::regclass)`
+
 /** A time in UTC as ISO 8601 text with microseconds. */
 export const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`
 /** For columns that count since 1970. */

@@ -1,7 +1,8 @@
 import { setTimeout } from 'node:timers/promises'
 import type { StartPosition } from '../ledger/servedOutbox.ts'
 import type { Database } from '../postgres/database.ts'
-import { column, columnOf, literal } from './columns.ts'
+import { tableWriters } from '../postgres/tableWriters.ts'
+import { column, columnOf, tableAndPartitions } from './columns.ts'
 import { OutboxTableUnusable, type TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
 
@@ -10,8 +11,7 @@ const lookEveryMs = 100
 
 /**
  * The start position of this moment. Where ids are drawn from the table's own sequence it is the next id, taken when
- * nobody is writing the table: whoever inserts holds a lock on it from before the id is drawn, so no row below it
- * can still come. Otherwise it is the time on the table's own clock.
+ * nobody is writing the table: no row below it can still come (`tableWriters` tells why). Otherwise it is the time on the table's own clock.
  *
  * @throws OutboxTableUnusable where neither is to be had
  */
@@ -31,10 +31,7 @@ export async function findNow(db: Database, table: OutboxTable, shape: TableShap
 }
 
 async function nextId(db: Database, qualified: string, id: string): Promise<string> {
-  const sql = `select (coalesce(max(${column(id)}), 0) + 1)::text as next, exists (select from pg_locks
-      where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
-        and relation in (select ${literal(qualified)}::regclass union all select relid from pg_partition_tree(${literal(qualified)}::regclass))
-        and mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')) as busy
+  const sql = `select (coalesce(max(${column(id)}), 0) + 1)::text as next, exists (${tableWriters(tableAndPartitions(qualified))}) as busy
     from ${qualified} o`
   for (let waitedMs = 0; waitedMs < waitMaxMs; waitedMs += lookEveryMs) {
     const { rows } = await db.query<{ next: string; busy: boolean }>(sql)

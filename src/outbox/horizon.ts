@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
-import { column, literal } from './columns.ts'
+import { tableWriters } from '../postgres/tableWriters.ts'
+import { column, literal, tableAndPartitions } from './columns.ts'
 import type { Cursor } from './cursorStore.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable } from './outboxTable.ts'
@@ -56,28 +57,17 @@ function byTransaction(db: Database, shape: TableShape): Horizon {
 }
 
 /**
- * Rows in the order of a sequence. Who inserts holds a lock on the table from before the number is drawn until the
- * transaction ends. So once a number has been seen, whoever drew a lower one holds that lock, or has ended. When all who
- * held it then have ended, every row up to that number is visible that ever will be. A row that was given a number beyond
- * what the sequence has drawn settles nothing: the numbers between are still to come.
- *
- * The lock, not the oldest transaction's number: a transaction has none yet between drawing its row's number and
- * writing the row, and one that began long ago and has not touched this table need not be waited for.
+ * Rows in the order of a sequence. They are settled up to a number that was seen when all who were writing the table then have
+ * ended (`tableWriters` tells why). A row that was given a number beyond what the sequence has drawn settles nothing: the numbers
+ * between are still to come.
  */
 function bySequence(db: Database, shape: TableShape, sequence: string): Horizon {
-  // pg_locks is read after the statement's snapshot was taken: that order is what the argument needs. A standby does
-  // not know the primary's locks.
   const own = `pg_get_serial_sequence(${literal(shape.qualified)}, ${literal(sequence)})::regclass`
   const sql = `select ${outboxKey(shape.qualified)} || '.sequence' as outbox, pg_is_in_recovery() as standby,
       pg_sequence_last_value(${own})::text as drawn, pg_relation_filenode(${own})::text as "sequenceFile",
       (select case when pg_sequence_last_value(${own}) is not null
         then least(max(${column(sequence)}), pg_sequence_last_value(${own}))::text end from ${shape.qualified} o) as highest,
-      array(select virtualtransaction from pg_locks
-        where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
-          and (relation = ${literal(shape.qualified)}::regclass
-            or relation in (select relid from pg_partition_tree(${literal(shape.qualified)}::regclass)))
-          and mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')
-      ) as writers`
+      array(${tableWriters(tableAndPartitions(shape.qualified))}) as writers`
   let upTo: string | null = null
   let waiting: { highest: string; writers: Set<string>; outbox: string } | null = null
   let outboxBefore: string | null = null

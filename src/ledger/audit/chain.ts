@@ -1,6 +1,7 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
+import { tableWriters } from '../../postgres/tableWriters.ts'
 import {
   type BlockContents,
   type BlockHead,
@@ -68,15 +69,12 @@ interface Ids {
 }
 
 /**
- * Up to which ids the logs are settled: no transaction that is open can still commit one below. Who inserts holds a lock on the table from before
- * the id is drawn until the transaction ends: once an id has been seen, and all who held it then have ended, every entry up to it is
- * visible that ever will be. (As src/outbox/horizon.ts, which tells why locks and not the transactions' numbers.)
+ * Up to which ids the logs are settled: no transaction that is open can still commit one below (`tableWriters` tells why).
  *
  * @returns null where they did not end: the next round looks again
  */
 async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | null> {
   const { rows } = await db.query<Ids & { writers: string[] }>(
-    // pg_locks is read after the statement's snapshot was taken: that order is what the argument needs.
     `select coalesce((select max(id) from outboxd.submission_event), 0)::text as event,
        coalesce((select max(id) from outboxd.operator_act), 0)::text as act, array(${writersSql}) as writers`,
   )
@@ -88,10 +86,7 @@ async function readSettled(db: Database, goOn: () => boolean): Promise<Ids | nul
   return null
 }
 
-const writersSql = `select virtualtransaction from pg_locks
-  where locktype = 'relation' and database = (select oid from pg_database where datname = current_database())
-    and relation in ('outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass)
-    and mode in ('RowExclusiveLock', 'ShareRowExclusiveLock', 'ExclusiveLock', 'AccessExclusiveLock')`
+const writersSql = tableWriters("'outboxd.submission_event'::regclass, 'outboxd.operator_act'::regclass")
 
 async function areWriting(db: Database, writers: readonly string[]): Promise<boolean> {
   if (writers.length === 0) return false
