@@ -177,7 +177,8 @@ export interface Config extends StoreConfig {
  * @see README.md, "Configuration": its table is this file’s
  */
 export function readConfig(env: Environment): Config {
-  const { value, fileText, together, done } = readVariables(variables, env)
+  const { value, fileText, together, mistake, done } = readVariables(variables, env)
+  refuseBlindTrust(env, mistake)
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const config: Config = {
     ...storeConfig(value, env),
@@ -213,8 +214,17 @@ export function readConfig(env: Environment): Config {
  * @throws ConfigInvalid with every mistake among them
  */
 export function readStoreConfig(env: Environment): StoreConfig {
-  const { value, done } = readVariables(variables, env)
+  const { value, mistake, done } = readVariables(variables, env)
+  refuseBlindTrust(env, mistake)
   return done(storeConfig(value, env))
+}
+
+/** Node’s own variable would have us believe any certificate, of the databases too. */
+function refuseBlindTrust(env: Environment, mistake: (sentence: string) => void): void {
+  if (env.NODE_TLS_REJECT_UNAUTHORIZED !== '0') return
+  mistake(
+    'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pass for the service or a database: unset it. Where the service’s certificate is of an authority of your own, set SERVICE_CA_FILE; for a database, sslrootcert in its URL',
+  )
 }
 
 /** Who may look at the console, as it is set. */

@@ -71,6 +71,10 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
       const path: unknown = value(name)
       return typeof path === 'string' ? (contents(name, path) ?? null) : null
     },
+    /** Something else is wrong. */
+    mistake(sentence: string): void {
+      problems.push(sentence)
+    },
     together(one: Name, other: Name): void {
       if (!env[one] !== !env[other]) problems.push(`${one} and ${other} belong together: set both or neither`)
     },

@@ -167,6 +167,16 @@ describe('mistakes', () => {
     expect(readConfig({ ...complete, SERVICE_AUTH_URL: address }).service.authUrl).toBe(address)
   })
 
+  test.each([
+    readConfig,
+    readStoreConfig,
+  ])('Node told to believe any certificate is a mistake, with what to do instead', (read) => {
+    expect(problemsOf({ ...complete, NODE_TLS_REJECT_UNAUTHORIZED: '0' }, read)).toEqual([
+      expect.stringMatching(/^NODE_TLS_REJECT_UNAUTHORIZED=0 .*set SERVICE_CA_FILE/),
+    ])
+    expect(problemsOf({ ...complete, NODE_TLS_REJECT_UNAUTHORIZED: '1' }, read)).toEqual([])
+  })
+
   test('a client certificate without its key is a mistake', () => {
     const cert = fileWith('PEM')
     expect(problemsOf({ ...complete, SERVICE_CERT_FILE: cert })).toEqual([
@@ -219,9 +229,9 @@ describe('files', () => {
 
 type Env = Record<string, string | undefined>
 
-function problemsOf(env: Env): readonly string[] {
+function problemsOf(env: Env, read: (env: Env) => unknown = readConfig): readonly string[] {
   try {
-    readConfig(env)
+    read(env)
   } catch (error) {
     if (error instanceof ConfigInvalid) return error.problems
     throw error

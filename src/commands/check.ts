@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { explain } from '../cli/explainError.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
@@ -54,7 +55,7 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const configuration = readOr(() => readConfig(context.env))
   const config = configuration.kind === 'config' ? configuration.config : null
   const storeConfig = config ?? readStoreOr(context.env)
-  found(checkConfiguration(configuration, findMistypedVariables(context.env)))
+  found(checkConfiguration(configuration, context.env))
   for await (const finding of lookAtDatabases(storeConfig)) found(finding)
   const servers = storeConfig === null ? unseenServers : await checkServers(storeConfig)
   for (const finding of servers.findings) found(finding)
@@ -124,13 +125,15 @@ function readStoreOr(env: CommandContext['env']): StoreConfig | null {
   return read.kind === 'config' ? read.config : null
 }
 
-/** @param mistyped what looks like a slip: a warning alone, since other programs have variables too */
-function checkConfiguration(configuration: Configuration<Config>, mistyped: readonly string[]): Finding {
+/** What looks like a slip, or belongs to other programs, is a warning or a note alone. */
+function checkConfiguration(configuration: Configuration<Config>, env: CommandContext['env']): Finding {
   const isOk = configuration.kind === 'config'
   const problems = isOk ? ['every variable is well formed'] : configuration.problems
-  const mark = isOk ? (mistyped.length === 0 ? 'ok' : 'warning') : 'problem'
-  const notes = mistyped.map((sentence) => `note: ${sentence}`)
-  return { what: 'configuration', mark, message: [...problems, ...notes].join('\n') }
+  const { warnings, notes } = findEnvironmentNotes(env)
+  const doubts = [...findMistypedVariables(env), ...warnings]
+  const mark = isOk ? (doubts.length === 0 ? 'ok' : 'warning') : 'problem'
+  const lines = [...doubts, ...notes].map((sentence) => `note: ${sentence}`)
+  return { what: 'configuration', mark, message: [...problems, ...lines].join('\n') }
 }
 
 /** Whatever goes wrong while looking is what was found. */

@@ -1,5 +1,6 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
@@ -39,6 +40,9 @@ export async function run(context: CommandContext): Promise<number> {
   const metrics = createMetrics({ version, clock: systemClock })
   const log = createLog(config.logLevel, openStdout(config.logFormat, context.env.JOURNAL_STREAM))
   using _ = { [Symbol.dispose]: log.flush }
+  const { warnings, notes } = findEnvironmentNotes(context.env)
+  for (const detail of warnings) log.warn('an option of Node endangers secrets', { detail })
+  for (const detail of notes) log.info('other variables are set that concern connections', { detail })
   let otherTable = Promise.withResolvers<void>()
   let app: App | null = null
   const files = readFilesInForce(config.mappingsDir, {
