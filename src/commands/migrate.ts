@@ -7,6 +7,7 @@ import { wakeMessage } from '../cli/wakeMessage.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
 import { migrateOutbox, migrateState, readMissing } from '../store/migrateStores.ts'
+import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
 
 export function describeMigrate(command: Command): Command {
@@ -16,6 +17,7 @@ export function describeMigrate(command: Command): Command {
     .option('--wake', 'with that trigger also where max_prepared_transactions is above 0')
     .option('--no-wake', 'without that trigger: rows wait for the next sweep, a second at most')
     .option('--dry-run', 'say what it would apply; change nothing')
+    .option('--plan', 'say what each missing migration makes, what it locks, and for about how long; change nothing')
     .option(
       '--print-grants <role>',
       'print the SQL that lets a role run daemons and commands, and no more; change nothing',
@@ -31,6 +33,7 @@ export function describeMigrate(command: Command): Command {
 Safe to run again, and from two processes at once: the second waits for the first.
 
 Examples:
+  outboxd migrate --plan                                                      before an upgrade of a large ledger
   outboxd migrate --print-grants outboxd_run | psql "$DATABASE_URL"           where ledger and outbox are one database
   outboxd migrate --print-grants outboxd_look --read-only                     for those who look
 Print them again after an upgrade: it may bring tables. Each role still needs a password, or another way to sign in.`,
@@ -42,6 +45,7 @@ export interface MigrateOptions {
   /** Neither --wake nor --no-wake: as it suits the server. */
   wake?: boolean
   dryRun?: boolean
+  plan?: boolean
   printGrants?: string
   readOnly?: boolean
   json?: boolean
@@ -51,6 +55,7 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   const { dryRun = false, printGrants: role, readOnly = false, json = false } = options
   if (role !== undefined) return printGrants(context, { role, kind: readOnly ? 'read' : 'run', json })
   if (readOnly) return usageError(context, ['--read-only goes with --print-grants'])
+  if (options.plan) return migratePlan(context, { json })
   const config = readStoreConfig(context.env)
   const say = (line: string) => context.stderr.write(`${line}\n`)
   const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)

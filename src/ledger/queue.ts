@@ -1,4 +1,5 @@
 import { PgBoss } from 'pg-boss'
+import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import { ownNames } from './ownNames.ts'
@@ -74,6 +75,20 @@ export async function installQueue(url: string): Promise<void> {
     await boss.stop({ graceful: false })
     await pool.end()
   }
+}
+
+/** The version of pg-boss's schema, null where there is none, and the one that we need. */
+export interface QueueVersions {
+  installed: number | null
+  needed: number
+}
+
+export async function readQueueVersions(db: Database): Promise<QueueVersions> {
+  const needed = packageJson.pgboss.schema
+  const { rows } = await db.query<{ exists: boolean }>(`select to_regclass('pgboss.version') is not null as exists`)
+  if (!rows[0]?.exists) return { installed: null, needed }
+  const { rows: versions } = await db.query<{ version: number }>('select version from pgboss.version')
+  return { installed: versions[0]?.version ?? null, needed }
 }
 
 function updatable({ policy: _, ...options }: typeof queueOptions) {

@@ -5,7 +5,7 @@ import { installQueue } from '../ledger/queue.ts'
 import { outboxTableName } from '../outbox/outboxTableName.ts'
 import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
 
-const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
+export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
 /**
  * Creates or upgrades our schema `outboxd` and pg-boss's, safe to run twice and from two processes at once: the second
@@ -15,24 +15,45 @@ const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
  * @throws DatabaseUnusable where a newer version has migrated, or another session is in the way
  */
 export function migrateState(stateDatabaseUrl: string): Promise<string[]> {
-  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, async (dbClient) => {
-    assertKnown((await compareMigrations(dbClient)).unknown, stateDatabaseUrl)
-    const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
-    const applied = await runner({
-      dbClient,
-      dir: migrationsDir,
-      ignorePattern: `(?!${migrationFile.source}).*`,
-      direction: 'up',
-      migrationsTable: 'migration',
-      migrationsSchema: 'outboxd',
-      createMigrationsSchema: true,
-      advisoryLockMode: 'wait',
-      log: () => {},
-    })
+  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, async (client) => {
+    assertKnown((await compareMigrations(client)).unknown, stateDatabaseUrl)
+    const applied: string[] = []
+    for (let name = await applyNext(client); name !== null; name = await applyNext(client)) applied.push(name)
     await installQueue(stateDatabaseUrl)
-    return applied.map((migration) => migration.name)
+    return applied
   })
 }
+
+const deadlocksMax = 10
+
+/** Applies the first migration that is missing, in a transaction of its own. @returns its name, null where none is */
+async function applyNext(dbClient: pg.Client): Promise<string | null> {
+  const { runner } = await import('node-pg-migrate') // only here: the daemon need not carry it in memory
+  for (let deadlocks = 1; ; deadlocks++) {
+    try {
+      const [applied] = await runner({
+        dbClient,
+        dir: migrationsDir,
+        ignorePattern: `(?!${migrationFile.source}).*`,
+        direction: 'up',
+        count: 1,
+        migrationsTable: 'migration',
+        migrationsSchema: 'outboxd',
+        createMigrationsSchema: true,
+        advisoryLockMode: 'wait',
+        log: () => {},
+      })
+      return applied?.name ?? null
+    } catch (error) {
+      // Daemons that run take the same tables' locks in another order. Postgres has ended one of the two.
+      if ((error as { code?: unknown }).code !== deadlock || deadlocks === deadlocksMax) throw error
+      await dbClient.query('rollback')
+      await dbClient.query('select pg_advisory_unlock_all()')
+    }
+  }
+}
+
+const deadlock = '40P01'
 
 /** Ours are numbered; what else lies in the folder is no migration of the state. */
 const migrationFile = /\d{4}_.*\.sql$/
@@ -55,11 +76,14 @@ function assertKnown(unknown: readonly string[], stateDatabaseUrl: string): void
 
 /** The names of the migrations that `migrateState` would apply. */
 export function readMissing(stateDatabaseUrl: string): Promise<string[]> {
-  return impatiently(
-    'STATE_DATABASE_URL',
-    stateDatabaseUrl,
-    async (client) => (await compareMigrations(client)).missing,
-  )
+  return impatiently('STATE_DATABASE_URL', stateDatabaseUrl, (client) => findMissing(client, stateDatabaseUrl))
+}
+
+/** The same on a connection. @throws DatabaseUnusable where a newer version has migrated */
+export async function findMissing(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<string[]> {
+  const { missing, unknown } = await compareMigrations(db)
+  assertKnown(unknown, stateDatabaseUrl)
+  return missing
 }
 
 /** What this version has and the ledger not, and what the ledger has and this version not. */

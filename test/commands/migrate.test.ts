@@ -1,6 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { type MigrateOptions, migrate } from '../../src/commands/migrate.ts'
 import { status } from '../../src/commands/status.ts'
+import { migrateState } from '../../src/store/migrateStores.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
@@ -37,4 +41,47 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
   await expect(startDaemon(env)).rejects.toThrow(newer)
   await expect(status(testContext(env), {})).rejects.toThrow(newer)
   await expect(migrate(testContext(env), {})).rejects.toThrow(newer)
+})
+
+test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks stop and for how long; of one that is up to date, that nothing is to do', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const client = new pg.Client(database.url)
+  await client.connect()
+  await client.query(readFileSync(join(import.meta.dirname, '..', 'store', 'version-0.1.0', 'ledger.sql'), 'utf8'))
+  await client.query('reset all; analyze')
+  // Postgres's own notes of a ledger with a million records.
+  await client.query(`update pg_class set reltuples = 1000000 where oid = 'outboxd.submission'::regclass`)
+  await client.query('create role planner login; alter role planner password $$x$$')
+  await client.query(
+    'grant usage on schema outboxd, pgboss to planner; grant select on outboxd.migration, pgboss.version to planner',
+  )
+  onTestFinished(async () => {
+    await client.query('drop owned by planner; drop role planner')
+    await client.end()
+  })
+  const url = Object.assign(new URL(database.url), { username: 'planner', password: 'x' }).href
+  const planned = async (json: boolean, env = { DATABASE_URL: url }) => {
+    const context = testContext(env)
+    expect(await migrate(context, { plan: true, json })).toBe(0)
+    return context
+  }
+
+  const words = await planned(false)
+  expect(words.printed()).toMatch(/^0003_problem: an instant\n {2}makes table problem\n/)
+  expect(words.printed()).toMatch(
+    /0014_lookups: about 2 s\n {2}makes index .*\n {2}submission \(1000000 rows, 1 MB\), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds 3 indexes\n/,
+  )
+  expect(words.messages()).toContain('22 migrations, each a transaction of its own')
+  expect(words.messages()).toContain('The schema pgboss is up to date.')
+  const { missing } = JSON.parse((await planned(true)).printed())
+  expect(missing).toHaveLength(22)
+  expect(missing[0]).toEqual({ name: '0003_problem', aboutMs: 0, adds: ['table problem'], drops: [], tables: [] })
+
+  await migrateState(database.url)
+  const after = await planned(false)
+  expect(after.printed()).toBe('')
+  expect(after.messages()).toBe(
+    'The schema outboxd is up to date: there is nothing to do.\nThe schema pgboss is up to date.\n',
+  )
 })

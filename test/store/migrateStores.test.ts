@@ -1,6 +1,9 @@
-import { expect, type TestContext, test } from 'vitest'
+import type pg from 'pg'
+import { expect, onTestFinished, type TestContext, test } from 'vitest'
 import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 import { createDatabase } from '../support/database.ts'
+import { migrationNames, migrationText } from '../support/measureMigration.ts'
+import { until } from '../support/until.ts'
 
 /** A migrated database in which somebody holds a lock on a table. */
 async function locked(table: string, { onTestFinished }: TestContext): Promise<string> {
@@ -30,3 +33,35 @@ test.concurrent.for<[name: string, table: string, migrate: (url: string) => Prom
     new RegExp(`the database of ${variable} .* another session has held a lock .* pg_stat_activity`),
   )
 })
+
+test('a deadlock with a daemon that runs ends neither: the migration that Postgres gave up is applied when the daemon is through', async () => {
+  const database = await createDatabase('template0')
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool, url } = database
+  await applyBefore(pool, '0008_passage')
+  const daemon = await pool.connect()
+  onTestFinished(() => daemon.release(true))
+  await daemon.query(`set deadlock_timeout = '1min'; begin; lock table outboxd.submission in row exclusive mode`)
+  const migrated = migrateState(url)
+  migrated.catch(() => {}) // awaited below
+  // 0008 has changed the table of pauses, and waits to change that of submissions.
+  await until(
+    async () =>
+      (await pool.query(`select from pg_locks where relation = 'outboxd.submission'::regclass and not granted`))
+        .rowCount,
+    (waiting) => waiting === 1,
+  )
+  await daemon.query('select from outboxd.pause')
+  await daemon.query('commit')
+  expect((await migrated)[0]).toBe('0008_passage')
+})
+
+/** Brings an empty database to where that migration is the next. */
+async function applyBefore(pool: pg.Pool, name: string): Promise<void> {
+  await pool.query(`create schema outboxd; create table outboxd.migration
+    (id serial primary key, name varchar(255) not null, run_on timestamp not null)`)
+  for (const each of migrationNames.filter((one) => one < name)) {
+    await pool.query(migrationText(each))
+    await pool.query('insert into outboxd.migration (name, run_on) values ($1, now())', [each])
+  }
+}

@@ -1,0 +1,68 @@
+import type { CommandContext } from '../cli/context.ts'
+import { exit } from '../cli/exitCodes.ts'
+import { type PlannedMigration, type PlannedTable, planMigration, type Stops } from '../cli/planMigration.ts'
+import { printJson } from '../cli/printJson.ts'
+import { pluralize } from '../cli/table.ts'
+import { showDuration } from '../cli/time.ts'
+import { readStoreConfig } from '../config.ts'
+import type { QueueVersions } from '../ledger/queue.ts'
+import { readMigrationPlan } from '../store/readMigrationPlan.ts'
+
+/** Prints what `migrate` would do to the ledger, migration by migration: what it makes, what it locks, for how long. */
+export async function migratePlan(context: CommandContext, { json }: { json: boolean }): Promise<number> {
+  const { missing, sizes, queue } = await readMigrationPlan(readStoreConfig(context.env).stateDatabaseUrl)
+  const planned = missing.map((cost) => planMigration(cost, sizes))
+  const aboutMs = planned.reduce((ms, each) => ms + each.aboutMs, 0)
+  if (json) printJson(context, { missing: planned, aboutMs, pgboss: queue })
+  else for (const each of planned) context.stdout.write(`${describe(each).join('\n')}\n`)
+  for (const line of summary(planned, queue)) context.stderr.write(`${line}\n`)
+  return exit.done
+}
+
+function describe({ name, adds, drops, tables, aboutMs }: PlannedMigration): string[] {
+  return [
+    `${name}: ${about(aboutMs)}`,
+    ...(adds.length > 0 ? [`  makes ${adds.join(', ')}`] : []),
+    ...(drops.length > 0 ? [`  drops ${drops.join(', ')}`] : []),
+    ...tables.map((table) => `  ${tableMessage(table)}`),
+  ]
+}
+
+const stopped: Record<Stops, string> = {
+  all: 'nobody reads or writes it meanwhile',
+  writes: 'nobody writes it meanwhile, reading goes on',
+  rows: 'others wait for the rows that it changes alone',
+  nobody: 'nobody waits',
+}
+
+/** `submission (1000000 rows, 1302 MB), ShareLock: nobody writes it meanwhile, reading goes on; reads it 3 times, builds 3 indexes`. */
+function tableMessage({ table, rows, bytes, lock, stops, ...does }: PlannedTable): string {
+  const work = [
+    ...(does.reads > 0 ? [`reads it ${does.reads === 1 ? 'once' : `${does.reads} times`}`] : []),
+    ...(does.indexes > 0 ? [`builds ${does.indexes === 1 ? 'an index' : `${does.indexes} indexes`}`] : []),
+    ...(does.isRewritten ? ['writes all of it anew'] : []),
+  ]
+  const size = `${pluralize(rows, 'row')}, ${Math.ceil(bytes / 1e6)} MB`
+  return `${table} (${size}), ${lock}: ${[stopped[stops], ...(work.length > 0 ? [work.join(', ')] : [])].join('; ')}`
+}
+
+function summary(planned: readonly PlannedMigration[], queue: QueueVersions): string[] {
+  const [longest] = planned.toSorted((a, b) => b.aboutMs - a.aboutMs)
+  const ledger =
+    longest === undefined
+      ? 'The schema outboxd is up to date: there is nothing to do.'
+      : `${pluralize(planned.length, 'migration')}, each a transaction of its own: what one locks is free again at its end. The longest is ${longest.name}: ${about(longest.aboutMs)}.`
+  return [ledger, queueMessage(queue), ...(longest === undefined ? [] : [caveat])]
+}
+
+const caveat =
+  'Times are reckoned from the sizes of tables, for two cores and an SSD with nothing else to do. A lock that somebody else holds is waited for, for 10 s at most each; who comes then waits behind it.'
+
+function queueMessage({ installed, needed }: QueueVersions): string {
+  if (installed === needed) return 'The schema pgboss is up to date.'
+  return installed === null
+    ? 'The schema pgboss is made anew.'
+    : `The schema pgboss is brought from version ${installed} to ${needed} by pg-boss itself; what that locks is not known here.`
+}
+
+const about = (ms: number) => (ms < 500 ? 'an instant' : `about ${showDuration(ms)}`)
