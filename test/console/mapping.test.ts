@@ -33,10 +33,11 @@ test('one that does not map has every field’s error; of several it is said how
 })
 
 test('what is no payload, or of no type, is refused in words; what was typed stays', async () => {
-  expect(await served.post('/mapping', { type: 'data', payload: ' ' }, '/mapping')).toMatchObject({
-    status: 400,
-    text: expect.stringContaining('there is no payload in the form'),
-  })
+  for (const payload of [' ', ['{}', '{}']])
+    expect(await served.post('/mapping', { type: 'data', payload }, '/mapping')).toMatchObject({
+      status: 400,
+      text: expect.stringContaining('there is no payload in the form'),
+    })
   expect(await served.post('/mapping', { type: 'dat', payload: '{}' }, '/mapping')).toMatchObject({
     status: 400,
     text: expect.stringContaining('did you mean'),

@@ -18,7 +18,7 @@ const page = async (id: string) => (await served.get(`/records/${id}`)).text
 const rowOf = (id: string) => fixture.ledger.row(id)
 
 /** Says what became of a record on its page, as its form does. */
-async function resolve(id: string, fields: Record<string, string>) {
+async function resolve(id: string, fields: Record<string, string | readonly string[]>) {
   const { revision } = await rowOf(id)
   return served.post(`/records/${id}/resolve`, { revision: String(revision), ...fields }, `/records/${id}`)
 }
@@ -163,7 +163,9 @@ describe('what a person says became of it', () => {
       `/records/${id}`,
     )
     expect(late).toMatchObject({ status: 409, text: expect.stringContaining('has taken a step since') })
-    expect((await resolve(id, { answer: 'arrived', transaction: ' ' })).status).toBe(409)
+    for (const transaction of [' ', ['tx-7', 'tx-8']])
+      expect((await resolve(id, { answer: 'arrived', transaction })).status).toBe(409)
+    expect((await resolve(id, { answer: 'not-arrived', reason: ['one', 'another'] })).status).toBe(200)
     expect((await rowOf(id)).state).toBe('uncertain')
     const completed = await fixture.end({ state: 'completed' }, { outboxId: '2' })
     expect(await resolve(completed, { answer: 'not-arrived', confirmed: 'on' })).toMatchObject({ status: 409 })

@@ -185,6 +185,7 @@ describe('a change to many', () => {
     const refused = await served.post(path, { reason: ' ' }, path)
     expect(refused.status).toBe(400)
     expect(refused.text).toContain('“Reason” must say why')
+    expect((await served.post(path, { reason: ['one', 'another'] }, path)).status).toBe(400)
     expect(await stateOf(id)).toBe('failed')
   })
 

@@ -1,5 +1,6 @@
 import { readSpan, type Span } from '../../cli/span.ts'
 import type { HandsPosition } from '../../ledger/audit/readHands.ts'
+import { textAsTyped } from '../html/formText.ts'
 
 /** The page's filters, as its address has them. */
 export interface AuditQuery {
@@ -11,8 +12,7 @@ export interface AuditQuery {
 
 /** What an address asks for; an empty field asks for nothing. Pure. */
 export function readAuditQuery(parameters: unknown, nowMs: number) {
-  const given = (parameters ?? {}) as Record<string, unknown>
-  const text = (name: string) => (typeof given[name] === 'string' && given[name] !== '' ? given[name] : undefined)
+  const text = (name: string) => textAsTyped(parameters, name) || undefined
   const query: AuditQuery = { since: text('since'), until: text('until'), who: text('who'), key: text('key') }
   const read = readSpan(query, nowMs)
   const problems = read.kind === 'invalid' ? read.problems.map((problem) => problem.replace('--', '')) : []

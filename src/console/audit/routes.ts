@@ -6,6 +6,7 @@ import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { troubleOf } from '../errors/trouble.ts'
 import { layout } from '../html/layout.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { auditHtml } from './auditHtml.ts'
 import { readAuditQuery } from './auditQuery.ts'
@@ -19,10 +20,8 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const store = await parts.store()
     const filter = { ...span, who: query.who ?? null, key: query.key ?? null }
     const page = problems.length > 0 ? { hands: [], next: null } : await store.readHands(filter, before, pageRows)
-    return reply
-      .status(problems.length > 0 ? 400 : 200)
-      .type('text/html; charset=utf-8')
-      .send(layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page })))
+    const shown = layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page }))
+    return sendPage(reply.code(problems.length > 0 ? 400 : 200), shown)
   })
   app.get('/audit.csv', async ({ query: parameters }, reply) => {
     const { query, span, problems } = readAuditQuery(parameters, parts.clock.nowMs())

@@ -6,6 +6,7 @@ import { mostAtOnce } from '../../operations/chooseSubmissions.ts'
 import { costMessage } from '../../operations/previewChange.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice, fieldWords } from '../html/advice.ts'
+import { tick } from '../html/fields.ts'
 import { foreign } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
@@ -87,15 +88,15 @@ const kindsTable = (groups: KeptChange['preview']['groups']) =>
 
 /** How they are sent again; another answer is another preview. */
 function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewer): HtmlValue {
-  const tick = (name: keyof typeof fieldWords, isOn: boolean, words: string) =>
-    html`<p><label class="tick"><input type="checkbox" name="${name}"${isOn ? html` checked` : ''}> <span><b>${fieldWords[name]}</b>: ${words}</span></label></p>`
+  const term = (name: keyof typeof fieldWords, isOn: boolean, words: string) =>
+    html`<p>${tick(name, html`<span><b>${fieldWords[name]}</b>: ${words}</span>`, { isOn })}</p>`
   return html`<section aria-labelledby="terms"><h2 id="terms">How</h2>
 ${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
-  tick('refresh', terms.refresh, 'the payload comes from the outbox row as it is now, not as it was captured'),
+  term('refresh', terms.refresh, 'the payload comes from the outbox row as it is now, not as it was captured'),
   ids.length > 0
     ? ''
-    : tick('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
-  tick('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
+    : term('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),
+  term('new-key', terms.newKey, 'for what may have arrived: no service can then know it again'),
   html`<button>Look again</button>`,
 ])}</section>`
 }

@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { reasonProblem } from '../../operations/reason.ts'
 import { troubleOf } from '../errors/trouble.ts'
 import { Refused } from '../guard/refused.ts'
+import { formText } from '../html/formText.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import { createChangeRunner } from './carryOut.ts'
@@ -22,7 +24,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
     const chosen = await chooseChange(await parts.store(), parts, asked)
-    if (chosen.kind === 'refused') return send(reply.code(400), renderRefusedChange(chosen.problems, viewer))
+    if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)
   }
@@ -36,14 +38,14 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post<{ Body: Fields }>('/records/choose', async (request, reply) => {
     const read = readChangeRequest(request.body)
-    if (read.kind === 'invalid') return send(reply.code(400), renderRefusedChange([read.problem], request.viewer))
+    if (read.kind === 'invalid') return sendPage(reply.code(400), renderRefusedChange([read.problem], request.viewer))
     return preview(request, reply, read.request)
   })
 
   app.get<{ Params: { token: string } }>('/records/change/:token', async (request, reply) => {
     const change = find(request)
     if (change.progress.kind === 'running') reply.header('refresh', lookAgainS)
-    return send(reply, renderChange(change, request.viewer, parts.clock.nowMs()))
+    return sendPage(reply, renderChange(change, request.viewer, parts.clock.nowMs()))
   })
 
   app.post<{ Params: { token: string }; Body: Fields }>('/records/change/:token/again', async (request, reply) => {
@@ -51,19 +53,14 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return preview(request, reply, { ...asked, terms: readTerms(request.body) })
   })
 
-  app.post<{ Params: { token: string }; Body: { reason?: string } }>(
-    '/records/change/:token',
-    async (request, reply) => {
-      const change = find(request)
-      const { viewer } = request
-      const reason = request.body.reason?.trim() ?? ''
-      const wrong = reason === '' && change.request.verb === 'replay' ? null : reasonProblem(reason)
-      if (wrong !== null)
-        return send(reply.code(400), renderChange(change, viewer, parts.clock.nowMs(), `--reason ${wrong}.`))
-      await runner.start(change, { who: viewer.who, reason: reason === '' ? null : reason })
-      return reply.redirect(`/records/change/${change.token}`, 303)
-    },
-  )
+  app.post<{ Params: { token: string }; Body: Fields }>('/records/change/:token', async (request, reply) => {
+    const change = find(request)
+    const { viewer } = request
+    const reason = formText(request.body, 'reason') ?? null
+    const wrong = reason === null && change.request.verb === 'replay' ? null : reasonProblem(reason ?? '')
+    if (wrong !== null)
+      return sendPage(reply.code(400), renderChange(change, viewer, parts.clock.nowMs(), `--reason ${wrong}.`))
+    await runner.start(change, { who: viewer.who, reason })
+    return reply.redirect(`/records/change/${change.token}`, 303)
+  })
 }
-
-const send = (reply: FastifyReply, page: string) => reply.type('text/html; charset=utf-8').send(page)

@@ -3,9 +3,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { personName } from '../../cli/personName.ts'
 import { showDuration } from '../../cli/time.ts'
 import { createTurns } from '../createTurns.ts'
+import { hidden } from '../html/fields.ts'
 import { form } from '../html/form.ts'
+import { textAsTyped } from '../html/formText.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
@@ -22,12 +25,6 @@ export interface LoginDeps {
   parts: ConsoleParts
 }
 
-interface LoginForm {
-  name?: unknown
-  password?: unknown
-  to?: unknown
-}
-
 /** /login and /logout: a password that all operators share, and a name, so that the event log says who. */
 export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts }: LoginDeps): void {
   const attempts = createAttempts(parts.clock)
@@ -36,24 +33,21 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
   const open = { needsNoViewer: true, changesNothing: true } as const
   app.get('/login', { config: open }, (request, reply) => {
     if (request.viewer !== undefined) return reply.redirect('/', 303)
-    return reply.type(htmlType).send(renderLogin({ csrf, to: '/' }))
+    return sendPage(reply, renderLogin({ csrf, to: '/' }))
   })
-  app.post<{ Body: LoginForm }>('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
+  app.post('/login', { config: open, bodyLimit: formMaxBytes }, async (request, reply) => {
     const { ip } = request
-    const to = ownPath(request.body.to)
-    const name = personName(textOf(request.body.name))
+    const to = ownPath(textAsTyped(request.body, 'to'))
+    const name = personName(textAsTyped(request.body, 'name'))
     const again = (status: number, says: string) =>
-      reply
-        .code(status)
-        .type(htmlType)
-        .send(renderLogin({ csrf, to, says, name: name ?? '' }))
+      sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Say who you are: the event log keeps the name with what you change.')
     const waitMs = attempts.take(ip)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
       return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
     }
-    const password = textOf(request.body.password).slice(0, passwordMaxChars)
+    const password = textAsTyped(request.body, 'password').slice(0, passwordMaxChars)
     if (!(await inTurn(() => isPassword(password, hash)))) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'That is not the password.')
@@ -73,22 +67,16 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
 /** Answers whoever has to sign in first; afterwards they get what they asked for. */
 export function sendLogin(request: FastifyRequest, reply: FastifyReply, { csrf }: { csrf: string }): FastifyReply {
   const { method, url, headers } = request
-  reply.type(htmlType)
   // A link on another site's page comes without the cookie even of somebody who has signed in; asked again from here, with it.
   if (method === 'GET' && headers['sec-fetch-site'] === 'cross-site')
-    return reply.header('refresh', '0').send(renderGoOn(url))
+    return sendPage(reply.header('refresh', '0'), renderGoOn(url))
   const [to, says] = method === 'GET' ? [url, undefined] : ['/', 'You are no longer signed in. Nothing was changed.']
-  return reply.code(401).send(renderLogin({ csrf, to: ownPath(to), says }))
+  return sendPage(reply.code(401), renderLogin({ csrf, to: ownPath(to), says }))
 }
 
-const htmlType = 'text/html; charset=utf-8'
-
-const textOf = (value: unknown) => (typeof value === 'string' ? value : '')
-
 /** A path of ours, and no other site's address that looks like one. */
-function ownPath(value: unknown): string {
+function ownPath(text: string): string {
   const base = 'http://console.invalid'
-  const text = textOf(value)
   if (!text.startsWith('/') || !URL.canParse(text, base)) return '/'
   const { origin, pathname, search } = new URL(text, base)
   // Where dots have been taken out, two slashes may have come together: they begin another site's address.
@@ -104,7 +92,7 @@ interface LoginView {
 }
 
 function renderLogin({ csrf, to, name = '', says }: LoginView): string {
-  const fields = html`<input type="hidden" name="to" value="${to}">
+  const fields = html`${hidden('to', to)}
 <label>Your name <input name="name" value="${name}" autocomplete="username" required maxlength="100"></label>
 <label>Password <input name="password" type="password" autocomplete="current-password" required></label>
 <button class="main">sign in</button>`

@@ -1,5 +1,6 @@
 import { type HtmlValue, html } from '@prairielearn/html'
 import type { Viewer } from '../guard/viewer.ts'
+import { hidden } from './fields.ts'
 
 export interface FormHead {
   /** Where it is posted to. */
@@ -17,7 +18,7 @@ export interface FormHead {
 export function form({ action, viewer, class: name, changes = true }: FormHead, fields: HtmlValue): HtmlValue {
   if (changes && !viewer.canChange) return ''
   return html`<form method="post" action="${action}" class="${name ?? 'line'}">
-<input type="hidden" name="csrf" value="${viewer.csrf}">
+${hidden('csrf', viewer.csrf)}
 ${fields}
 </form>`
 }

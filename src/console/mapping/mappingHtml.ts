@@ -7,6 +7,7 @@ import type { MapPreview } from '../../operations/mapRecords.ts'
 import { resources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { hidden } from '../html/fields.ts'
 import { foreign } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
@@ -56,7 +57,7 @@ function resultSection({ files, isShown }: MappingView, result: MappingResult, v
           isShown
             ? html`<p>Shown to you for a quarter of an hour.</p>`
             : html`<p>${maskedWords(viewer)}</p>
-<input type="hidden" name="outbox" value="${outboxId}"><button>Show the values</button>`,
+${hidden('outbox', outboxId)}<button>Show the values</button>`,
         )
   return html`<section aria-labelledby="result-head"><h2 id="result-head">What ${previews.length === 1 ? foreign(previews[0]?.name ?? '', 60) : 'they'} would become</h2>
 ${previews.length > 1 ? html`<p>${previews.length - failing} of ${pluralize(previews.length, 'record')} map.</p>` : ''}

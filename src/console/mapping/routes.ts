@@ -2,6 +2,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { chooseType, mapPayloads, mapRow } from '../../operations/mapRecords.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
+import { textAsTyped } from '../html/formText.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { noteShown } from '../record/noteShown.ts'
 import { keepShownRecords } from '../record/shownRecords.ts'
@@ -21,10 +23,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function send(request: FastifyRequest, reply: FastifyReply, asked: Asked): Promise<FastifyReply> {
     const { result, isShown = false, form = { type: '', payload: '' } } = asked
     const view = { ...(await readMapping(await parts.store(), parts)), form, result, isShown }
-    return reply
-      .code(result?.kind === 'refused' ? 400 : 200)
-      .type('text/html; charset=utf-8')
-      .send(renderMapping(view, request.viewer))
+    return sendPage(reply.code(result?.kind === 'refused' ? 400 : 200), renderMapping(view, request.viewer))
   }
 
   app.get<{ Querystring: { outbox?: string } }>('/mapping', async (request, reply) => {
@@ -34,14 +33,10 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return send(request, reply, { result: await mapOutboxRow(await parts.store(), outbox), isShown })
   })
 
-  app.post<{ Body: { type?: string; payload?: string } }>(
-    '/mapping',
-    { config: { changesNothing: true } },
-    (request, reply) => {
-      const { type = '', payload = '' } = request.body
-      return send(request, reply, { form: { type, payload }, result: mapPasted({ type, payload }) })
-    },
-  )
+  app.post('/mapping', { config: { changesNothing: true } }, (request, reply) => {
+    const form = { type: textAsTyped(request.body, 'type'), payload: textAsTyped(request.body, 'payload') }
+    return send(request, reply, { form, result: mapPasted(form) })
+  })
 
   app.post<{ Body: { outbox?: string } }>(
     '/mapping/show',

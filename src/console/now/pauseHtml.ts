@@ -3,6 +3,7 @@ import { type PauseRead, type PauseRequest, pauseMessage } from '../../operation
 import type { ResumeTerms } from '../../operations/resume.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { hidden, tick } from '../html/fields.ts'
 import { foreign } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
@@ -36,7 +37,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
     )}
 ${form(
   { action: '/pause', viewer },
-  html`<input type="hidden" name="reason" value="${read.reason}"><input type="hidden" name="for" value="${request.for ?? ''}">
+  html`${hidden('reason', read.reason)}${hidden('for', request.for ?? '')}
 <button class="main">Pause now</button> <a href="/">leave it</a>`,
 )}
 ${isReadOnly(viewer)}`,
@@ -45,11 +46,8 @@ ${isReadOnly(viewer)}`,
 
 /** What a resume would do, and the button that does it. @param would one sentence a line */
 export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
-  const tick = (name: keyof ResumeTerms, words: string) =>
-    html`<label class="tick"><input type="checkbox" name="${name}" value="yes"${checked(terms[name])}> ${words}</label>`
-  const hidden = (['all', 'believeRefusals'] as const)
-    .filter((name) => terms[name])
-    .map((name) => html`<input type="hidden" name="${name}" value="yes">`)
+  const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
+  const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
   return page(
     'Resume',
     viewer,
@@ -57,18 +55,16 @@ export function renderResumePreview(would: readonly string[], terms: ResumeTerms
       'attention',
       would.map((line) => html`<p>${advice(line)}</p>`),
     )}
-${form({ action: '/resume', viewer }, html`${hidden}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
+${form({ action: '/resume', viewer }, html`${chosen}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
 ${isReadOnly(viewer)}
 <h2>Go further</h2>
 <form class="line" action="/resume">
-${tick('all', 'do not wait for the end of the other pauses, either: their cause is gone')}
-${tick('believeRefusals', 'refusals of record after record in the same words are right: reject the records, for a day')}
+${tickOf('all', 'do not wait for the end of the other pauses, either: their cause is gone')}
+${tickOf('believeRefusals', 'refusals of record after record in the same words are right: reject the records, for a day')}
 <button>See what that would do</button>
 </form>`,
   )
 }
-
-const checked = (is: boolean): HtmlValue => (is ? html` checked` : '')
 
 function isReadOnly({ canChange }: Viewer): HtmlValue {
   return canChange

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { historySection } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
@@ -40,7 +41,7 @@ export function nowRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   })
   app.get<Asked>('/', async ({ viewer, query }, reply) => {
     const [page, history] = await Promise.all([readPage(), histories[rangeOf(query.range)]()])
-    return reply.type('text/html; charset=utf-8').send(renderNow({ ...page, history: history.drawn, viewer }))
+    return sendPage(reply, renderNow({ ...page, history: history.drawn, viewer }))
   })
   app.get<Asked>('/now/history.json', async ({ query }) => (await histories[rangeOf(query.range)]()).history)
   // Whoever has paused is shown that it is paused.

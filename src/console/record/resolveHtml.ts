@@ -2,6 +2,7 @@ import { type HtmlValue, html } from '@prairielearn/html'
 import type { Answer, Question } from '../../operations/resolve.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice, fieldWords } from '../html/advice.ts'
+import { hidden } from '../html/fields.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
 import { notice } from '../html/notice.ts'
@@ -46,5 +47,3 @@ function answerFields({ arrived, notArrived, unchecked, newKey }: Answer): HtmlV
     newKey ? hidden('new-key', 'on') : '',
   ]
 }
-
-const hidden = (name: string, value: string) => html`<input type="hidden" name="${name}" value="${value}">`

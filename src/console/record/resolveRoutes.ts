@@ -10,8 +10,11 @@ import {
   resolveSubmission,
   whyNotResolved,
 } from '../../operations/resolve.ts'
+import { formText } from '../html/formText.ts'
 import type { Tone } from '../html/notice.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
+import type { Fields } from '../records/recordsQuery.ts'
 import { renderResolve } from './resolveHtml.ts'
 import type { RecordRequest } from './routes.ts'
 import type { ShownRecords } from './shownRecords.ts'
@@ -25,19 +28,15 @@ interface Page {
   ): Promise<FastifyReply>
 }
 
-type ResolveFields = Partial<
-  Record<'answer' | 'transaction' | 'unchecked' | 'new-key' | 'reason' | 'revision' | 'confirmed', string>
->
-
 /** `/records/ID/resolve`: what a person says became of a record, first shown, then done. */
 export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown, sendRecord }: Page): void {
   app.post('/records/:id/resolve', async (request: RecordRequest, reply) => {
     const refuse = (text: string) => sendRecord(request, reply.code(409), { tone: 'bad', text })
     const { viewer } = request
-    const fields = (request.body ?? {}) as ResolveFields
+    const fields = (request.body ?? {}) as Fields
     const answer = answerOf(fields)
-    const reason = fields.reason?.trim() ?? ''
-    const wrongReason = reason === '' ? null : reasonProblem(reason)
+    const reason = formText(fields, 'reason') ?? null
+    const wrongReason = reason === null ? null : reasonProblem(reason)
     const problems = [...answerProblems(answer), ...(wrongReason === null ? [] : [`--reason ${wrongReason}`])]
     if (problems.length > 0) return refuse(`${problems.join('\n')}.`)
     const store = await parts.store()
@@ -54,12 +53,12 @@ export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown
       const message = wordsOf(previewResolve(settling, answer))
       const questions = questionsBefore(settling, answer)
       const page = renderResolve({ id, outboxId, revision, answer, message, questions }, viewer)
-      return reply.type('text/html; charset=utf-8').send(page)
+      return sendPage(reply, page)
     }
     const said: string[] = []
     const outcome = await resolveSubmission(
       {
-        changes: store.actingAs({ who: viewer.who, reason: reason === '' ? null : reason }),
+        changes: store.actingAs({ who: viewer.who, reason }),
         askService: parts.askService,
         onTestimony: (message) => void said.push(`${message}.`),
       },
@@ -74,9 +73,10 @@ export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown
 
 const wordsOf = (outcome: ResolveOutcome) => (outcome.kind === 'left' ? outcome.reason : outcome.message)
 
-function answerOf({ answer, transaction, ...fields }: ResolveFields): Answer {
+function answerOf(fields: Fields): Answer {
+  const { answer } = fields
   return {
-    arrived: answer === 'arrived' ? (transaction?.trim() ?? '') : undefined,
+    arrived: answer === 'arrived' ? (formText(fields, 'transaction') ?? '') : undefined,
     notArrived: answer === 'not-arrived',
     takeBack: answer === 'take-back',
     unchecked: fields.unchecked !== undefined,

@@ -4,6 +4,7 @@ import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import type { Tone } from '../html/notice.ts'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { noteShown } from './noteShown.ts'
 import { findRecord, readRecord } from './readRecord.ts'
@@ -33,14 +34,14 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   ): Promise<FastifyReply> {
     const { viewer, params } = request
     const named = await findRecord(await store(), params.id)
-    if (named.kind === 'none') return send(reply.code(404), renderMissing(named.message, viewer))
+    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, viewer))
     if (named.kind === 'several')
-      return send(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
+      return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
     const { id } = named.submission
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
     const view = await readRecord(await store(), named.submission, mappingsAtHand(config.mappingsDir))
-    if (view === null) return send(reply.code(404), renderMissing(`there is no submission ${id} any more`, viewer))
-    return send(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
+    if (view === null) return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, viewer))
+    return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
   }
 
   app.get('/records/:id', (request: RecordRequest, reply) => {
@@ -90,5 +91,3 @@ function mappingsAtHand(dir: string): Mappings | null {
     return null
   }
 }
-
-const send = (reply: FastifyReply, page: string) => reply.type('text/html; charset=utf-8').send(page)

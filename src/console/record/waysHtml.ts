@@ -5,6 +5,7 @@ import { discardChange } from '../../operations/discard.ts'
 import { replayable } from '../../operations/replay.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice, fieldWords } from '../html/advice.ts'
+import { hidden, tick } from '../html/fields.ts'
 import { form } from '../html/form.ts'
 import type { RecordView } from './readRecord.ts'
 
@@ -34,12 +35,8 @@ function way(id: string, title: string, what: HtmlValue, formed: HtmlValue): Htm
   return formed === '' ? '' : html`<div class="way" id="${id}"><h3>${title}</h3>${what}${formed}</div>`
 }
 
-const tick = (name: keyof typeof fieldWords) =>
-  html`<label class="tick"><input type="checkbox" name="${name}"> ${fieldWords[name]}</label>`
-
 /** As it was seen: what has taken a step since is left alone. */
-const seen = ({ submission: { revision } }: RecordView) =>
-  html`<input type="hidden" name="revision" value="${revision}">`
+const seen = ({ submission: { revision } }: RecordView) => hidden('revision', String(revision))
 
 const replayForm = (view: RecordView, viewer: Viewer) =>
   way(
@@ -47,7 +44,8 @@ const replayForm = (view: RecordView, viewer: Viewer) =>
     'Replay',
     means(view, 'replay', 'maps and sends it again; --refresh reads the row anew'),
     form({ action: '/records/choose', viewer }, [
-      html`<input type="hidden" name="id" value="${view.detail.id}">${tick('refresh')}`,
+      hidden('id', view.detail.id),
+      tick('refresh', fieldWords.refresh),
       html`<button name="do" value="replay-ticked">Replay …</button>`,
     ]),
   )
@@ -60,7 +58,7 @@ const arrivedForm = (view: RecordView, viewer: Viewer) =>
     form({ action: resolvePath(view), viewer }, [
       seen(view),
       html`<label class="wide">Its transaction or order id<input name="transaction" required maxlength="500" autocomplete="off"></label>`,
-      tick('unchecked'),
+      tick('unchecked', fieldWords.unchecked),
       html`<button name="answer" value="arrived">It arrived …</button>`,
     ]),
   )
@@ -72,7 +70,7 @@ const notArrivedForm = (view: RecordView, viewer: Viewer) =>
     means(view, 'not-arrived', 'the service does not have it: we send it again'),
     form({ action: resolvePath(view), viewer }, [
       seen(view),
-      tick('new-key'),
+      tick('new-key', fieldWords['new-key']),
       html`<button name="answer" value="not-arrived">It did not arrive …</button>`,
     ]),
   )
@@ -94,7 +92,7 @@ const discardForm = (view: RecordView, viewer: Viewer) =>
     'Discard',
     means(view, 'discard', 'it no longer matters'),
     form({ action: '/records/choose', viewer }, [
-      html`<input type="hidden" name="id" value="${view.detail.id}">`,
+      hidden('id', view.detail.id),
       html`<button name="do" value="discard-ticked">Discard …</button>`,
     ]),
   )

@@ -1,6 +1,7 @@
-import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import { type HtmlSafeString, html } from '@prairielearn/html'
 import { states } from '../../model.ts'
 import { fieldWords } from '../html/advice.ts'
+import { tick } from '../html/fields.ts'
 import { type RecordsQuery, recordsPath } from './recordsQuery.ts'
 
 /** Ways into the list that are often taken, each an address. */
@@ -22,7 +23,7 @@ export function filterForm(query: RecordsQuery): HtmlSafeString {
       : html`<li><a href="${path}">${words}</a></li>`,
   )
   const chosen = filters.state?.split(',') ?? []
-  const ticks = states.map((state) => tick('state', state, chosen.includes(state), state))
+  const ticks = states.map((state) => tick('state', state, { value: state, isOn: chosen.includes(state) }))
   const isOpen = Object.keys(filters).some((name) => name !== 'state')
   return html`<search>
 <nav aria-label="Often looked at"><ul>${links}</ul></nav>
@@ -35,16 +36,13 @@ ${text('since', filters.since, '2h, 3d, 2026-11-03')}${text('until', filters.unt
 ${text('transaction', filters.transaction)}${text('containing', filters.containing, 'a customer, an order number')}
 ${text('cause', filters.cause)}${text('limit', filters.limit, '50')}
 </div>
-<p>${tick('may-have-arrived', 'on', filters.mayHaveArrived ?? false, fieldWords['may-have-arrived'])}
-${tick('newest', 'on', order === 'newest', 'Newest first')}
-${tick('by-cause', 'on', byCause, 'One line a cause')}</p>
+<p>${tick('may-have-arrived', fieldWords['may-have-arrived'], { isOn: filters.mayHaveArrived ?? false })}
+${tick('newest', 'Newest first', { isOn: order === 'newest' })}
+${tick('by-cause', 'One line a cause', { isOn: byCause })}</p>
 <p><button class="main">Show</button> <a href="/records">Without filters</a></p>
 </form></details>
 </search>`
 }
-
-const tick = (name: string, value: string, isOn: boolean, words: HtmlValue) =>
-  html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
 
 const text = (name: keyof typeof fieldWords, value: string | undefined, hint = '') =>
   html`<label>${fieldWords[name]}<input name="${name}" value="${value ?? ''}" placeholder="${hint}"></label>\n`

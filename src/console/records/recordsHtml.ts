@@ -6,6 +6,7 @@ import type { SubmissionPage } from '../../ledger/operator/selectPage.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { hidden } from '../html/fields.ts'
 import { foreign, foreignText } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
@@ -71,7 +72,7 @@ function noneOf({ query }: RecordsView): HtmlValue {
 const hiddenQuery = ({ query }: RecordsView) =>
   queryFields({ ...query, from: null, byCause: false })
     .filter(([name]) => name !== 'limit')
-    .map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)
+    .map(([name, value]) => hidden(name, value))
 
 const columns: readonly Column[] = [
   { words: 'Record' },

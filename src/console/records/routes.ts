@@ -1,4 +1,5 @@
 import type { FastifyInstance } from 'fastify'
+import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { readRecords } from './readRecords.ts'
 import { renderRecords } from './recordsHtml.ts'
@@ -15,10 +16,7 @@ export function recordsRoutes(app: FastifyInstance, { store, clock, live }: Cons
     // A form sends its empty fields, too: the address that is shown, and sent to others, has none.
     if (hasEmpty(request.query)) return reply.redirect(recordsPath(query), 303)
     const view = await readRecords(remembering(await store()), query, clock.nowMs())
-    return reply
-      .code(view.problems.length > 0 ? 400 : 200)
-      .type('text/html; charset=utf-8')
-      .send(renderRecords(view, request.viewer))
+    return sendPage(reply.code(view.problems.length > 0 ? 400 : 200), renderRecords(view, request.viewer))
   })
 }
 
