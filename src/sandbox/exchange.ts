@@ -2,17 +2,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type pg from 'pg'
 import type { Clients } from './clients.ts'
 import { unavailable } from './endpoints/apiRefusals.ts'
+import { presentAnswer } from './endpoints/presentAnswer.ts'
 import { type Answer, problem } from './endpoints/problemAnswer.ts'
 import type { Endpoint } from './endpoints/requestSchemas.ts'
-import { applyFault, type Delivery, stopsBefore } from './faults/applyFault.ts'
+import { applyFault, type Delivery, type Manner, stopsBefore } from './faults/applyFault.ts'
 import type { FaultAction, Faults } from './faults/faults.ts'
-import { isAllowed } from './gate/allowedAddresses.ts'
 import type { ClientRates } from './gate/clientRates.ts'
 import type { Failures } from './gate/failures.ts'
 import type { Tokens } from './gate/issuedTokens.ts'
-import { bound, isForm, leftOut } from './gate/maskSecrets.ts'
+import { bound, leftOut } from './gate/maskSecrets.ts'
 import type { Draws } from './processing/draws.ts'
-import type { SandboxClock } from './sandboxClock.ts'
+import { type SandboxClock, toldUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
 import type { RecordScripts } from './scenario/recordScripts.ts'
 import { DatabaseAway, type Outage } from './storage/databaseAway.ts'
@@ -53,6 +53,9 @@ export interface Exchange {
   address: string
   authorization: string | undefined
   contentType: string
+  /** Of the header with this name; undefined where there is none. */
+  header(name: string): string | undefined
+  /** Of the first header that carries one, going by the client's settings. */
   idempotencyKey: string | null
   body: string
   /** As the ledger keeps it. */
@@ -62,6 +65,9 @@ export interface Exchange {
   /** Waits until no other request holds `name`, and holds it until this one is in the ledger. */
   lock(name: string): Promise<void>
 }
+
+/** A request before anybody knows whose it is. */
+export type Arrival = Omit<Exchange, 'idempotencyKey'>
 
 /** Who sent it and whether it may pass; `headers` go on whatever is answered. */
 export interface Admission {
@@ -80,35 +86,52 @@ export interface Outcome {
   fault?: FaultAction | undefined
 }
 
-export type Gate = (parts: Parts, exchange: Exchange) => Promise<Admission>
+export type Gate = (parts: Parts, exchange: Arrival) => Promise<Admission>
 export type Handler = (parts: Parts, exchange: Exchange, client: string) => Promise<Outcome>
 
 /** A request's way: may it pass, is a fault switched on, what is applied, into the ledger, and only then the answer. */
 export async function serve(
   parts: Parts,
-  request: Omit<Exchange, 'lock'>,
+  request: Omit<Arrival, 'lock'>,
   gate: Gate,
   handler: Handler,
 ): Promise<Delivery> {
   const held: (() => void)[] = []
   let delivered: { delivery: Delivery; delayMs: number }
-  const exchange = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
+  const arrival = { ...request, lock: async (name: string) => void held.push(await parts.mutex.take(name)) }
   try {
-    const admission = await gate(parts, exchange)
+    const admission = await gate(parts, arrival)
+    const live = parts.live(admission.client)
+    const exchange = { ...arrival, idempotencyKey: idempotencyKeyOf(arrival, live) }
+    const manner = mannerOf(parts, arrival, admission, live)
     const fault = admission.refusal ? undefined : parts.faults.choose({ ...exchange, client: admission.client })
     const outcome = await decide(parts, exchange, admission, fault?.spec, handler)
     const action = fault?.spec ?? outcome.fault
-    const newId = () => parts.draws.wrongId(admission.client ?? '')
-    const delivery = applyFault(outcome.answer, action, admission.headers, newId)
+    const delivery = applyFault(outcome.answer, action, manner)
     const written = outcome.isAway
       ? 'written'
-      : await record(parts, exchange, admission, delivery, outcome.effect, fault?.id ?? null)
+      : await record(parts, exchange, admission, { delivery, manner }, outcome.effect, fault?.id ?? null)
     delivered = written === 'written' ? { delivery, delayMs: delayAfterMs(action) } : { delivery: written, delayMs: 0 }
   } finally {
     for (const release of held) release()
   }
   await wait(parts, delivered.delayMs)
   return delivered.delivery
+}
+
+/** An empty one is none. */
+function idempotencyKeyOf({ header }: Arrival, { idempotencyHeaders }: LiveSettings): string | null {
+  return idempotencyHeaders.map((name) => header(name)).find((value) => value) ?? null
+}
+
+function mannerOf(parts: Parts, { header }: Arrival, { client, headers }: Admission, live: LiveSettings): Manner {
+  const asksForGzip = /\bgzip\b/i.test(header('accept-encoding') ?? '')
+  return {
+    headers,
+    present: (answer) => presentAnswer(answer, live, toldUs(parts.clock.nowUs(), live)),
+    isGzip: live.compression === 'always' || (live.compression === 'asked' && asksForGzip),
+    newId: () => parts.draws.wrongId(client ?? ''),
+  }
 }
 
 const stopped = problem(500, 'The sandbox was told to fail before applying the request.')
@@ -139,11 +162,17 @@ async function decide(
   }
 }
 
+/** What is about to be sent, and how something else would be. */
+interface Outgoing {
+  delivery: Delivery
+  manner: Manner
+}
+
 async function record(
   parts: Parts,
   exchange: Exchange,
-  { client, counted, headers }: Admission,
-  delivery: Delivery,
+  { client, counted }: Admission,
+  { delivery, manner }: Outgoing,
   effect: Effect | undefined,
   faultId: number | null,
 ): Promise<'written' | Delivery> {
@@ -157,10 +186,10 @@ async function record(
     parts.outage.over()
     return 'written'
   } catch (error) {
-    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, delivery, effect, { client, headers })
+    if (error instanceof DatabaseAway) return answerWhileAway(parts, error, { delivery, manner }, effect, client)
     process.stderr.write(`sandbox: a request could not be stored: ${error instanceof Error ? error.message : error}\n`)
     if (isOneEntrysFault(error)) await noteFailure(parts, row)
-    return applyFault(problem(500, 'The request could not be stored.'), undefined, headers, () => '')
+    return applyFault(problem(500, 'The request could not be stored.'), undefined, manner)
   }
 }
 
@@ -171,14 +200,14 @@ async function record(
 function answerWhileAway(
   parts: Parts,
   error: DatabaseAway,
-  delivery: Delivery,
+  { delivery, manner }: Outgoing,
   effect: Effect | undefined,
-  { client, headers }: Pick<Admission, 'client' | 'headers'>,
+  client: string | null,
 ): Delivery {
   parts.outage.met(error)
   if (effect && error.mayBeStored) return { kind: 'drop' }
   if (delivery.kind === 'drop' || (!effect && delivery.status >= 400 && delivery.status < 500)) return delivery
-  return applyFault(unavailable(parts, client), undefined, headers, () => '')
+  return applyFault(unavailable(parts, client), undefined, manner)
 }
 
 /** The ledger shall show that it arrived; where that fails, too, nothing was stored all the same. */
@@ -202,55 +231,4 @@ function heldBefore(fault: FaultAction): boolean {
 
 async function wait(parts: Parts, delayMs: number): Promise<void> {
   if (delayMs > 0) await delay(delayMs, undefined, { signal: parts.closing }).catch(() => {})
-}
-
-/** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
-export async function apiGate(parts: Parts, exchange: Exchange): Promise<Admission> {
-  const caller = await parts.tokens.identify(exchange.authorization)
-  const client = caller.kind === 'client' ? caller.id : null
-  const live = parts.live(client)
-  const tooMany = caller.kind === 'refused' && parts.failures.count(exchange.address, exchange.arrivedUs)
-  if (tooMany) return { client, counted: false, headers: { 'x-ratelimit-remaining': '0' }, refusal: tooMany }
-  const slot = parts.rates.take(client, exchange.address, exchange.arrivedUs)
-  const headers = remainingHeader(slot.remaining)
-  const pass = { client, counted: slot.admitted, headers }
-  if (!slot.admitted) {
-    const detail = `More than ${live.rateLimitRequests} requests in ${live.rateLimitWindowSeconds} seconds.`
-    return { ...pass, refusal: problem(429, detail, {}, { 'retry-after': String(slot.retryAfterSeconds) }) }
-  }
-  if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, exchange.authorization) }
-  if (!isAllowed(exchange.address, live.allowedAddresses)) {
-    return { ...pass, refusal: notListed(exchange, live.addressStatus) }
-  }
-  return { ...pass, refusal: undefined }
-}
-
-/** Lets a request for a token pass: it counts nothing, but says what the window of its client or address would take. */
-export async function tokenGate({ clients, rates, failures }: Parts, exchange: Exchange): Promise<Admission> {
-  const { address, arrivedUs, contentType, body } = exchange
-  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell who has guessed right
-  const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
-  const headers = remainingHeader(rates.remaining(client, address, arrivedUs))
-  return { client, counted: false, headers, refusal: undefined }
-}
-
-/** On every answer of the API and the token endpoint: docs/interface.md, 8. */
-export function remainingHeader(remaining: number): Record<string, string> {
-  return { 'x-ratelimit-remaining': String(remaining) }
-}
-
-/** Lets everything pass and counts nothing. */
-export async function openGate(): Promise<Admission> {
-  return { client: null, counted: false, headers: {}, refusal: undefined }
-}
-
-function notListed({ address, authorization }: Exchange, status: number): Answer {
-  const detail = `The address ${address} is not allow-listed.`
-  return status === 401 ? unauthorized(detail, authorization) : problem(status, detail)
-}
-
-/** @see RFC 6750, 3: without a token there is no error to name */
-function unauthorized(detail: string, authorization: string | undefined): Answer {
-  const error = /^Bearer +\S/i.test(authorization ?? '') ? `, error="invalid_token", error_description="${detail}"` : ''
-  return problem(401, detail, {}, { 'www-authenticate': `Bearer realm="sandbox"${error}` })
 }

@@ -94,6 +94,11 @@ function systemUs(): number {
   return Math.round((performance.timeOrigin + performance.now()) * 1000)
 }
 
+/** The time that the service believes it is: its answers say it, and nothing goes by it. */
+export function toldUs(us: number, { clockSkewSeconds }: { clockSkewSeconds: number }): number {
+  return us + Math.round(clockSkewSeconds * 1_000_000)
+}
+
 /** ISO 8601 in UTC with milliseconds, as the answers carry it. */
 export function isoTime(us: number): string {
   return new Date(us / 1000).toISOString()

@@ -1,10 +1,9 @@
 import { z } from 'zod'
 import { isAddressOrNetwork } from './gate/allowedAddresses.ts'
 import { isLoopbackName } from './gate/loopback.ts'
+import { notShownSettings, serverWide } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
 import type { ScenarioInput } from './scenario/scenarioSchema.ts'
-
-const errorStatus = z.int().min(400).max(599)
 
 /** How long a window may be that is set or asked about: one of no microsecond would hold nothing. */
 export const windowSecondsSchema = z
@@ -48,22 +47,16 @@ export const liveSettingsSchema = z.strictObject({
     .min(1, 'must have at least one address')
     .default(['127.0.0.1', '::1'])
     .describe('addresses and networks (CIDR) that may call the API; any other is answered addressStatus'),
-  addressStatus: errorStatus.default(401).describe('HTTP status for an address that is not allow-listed'),
   tokenLifetimeSeconds: z
     .int()
     .min(1)
     .max(31_536_000)
     .default(3600)
     .describe('how long the tokens issued from now on are valid'),
-  expiresInUnit: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds').describe('unit of expires_in'),
   unknownCustomers: z
     .array(z.string().min(1))
     .default(['UNKNOWN', 'X', '00000000-0000-'])
     .describe('customer ids that begin so are answered E001; all others are known'),
-  idempotency: z
-    .enum(['e002', 'replay', 'ignore'])
-    .default('e002')
-    .describe('an Idempotency-Key used before: answer E002, give the first answer again, or take no notice'),
   processingTime: z
     .string()
     .refine((text) => parseDistribution(text) !== undefined, `must be ${distributionForms}, in seconds`)
@@ -77,15 +70,8 @@ export const liveSettingsSchema = z.strictObject({
     .nullable()
     .default(null)
     .describe('of all that is drawn, ids too; without it, ids are random'),
-  invalidCustomerCode: z
-    .enum(['none', 'E001'])
-    .default('none')
-    .describe('code of the 400 for a customerId that is missing, empty, too long or no uuid'),
-  unknownIdStatus: errorStatus.default(404).describe('HTTP status for a transactionId or orderId that is not known'),
   down: z.boolean().default(false).describe('answer every API call E003'),
-  e002Status: errorStatus.default(409).describe('HTTP status that goes with E002'),
-  e003Status: errorStatus.default(503).describe('HTTP status that goes with E003'),
-  e003RetryAfterSeconds: z.int().min(0).max(86_400).default(300).describe('Retry-After that goes with E003; 0: none'),
+  ...notShownSettings,
 })
 
 export type LiveSettings = z.infer<typeof liveSettingsSchema>
@@ -98,8 +84,14 @@ export const settingsPatchSchema = z.strictObject(
 )
 export type SettingsPatch = Partial<LiveSettings>
 
+const ofServerAlone = Object.fromEntries(Object.keys(serverWide).map((name) => [name, true])) as Record<
+  keyof typeof serverWide,
+  true
+>
+
 /** What may be set for one client otherwise than for all: all but what concerns no client, or the sandbox as a whole. */
 export const clientPatchSchema = settingsPatchSchema.omit({
+  ...ofServerAlone,
   seed: true,
   unauthenticatedRequests: true,
   ledgerRows: true,

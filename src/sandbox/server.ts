@@ -8,11 +8,14 @@ import { createOrder, readOrder } from './endpoints/orderEndpoints.ts'
 import { type Answer, problem, tokenError } from './endpoints/problemAnswer.ts'
 import { sendAnswer } from './endpoints/sendAnswer.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
-import { apiGate, type Exchange, type Gate, type Handler, openGate, type Parts, serve, tokenGate } from './exchange.ts'
+import { type Arrival, type Exchange, type Gate, type Handler, type Parts, serve } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
+import { apiGate, openGate, tokenGate } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
 import { plainAddress } from './gate/plainAddress.ts'
 import { openApiDocument } from './openapi/openapi.ts'
+import { toldUs } from './sandboxClock.ts'
+import type { LiveSettings } from './sandboxSettings.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -46,8 +49,9 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
       return deliver(parts, reply, await serve(parts, readExchange(parts, request, endpoint), gate, answering))
     }
   // What never gets to a handler goes the same way: counted, in the ledger, answered with a problem document.
-  const otherwise = (request: FastifyRequest, reply: FastifyReply, answer: Answer) => {
-    return route(endpointOf(request), gateOf(request), async () => ({ answer }))(request, reply)
+  const otherwise = (request: FastifyRequest, reply: FastifyReply, answerBy: (live: LiveSettings) => Answer) => {
+    const handler: Handler = async (_parts, _exchange, client) => ({ answer: answerBy(parts.live(client)) })
+    return route(endpointOf(request), gateOf(request), handler)(request, reply)
   }
   const app = Fastify({
     bodyLimit: parts.bodyLimitBytes,
@@ -55,13 +59,14 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     requestTimeout: requestTimeoutSeconds * 1000,
+    keepAliveTimeout: parts.live(null).keepAliveSeconds * 1000,
     http: {
       maxHeaderSize: headersMaxBytes,
       headersTimeout: requestTimeoutSeconds * 1000,
       connectionsCheckingInterval: checkingMs,
     },
     clientErrorHandler: refuseUnreadable,
-    frameworkErrors: (_error, request, reply) => void otherwise(request, reply, unreadable),
+    frameworkErrors: (_error, request, reply) => void otherwise(request, reply, () => unreadable),
   })
   app.server.maxConnections = connectionsMax
   app.decorateRequest('arrivedUs', 0)
@@ -72,7 +77,9 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   })
   app.addHook('onSend', async (_request, reply) => {
     reply.header('date', httpDate(parts)) // else the system's
-    if (parts.closing.aborted) reply.header('connection', 'close')
+    const { keepAliveSeconds } = parts.live(null)
+    app.server.keepAliveTimeout = keepAliveSeconds * 1000 // as it is now, from this answer on
+    if (parts.closing.aborted || keepAliveSeconds === 0) reply.header('connection', 'close')
   })
   // Node would answer these itself, without our headers.
   const unexpected = new WeakSet<IncomingMessage>()
@@ -81,7 +88,7 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
     app.server.emit('request', request, response)
   })
   app.addHook('onRequest', async (request, reply) => {
-    if (unexpected.has(request.raw)) return otherwise(request, reply, unmetExpectation)
+    if (unexpected.has(request.raw)) return otherwise(request, reply, () => unmetExpectation)
   })
   // The body stays text: the ledger keeps it as it came, and amounts are judged by their digits.
   app.removeAllContentTypeParsers()
@@ -97,14 +104,17 @@ export function buildServer(parts: Parts, { requestTimeoutSeconds, connectionsMa
   app.get('/api/v1/orders/:id', route('order_status', apiGate, readOrder))
   app.get('/openapi.json', () => openApiDocument(parts.live(null)))
 
-  app.setNotFoundHandler((request, reply) => otherwise(request, reply, notServed(request.method, pathOf(request))))
+  app.setNotFoundHandler((request, reply) =>
+    otherwise(request, reply, (live) => notServed(request.method, pathOf(request), live)),
+  )
   app.setErrorHandler(async (error: Error & { statusCode?: number; code?: string }, request, reply) => {
     const status = error.statusCode ?? 500
     if (status >= 500) {
       process.stderr.write(`sandbox: ${request.method} ${maskPath(pathOf(request))}: ${error.stack ?? error.message}\n`)
       return sendAnswer(reply, problem(500, 'The sandbox made a mistake; its own words are on its stderr.'))
     }
-    return otherwise(request, reply, problem(status, refusalText(error, parts.bodyLimitBytes)))
+    const text = refusalText(error, parts.bodyLimitBytes)
+    return otherwise(request, reply, ({ tooLargeStatus }) => problem(status === 413 ? tooLargeStatus : status, text))
   })
   return app
 }
@@ -118,18 +128,17 @@ const methodsByPath = [
 ] as const
 
 /** @see RFC 9110, 15.5.6 */
-function notServed(method: string, path: string): Answer {
+function notServed(method: string, path: string, { wrongMethodStatus }: LiveSettings): Answer {
   const allow = methodsByPath.find(([pattern]) => pattern.test(path))?.[1]
   if (allow === undefined) return problem(404, `There is no ${method} ${path} here.`)
-  return problem(405, `${path} takes ${allow} alone.`, {}, { allow })
+  return problem(wrongMethodStatus, `${path} takes ${allow} alone.`, {}, wrongMethodStatus === 405 ? { allow } : {})
 }
 
 function readExchange(
   { clock, clients }: Parts,
   request: FastifyRequest,
   endpoint: Exchange['endpoint'],
-): Omit<Exchange, 'lock'> {
-  const key = request.headers['idempotency-key']
+): Omit<Arrival, 'lock'> {
   const body = typeof request.body === 'string' ? request.body : ''
   const contentType = request.headers['content-type'] ?? ''
   const isSecret = (text: string) => clients.hasSecretIn(text)
@@ -142,7 +151,7 @@ function readExchange(
     address: plainAddress(request.socket.remoteAddress),
     authorization: request.headers.authorization,
     contentType,
-    idempotencyKey: typeof key === 'string' && key !== '' ? key : null,
+    header: (name) => request.raw.headersDistinct[name.toLowerCase()]?.[0],
     body,
     maskedBody: maskBody({ endpoint, contentType, body }, isSecret),
     isUtf8: request.isUtf8,
@@ -205,8 +214,8 @@ function deliver(parts: Parts, reply: FastifyReply, delivery: Delivery) {
   return reply.code(status).headers(headers).header('content-type', contentType).send(body)
 }
 
-function httpDate({ clock }: Parts): string {
-  return new Date(clock.nowUs() / 1000).toUTCString()
+function httpDate({ clock, live }: Parts): string {
+  return new Date(toldUs(clock.nowUs(), live(null)) / 1000).toUTCString()
 }
 
 /** Sends the body byte by byte: a client with a timeout between bytes only would wait for ever. */

@@ -178,13 +178,14 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
           settings.seed,
           given.map(({ secret }) => secret),
         )
+  const live = (client: string | null) => current.of(client)
   const parts: Parts = {
     pool,
     clock,
-    live: (client) => current.of(client),
+    live,
     clients,
     bodyLimitBytes: settings.bodyLimitBytes,
-    tokens: await Tokens.open({ pool, clock, draws }, given, givenKey),
+    tokens: await Tokens.open({ pool, clock, draws, live }, given, givenKey),
     rates,
     failures: new Failures(() => current.of(null).unauthenticatedRequests),
     faults,

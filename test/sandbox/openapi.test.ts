@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import * as wire from '../../src/sandbox/endpoints/requestSchemas.ts'
+import { submissionSchema } from '../../src/sandbox/endpoints/recordSchemas.ts'
 import { openApiDocument } from '../../src/sandbox/openapi/openapi.ts'
 import { liveSettingsSchema } from '../../src/sandbox/sandboxSettings.ts'
 import { type Json, setup } from './setup.ts'
 
-const document: Json = openApiDocument(liveSettingsSchema.parse({}))
+const live = liveSettingsSchema.parse({})
+const document: Json = openApiDocument(live)
 
 /** Every `$ref` in the document. */
 function references(node: Json): string[] {
@@ -54,7 +55,7 @@ test('every reference leads somewhere', () => {
 })
 
 test('its schemas are the ones that check requests, and mean the same', () => {
-  const { $schema: _dialect, ...fromCode } = z.toJSONSchema(wire.submissionSchema, {
+  const { $schema: _dialect, ...fromCode } = z.toJSONSchema(submissionSchema(live), {
     target: 'draft-2020-12',
     io: 'input',
   })
@@ -102,7 +103,7 @@ test('it has the range of amounts, answers to which fields may be added, the eve
 
 test('it has the statuses that are set, and where two are the same it has both answers', () => {
   const statuses = { addressStatus: 403, unknownIdStatus: 400, e002Status: 400, e003Status: 401 }
-  const changed: Json = openApiDocument(statuses)
+  const changed: Json = openApiDocument({ ...live, ...statuses })
   const { 400: refused, 403: address, 409: conflict } = changed.paths['/api/v1/data'].post.responses
   expect(refused.description).toContain('E002')
   expect(address.description).toBe('the address is not allow-listed')

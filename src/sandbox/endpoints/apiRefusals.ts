@@ -19,13 +19,16 @@ export function unavailable(parts: Parts, client: string | null): Answer {
 
 /** E001 for a customer that the sandbox does not know. */
 export function unknownCustomer(parts: Parts, customerId: string, client: string): Answer | undefined {
-  const known = !parts.live(client).unknownCustomers.some((prefix) => customerId.startsWith(prefix))
-  return known ? undefined : problem(400, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
+  const { unknownCustomers, e001Status } = parts.live(client)
+  if (!unknownCustomers.some((prefix) => customerId.startsWith(prefix))) return undefined
+  return problem(e001Status, `${errorMessages.E001}: ${customerId} was not found.`, { code: 'E001' })
 }
 
 /** An id that the sandbox did not give this client. */
-export function unknownId(parts: Parts, what: string, client: string): Answer {
-  return problem(parts.live(client).unknownIdStatus, `There is no ${what}.`)
+export function unknownId(parts: Parts, what: 'transaction' | 'order', id: string, client: string): Answer {
+  const { unknownIdStatus, oddIdStatus } = parts.live(client)
+  const isOdd = !/^[A-Za-z0-9._-]*$/.test(id)
+  return problem((isOdd && oddIdStatus) || unknownIdStatus, `There is no ${what} ${id}.`)
 }
 
 export function duplicate(parts: Parts, what: string, client: string): Answer {

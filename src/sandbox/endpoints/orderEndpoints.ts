@@ -1,35 +1,40 @@
 import { z } from 'zod'
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { decideCourse } from '../processing/processing.ts'
-import { isoTime } from '../sandboxClock.ts'
+import { isoTime, toldUs } from '../sandboxClock.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
 import { pollCourse } from '../scenario/pollCourse.ts'
 import { findOrder, type StoredOrder } from '../storage/findStored.ts'
 import { downAnswer, duplicate, unknownCustomer, unknownId, usedBefore } from './apiRefusals.ts'
 import { holdsNul } from './bodyBounds.ts'
 import { digitsOf, parseExactly, writtenDigits } from './parseExactly.ts'
 import { type Answer, ok, problem } from './problemAnswer.ts'
+import { type OrderRequest, orderRequestSchema } from './recordSchemas.ts'
 import { readBody } from './requestBody.ts'
-import { type OrderCreatedEvent, type OrderRequest, orderRequestSchema } from './requestSchemas.ts'
+import type { OrderCreatedEvent } from './requestSchemas.ts'
 
 /** POST /api/v1/orders. @see docs/interface.md, 4.4 and 6 */
 export async function createOrder(parts: Parts, exchange: Exchange, client: string): Promise<Outcome> {
   const down = downAnswer(parts, client)
   if (down) return { answer: down }
-  const read = readBody(parts, exchange, client, orderRequestSchema)
+  const live = parts.live(client)
+  const read = readBody(parts, exchange, client, orderRequestSchema(live))
   if (read.kind === 'invalid') return { answer: read.answer }
   const order = read.value
+  const ownId = live.ownIds === 'taken' ? order.orderId : undefined
+  const created = (id: string, us: number) => createdAnswer(id, us, live)
   const items = writeItems(order.items)
   const refusal =
-    unkeepable(items, parts.bodyLimitBytes) ??
+    unkeepable(items, parts.bodyLimitBytes, live) ??
     unknownCustomer(parts, order.customerId, client) ??
     (await usedBefore(parts, exchange, client, (before) => created(before.orderId ?? '', before.appliedUs))) ??
-    (order.orderId === undefined ? undefined : await takenId(parts, exchange, client, order.orderId))
+    (ownId === undefined ? undefined : await takenId(parts, exchange, client, ownId))
   if (refusal) return { answer: refusal }
   const createdUs = parts.clock.nowUs()
   const position = parts.draws.next(client)
-  const id = order.orderId?.toLowerCase() ?? parts.draws.id('order', client, position)
+  const id = ownId?.toLowerCase() ?? parts.draws.id('order', client, position)
   const { doneUs } = decideCourse(parts, client, position, createdUs, '')
-  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs)
+  const event = orderCreated(parts.draws.id('event', client, position), id, order, createdUs, live)
   const { customerId } = order
   const statuses = parts.scripts.statuses(exchange, client)
   const effect = {
@@ -54,13 +59,14 @@ export async function readOrder(parts: Parts, exchange: Exchange, client: string
   const polled = await pollCourse(parts, { of: 'order', id: exchange.id, client }, () =>
     findOrder(parts.pool, client, exchange.id),
   )
-  if (polled === undefined) return { answer: unknownId(parts, `order ${exchange.id}`, client) }
-  return { answer: ok(orderAt(polled.found, polled.nowUs)), fault: polled.fault }
+  if (polled === undefined) return { answer: unknownId(parts, 'order', exchange.id, client) }
+  return { answer: ok(orderAt(polled.found, polled.nowUs, parts.live(client))), fault: polled.fault }
 }
 
-function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number) {
-  const status = held || nowUs < doneUs ? 'pending' : 'completed'
-  return { orderId: id, status, items: parseExactly(items), createdAt: isoTime(createdUs) }
+function orderAt({ id, items, createdUs, doneUs, held }: StoredOrder, nowUs: number, live: LiveSettings) {
+  const status = held || nowUs < doneUs ? live.orderFirstStatus : live.orderLastStatus
+  const createdAt = live.createdAtOnRead ? { createdAt: isoTime(toldUs(createdUs, live)) } : {}
+  return { orderId: id, status, items: parseExactly(items), ...createdAt }
 }
 
 /** An id is the client's own: another may choose the same. */
@@ -70,8 +76,8 @@ async function takenId(parts: Parts, exchange: Exchange, client: string, orderId
   return taken && duplicate(parts, `the order id ${orderId}`, client)
 }
 
-function created(orderId: string, us: number) {
-  return ok({ orderId, status: 'pending', createdAt: isoTime(us) }, 201)
+function createdAnswer(orderId: string, us: number, live: LiveSettings) {
+  return ok({ orderId, status: live.orderFirstStatus, createdAt: isoTime(toldUs(us, live)) }, 201)
 }
 
 interface Items {
@@ -92,22 +98,36 @@ function writeItems(items: unknown[]): Items {
 }
 
 /** What Postgres's jsonb, in which the queue keeps the event, could not keep or no consumer could read. */
-function unkeepable({ text, writtenOutBytes }: Items, bodyLimitBytes: number): Answer | undefined {
+function unkeepable(
+  { text, writtenOutBytes }: Items,
+  bodyLimitBytes: number,
+  { tooLargeStatus }: LiveSettings,
+): Answer | undefined {
   if (holdsNul(text)) return problem(400, 'items: must not contain the character U+0000')
   if (writtenOutBytes <= bodyLimitBytes) return undefined
-  return problem(413, `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`)
+  return problem(
+    tooLargeStatus,
+    `items: must have at most ${bodyLimitBytes} bytes with numbers written out without exponents.`,
+  )
 }
 
 /** @see https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/spec.md */
-function orderCreated(id: string, orderId: string, { customerId, items }: OrderRequest, us: number): OrderCreatedEvent {
+function orderCreated(
+  id: string,
+  orderId: string,
+  { customerId, items }: OrderRequest,
+  us: number,
+  live: LiveSettings,
+): OrderCreatedEvent {
+  const time = isoTime(toldUs(us, live))
   return {
     specversion: '1.0',
     id,
     source: '/api/v1/orders',
     type: 'OrderCreated',
     subject: orderId,
-    time: isoTime(us),
+    time,
     datacontenttype: 'application/json',
-    data: { orderId, customerId, status: 'pending', items, createdAt: isoTime(us) },
+    data: { orderId, customerId, status: live.orderFirstStatus, items, createdAt: time },
   }
 }

@@ -6,14 +6,12 @@ export const numberDigitsMax = 100
  *
  * A number whose digits a double cannot give back becomes `JSON.rawJSON`, which `JSON.stringify` writes as it came.
  *
- * @param amountKey numbers under this key become the text of their digits, to be checked by them
  * @throws SyntaxError for what is not JSON, RangeError for what is nested too deeply
  */
-export function parseExactly(text: string, amountKey?: string): unknown {
-  return JSON.parse(text, (key: string, value: unknown, context?: { source?: string }) => {
+export function parseExactly(text: string): unknown {
+  return JSON.parse(text, (_key: string, value: unknown, context?: { source?: string }) => {
     const digits = context?.source
     if (typeof value !== 'number' || digits === undefined) return value
-    if (key === amountKey && writtenDigits(digits) <= numberDigitsMax) return digits
     return String(value) === digits ? value : rawNumber(digits)
   })
 }

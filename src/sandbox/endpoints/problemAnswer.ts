@@ -17,35 +17,55 @@ export interface FieldError {
   detail: string
 }
 
+/** What goes beside a problem's words: `code` where the service has one for it, `errors` for fields that are wrong. */
+interface Particulars {
+  code?: string
+  errors?: FieldError[]
+}
+
+/**
+ * A refusal, as a problem document has it; `shapeError` says it as is set.
+ *
+ * @see RFC 9457
+ */
+export class Problem {
+  readonly type = 'about:blank'
+  readonly title: string
+  readonly status: number
+  readonly detail: string
+  readonly code?: string
+  readonly errors?: FieldError[]
+
+  constructor(status: number, detail: string, { code, errors }: Particulars) {
+    this.title = (isErrorCode(code) && errorMessages[code]) || STATUS_CODES[status] || 'Error'
+    this.status = status
+    this.detail = detail
+    if (code !== undefined) this.code = code
+    if (errors !== undefined) this.errors = errors
+  }
+}
+
 export const errorMessages: Record<ErrorCode, string> = {
   E001: 'Invalid customer',
   E002: 'Duplicate transaction',
   E003: 'Service unavailable',
 }
 
+export const jsonType = 'application/json; charset=utf-8'
+export const problemType = 'application/problem+json; charset=utf-8'
+
 export function ok(body: unknown, status = 200): Answer {
-  return { status, headers: {}, contentType: 'application/json; charset=utf-8', body }
+  return { status, headers: {}, contentType: jsonType, body }
 }
 
-/**
- * A problem document.
- *
- * @param more `code` where the service has an error code for it, `errors` for fields that are wrong
- * @see RFC 9457
- */
+/** An answer that refuses. */
 export function problem(
   status: number,
   detail: string,
-  more: { code?: string; errors?: FieldError[] } = {},
+  more: Particulars = {},
   headers: Record<string, string> = {},
 ): Answer {
-  const title = (isErrorCode(more.code) && errorMessages[more.code]) || STATUS_CODES[status] || 'Error'
-  return {
-    status,
-    headers,
-    contentType: 'application/problem+json; charset=utf-8',
-    body: { type: 'about:blank', title, status, detail, ...more },
-  }
+  return { status, headers, contentType: problemType, body: new Problem(status, detail, more) }
 }
 
 /**

@@ -6,23 +6,13 @@ import { type Answer, type FieldError, problem } from './problemAnswer.ts'
 
 export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }
 
-/**
- * Reads a JSON body and checks it against its schema; what is wrong becomes a 415 or a 400 that names the fields.
- *
- * @param amountKey numbers under this key reach the schema as the text of their digits
- */
-export function readBody<T>(
-  parts: Parts,
-  exchange: Exchange,
-  client: string,
-  schema: z.ZodType<T>,
-  amountKey?: string,
-): BodyRead<T> {
+/** Reads a JSON body and checks it against its schema; what is wrong becomes a 415 or a 400 that names the fields. */
+export function readBody<T>(parts: Parts, exchange: Exchange, client: string, schema: z.ZodType<T>): BodyRead<T> {
   if (!/^application\/json\s*(;|$)/i.test(exchange.contentType)) {
     return wrong(problem(415, 'The Content-Type must be application/json.'))
   }
   if (!saysUtf8(exchange)) return wrong(problem(400, 'The body must be UTF-8.'))
-  const json = parsed(exchange.body, amountKey)
+  const json = parsed(exchange.body)
   if (json.kind === 'invalid') return json
   const beyond = beyondBounds(json.value)
   if (beyond !== undefined) return wrong(notValid([beyond]))
@@ -41,9 +31,9 @@ export function saysUtf8({ contentType, isUtf8 }: Pick<Exchange, 'contentType' |
   return isUtf8 && (charset === undefined || /^utf-?8$/i.test(charset))
 }
 
-function parsed(body: string, amountKey?: string): BodyRead<unknown> {
+function parsed(body: string): BodyRead<unknown> {
   try {
-    return { kind: 'value', value: parseExactly(body, amountKey) }
+    return { kind: 'value', value: parseExactly(body) }
   } catch (error) {
     const tooDeep = error instanceof RangeError
     return wrong(problem(400, tooDeep ? `The body is nested deeper than ${depthMax}.` : 'The body is not JSON.'))

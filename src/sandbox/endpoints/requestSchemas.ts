@@ -1,62 +1,10 @@
 import { z } from 'zod'
+import type { LiveSettings } from '../sandboxSettings.ts'
 
-/** What goes over the wire, by section of docs/interface.md; validates requests, types answers and makes the OpenAPI document. */
-
-const noNul = (value: string) => !value.includes('\u0000')
-const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
-const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
-const utcPattern =
-  /^\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])[Tt]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d([.,]\d+)?)?([Zz]|[+-]00:00)$/
-const utcError = 'must be an ISO 8601 date-time in UTC, such as 2026-11-21T09:30:00Z'
-const utc = () => z.string().regex(utcPattern, { error: utcError, abort: true }).refine(isOfTheCalendar, utcError)
-
-/** Whether the month has that day. */
-function isOfTheCalendar(date: string): boolean {
-  const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number)
-  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
-}
-
-/** Characters, and not the 16-bit halves of which JavaScript makes some: JSON Schema's maxLength counts so, too. */
-const upToTen = (schema: z.ZodString) =>
-  schema.refine((value) => [...value].length <= 10, 'must have at most 10 characters').meta({ maxLength: 10 })
+/** What goes over the wire, by section of docs/interface.md, but for records; types answers and makes the OpenAPI document. */
 
 /** The most characters of an Idempotency-Key: Postgres keeps an index of them, whose entries are bounded. */
 export const idempotencyKeyMax = 255
-
-const ownId = (what: string) =>
-  z
-    .string()
-    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
-    .optional()
-    .describe(
-      `The client's own id for the ${what}; the interface does not show one, the sandbox takes it when it is there`,
-    )
-
-export const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
-
-/** Section 2.5: decimal(10,2), judged by its digits; parseExactly hands numbers over as text. */
-const amount = z
-  .string()
-  .regex(amountPattern, 'must be a decimal(10,2): at most 8 digits before and 2 after the point, no exponent')
-  .meta({
-    type: ['number', 'string'],
-    minimum: -99_999_999.99,
-    maximum: 99_999_999.99,
-    description: 'decimal(10,2), euro; a number, or its digits as a string. No exponent, as it is judged by its digits',
-  })
-
-/** Section 2.2, and 2.5 inside data. */
-export const submissionSchema = z.looseObject({
-  customerId: upToTen(text().min(1, 'must not be empty')),
-  data: z.looseObject({
-    field1: z.enum(['value1', 'value2', 'value3'], 'must be value1, value2 or value3'),
-    field2: text(),
-    customer_id: upToTen(text()).optional(),
-    order_date: utc().optional(),
-    total_amount: amount.optional(),
-  }),
-  transactionId: ownId('transaction'),
-})
 
 /** Section 2.3. */
 export const acceptedSchema = z.object({
@@ -66,34 +14,36 @@ export const acceptedSchema = z.object({
 })
 
 /** Section 2.4. */
-export const transactionSchema = z.object({
-  transactionId: z.string(),
-  status: z.enum(['pending', 'completed', 'failed']),
-  result: z.object({ customerId: z.string(), processedAt: z.iso.datetime() }).optional(),
-  errorCode: z.string().optional(),
-})
-
-/** Section 2.6, request. */
-export const orderRequestSchema = z.looseObject({
-  customerId: guid(),
-  items: z.array(z.unknown(), 'must be an array'),
-  orderId: guid().optional().describe("The client's own id for the order; not in the interface"),
-})
+export function transactionSchema({ firstStatus, resultShape }: LiveSettings) {
+  const result = z.object({ customerId: z.string(), processedAt: z.iso.datetime() })
+  const shapes = { object: result, absent: z.never(), text: z.string(), list: z.array(result) }
+  return z.object({
+    transactionId: z.string(),
+    status: z.enum([...new Set([firstStatus, 'pending', 'completed', 'failed'])]),
+    result: shapes[resultShape].optional(),
+    errorCode: z.string().optional(),
+  })
+}
 
 /** Section 4.4, response. */
-export const orderCreatedSchema = z.object({
-  orderId: z.guid(),
-  status: z.enum(['pending', 'completed']),
-  createdAt: z.iso.datetime(),
-})
+export function orderCreatedSchema(live: LiveSettings) {
+  return z.object({ orderId: z.guid(), status: orderStatus(live), createdAt: z.iso.datetime() })
+}
 
 /** Section 4.5, response. */
-export const orderSchema = z.object({
-  orderId: z.guid(),
-  status: z.enum(['pending', 'completed']),
-  items: z.array(z.unknown()),
-  createdAt: z.iso.datetime(),
-})
+export function orderSchema(live: LiveSettings) {
+  const createdAt = z.iso.datetime()
+  return z.object({
+    orderId: z.guid(),
+    status: orderStatus(live),
+    items: z.array(z.unknown()),
+    createdAt: live.createdAtOnRead ? createdAt : createdAt.optional(),
+  })
+}
+
+function orderStatus({ orderFirstStatus, orderLastStatus }: LiveSettings) {
+  return z.enum([...new Set([orderFirstStatus, orderLastStatus])])
+}
 
 /** Section 4.1, request. */
 export const tokenRequestSchema = z.object({
@@ -103,11 +53,11 @@ export const tokenRequestSchema = z.object({
 })
 
 /** Section 2.1. */
-export const tokenSchema = z.object({
-  access_token: z.string(),
-  token_type: z.literal('Bearer'),
-  expires_in: z.int().positive().describe('seconds, unless the sandbox is told otherwise'),
-})
+export function tokenSchema({ expiresInForm, expiresInUnit, tokenType }: LiveSettings) {
+  const number = z.int().positive().describe(expiresInUnit)
+  const forms = { number, text: z.string().regex(/^\d+$/).describe(expiresInUnit), absent: z.never().optional() }
+  return z.object({ access_token: z.string(), token_type: z.literal(tokenType), expires_in: forms[expiresInForm] })
+}
 
 /** RFC 6749, 5.2. */
 export const tokenErrorSchema = z.object({ error: z.string(), error_description: z.string().optional() })
@@ -134,14 +84,12 @@ export const orderCreatedEventSchema = z.object({
   data: z.object({
     orderId: z.guid(),
     customerId: z.guid(),
-    status: z.literal('pending'),
+    status: z.string(),
     items: z.array(z.unknown()),
     createdAt: z.iso.datetime(),
   }),
 })
 
-export type Submission = z.infer<typeof submissionSchema>
-export type OrderRequest = z.infer<typeof orderRequestSchema>
 export type OrderCreatedEvent = z.infer<typeof orderCreatedEventSchema>
 
 /** The five endpoints; `other` is anything else that arrives, such as a misspelt path. */

@@ -1,6 +1,7 @@
 import type { Exchange, Outcome, Parts } from '../exchange.ts'
 import { isForm } from '../gate/maskSecrets.ts'
-import { type Answer, ok, tokenError } from './problemAnswer.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
+import { type Answer, ok, problem, tokenError } from './problemAnswer.ts'
 import { saysUtf8 } from './requestBody.ts'
 
 const secondsIn = { seconds: 1, milliseconds: 0.001, minutes: 60 }
@@ -16,39 +17,69 @@ export async function grantToken(parts: Parts, exchange: Exchange, client: strin
   const tooMany = parts.failures.refusal(address, arrivedUs)
   if (tooMany) return { answer: tooMany }
   const form = new URLSearchParams(exchange.body)
-  const refusal = refuse(exchange, form, client)
-  if (refusal) return { answer: parts.failures.count(address, arrivedUs) ?? refusal }
-  const { tokenLifetimeSeconds, expiresInUnit } = parts.live(client)
-  const expires_in = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
-  const token = await parts.tokens.issue(client, Math.round(expires_in * secondsIn[expiresInUnit]))
-  const body = { access_token: token, token_type: 'Bearer', expires_in }
+  const live = parts.live(client)
+  const refusal = refuse(exchange, form, client, live)
+  if (refusal) return { answer: parts.failures.count(address, arrivedUs) ?? said(refusal, live, exchange) }
+  const { tokenLifetimeSeconds, expiresInUnit, tokenForm } = live
+  const expiresIn = Math.ceil(tokenLifetimeSeconds / secondsIn[expiresInUnit])
+  const token = await parts.tokens.issue(client, Math.round(expiresIn * secondsIn[expiresInUnit]), tokenForm)
   const headers = { 'cache-control': 'no-store', pragma: 'no-cache' }
-  return { answer: { ...ok(body), headers } }
+  return { answer: { ...ok(granted(token, expiresIn, live)), headers } }
 }
 
-function refuse(exchange: Exchange, form: URLSearchParams, client: string): Answer | undefined {
+const moreFields = { scope: 'data orders', ext_expires_in: 7200, 'not-before-policy': 0 }
+
+function granted(token: string, expiresIn: number, { expiresInForm, tokenType, tokenMoreFields }: LiveSettings) {
+  return {
+    access_token: token,
+    token_type: tokenType,
+    expires_in: { number: expiresIn, text: String(expiresIn), absent: undefined }[expiresInForm],
+    ...(tokenMoreFields ? moreFields : {}),
+  }
+}
+
+interface Refusal {
+  status: number
+  error: string
+  description: string
+}
+
+function said({ status, error, description }: Refusal, { tokenErrorShape }: LiveSettings, exchange: Exchange): Answer {
+  const answer = tokenError(status, error, description, exchange.authorization)
+  return tokenErrorShape === 'oauth' ? answer : problem(status, description, {}, answer.headers)
+}
+
+/** @see RFC 6749, 5.2 */
+function refuse(
+  exchange: Exchange,
+  form: URLSearchParams,
+  client: string,
+  { wrongSecretStatus }: LiveSettings,
+): Refusal | undefined {
   if (!isForm(exchange.contentType)) {
-    return tokenError(400, 'invalid_request', 'The Content-Type must be application/x-www-form-urlencoded.')
+    return invalid('The Content-Type must be application/x-www-form-urlencoded.')
   }
-  if (!saysUtf8(exchange) || !decodes(exchange.body)) {
-    return tokenError(400, 'invalid_request', 'The form must be UTF-8.')
-  }
+  if (!saysUtf8(exchange) || !decodes(exchange.body)) return invalid('The form must be UTF-8.')
   const repeated = ['grant_type', 'client_id', 'client_secret'].find((field) => form.getAll(field).length > 1)
-  if (repeated) return tokenError(400, 'invalid_request', `${repeated} is given more than once.`)
-  if (!form.get('grant_type')) return tokenError(400, 'invalid_request', 'grant_type is missing.')
+  if (repeated) return invalid(`${repeated} is given more than once.`)
+  if (!form.get('grant_type')) return invalid('grant_type is missing.')
   if (exchange.authorization && !form.get('client_secret')) {
-    const detail = 'Client id and secret belong in the form, not in an Authorization header.'
-    return tokenError(401, 'invalid_client', detail, exchange.authorization)
+    const description = 'Client id and secret belong in the form, not in an Authorization header.'
+    return { status: 401, error: 'invalid_client', description }
   }
   const missing = ['client_id', 'client_secret'].find((field) => !form.get(field))
-  if (missing) return tokenError(400, 'invalid_request', `${missing} is missing.`)
+  if (missing) return invalid(`${missing} is missing.`)
   if (client === '') {
-    return tokenError(401, 'invalid_client', 'Client id or secret is wrong.', exchange.authorization)
+    return { status: wrongSecretStatus, error: 'invalid_client', description: 'Client id or secret is wrong.' }
   }
   if (form.get('grant_type') !== 'client_credentials') {
-    return tokenError(400, 'unsupported_grant_type', 'grant_type must be client_credentials.')
+    return invalid('grant_type must be client_credentials.', 'unsupported_grant_type')
   }
   return undefined
+}
+
+function invalid(description: string, error = 'invalid_request'): Refusal {
+  return { status: 400, error, description }
 }
 
 /** Whether what is percent-encoded is UTF-8: URLSearchParams would make U+FFFD of it. */

@@ -21,37 +21,40 @@ export function stopsBefore(spec: FaultAction | undefined): boolean {
   return 'when' in spec && spec.when === 'before'
 }
 
-/**
- * Turns the answer into what is sent: with its headers, and with what the fault makes of it.
- *
- * @param newId makes an id that belongs to nothing
- */
-export function applyFault(
-  answer: Answer,
-  spec: FaultAction | undefined,
-  headers: Record<string, string>,
-  newId: () => string,
-): Delivery {
+/** How answers go out, whatever they say. */
+export interface Manner {
+  /** On each of them. */
+  headers: Record<string, string>
+  /** Says one as is set. */
+  present(answer: Answer): Answer
+  isGzip: boolean
+  /** Makes an id that belongs to nothing. */
+  newId(): string
+}
+
+/** Turns the answer into what is sent: in its manner, and with what the fault makes of it. */
+export function applyFault(answer: Answer, spec: FaultAction | undefined, manner: Manner): Delivery {
   if (spec?.kind === 'drop') return { kind: 'drop' }
-  const faulty = spec === undefined ? answer : faultyAnswer(answer, spec, newId)
+  const told = manner.present(answer)
+  const faulty = spec === undefined ? told : faultyAnswer(told, spec, manner)
   const text = typeof faulty.body === 'string' ? faulty.body : JSON.stringify(faulty.body)
-  const gzip = spec?.kind === 'gzip'
+  const gzip = manner.isGzip || spec?.kind === 'gzip'
   return {
     kind: 'answer',
     status: faulty.status,
-    headers: { ...headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
+    headers: { ...manner.headers, ...faulty.headers, ...(gzip ? { 'content-encoding': 'gzip' } : {}) },
     contentType: faulty.contentType,
     body: gzip ? gzipSync(text) : text,
     dripMs: spec?.kind === 'drip' ? spec.intervalMs : 0,
   }
 }
 
-function faultyAnswer(answer: Answer, spec: FaultAction, newId: () => string): Answer {
+function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Manner): Answer {
   switch (spec.kind) {
     case 'answer':
-      return toldAnswer(spec)
+      return present(toldAnswer(spec))
     case 'redirect':
-      return problem(spec.status, 'The sandbox was told to redirect.', {}, { location: spec.location })
+      return present(problem(spec.status, 'The sandbox was told to redirect.', {}, { location: spec.location }))
     case 'garbage':
       return { ...answer, body: spec.body }
     case 'oversized':

@@ -1,24 +1,35 @@
 import type { CurrentSettings } from '../currentSettings.ts'
+import type { Exchange } from '../exchange.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
+import { FixedWindow } from './fixedWindow.ts'
 import { RateWindow, type Slot } from './rateWindow.ts'
+
+/** Who asks, and for what: by which of it the limit counts is set. */
+interface Asker {
+  client: string | null
+  tokenId: string | null
+  address: string
+  endpoint: Exchange['endpoint']
+}
 
 /** The rate limits: each client has a window of its own length and limit, and each address whose client is not known. */
 export class ClientRates {
   readonly #settings: CurrentSettings
-  readonly #windows = new Map<string | null, RateWindow>()
+  readonly #windows = new Map<string | null, RateWindow | FixedWindow>()
 
   constructor(settings: CurrentSettings) {
     this.#settings = settings
   }
 
-  /** Counts a request, if there is room for it. */
-  take(client: string | null, address: string, arrivedUs: number): Slot {
-    return this.#windowOf(client).take(client ?? address, arrivedUs)
-  }
-
-  /** How many more requests the window would take now. */
-  remaining(client: string | null, address: string, nowUs: number): number {
-    return this.#windowOf(client).remaining(client ?? address, nowUs)
+  /** Lets a request in, if there is room for it or it needs none. */
+  take(asker: Asker, arrivedUs: number): Slot & { counted: boolean } {
+    const window = this.#windowOf(asker.client)
+    const name = this.#nameOf(asker)
+    if (this.#counts(asker)) {
+      const slot = window.take(name, arrivedUs, this.#settings.of(asker.client).rateLimitRefused)
+      return { ...slot, counted: slot.admitted }
+    }
+    return { admitted: true, counted: false, remaining: window.remaining(name, arrivedUs), retryAfterSeconds: 0 }
   }
 
   /** Puts back what was admitted before a restart. */
@@ -32,11 +43,28 @@ export class ClientRates {
     else this.#windows.delete(client)
   }
 
-  #windowOf(client: string | null): RateWindow {
-    const { rateLimitRequests, rateLimitWindowSeconds } = this.#settings.of(client)
+  #counts({ client, endpoint }: Asker): boolean {
+    const { rateLimitPolls, rateLimitTokens } = this.#settings.of(client)
+    if (endpoint === 'token') return rateLimitTokens
+    return rateLimitPolls || (endpoint !== 'status' && endpoint !== 'order_status')
+  }
+
+  /** Whose requests are counted together, within a window. */
+  #nameOf({ client, tokenId, address, endpoint }: Asker): string {
+    const { rateLimitScope, rateLimitOrders } = this.#settings.of(client)
+    const whose = { client: client ?? address, token: tokenId ?? address, address }[rateLimitScope]
+    const isApart = rateLimitOrders === 'apart' && (endpoint === 'order' || endpoint === 'order_status')
+    return isApart ? `${whose} orders` : whose
+  }
+
+  #windowOf(client: string | null): RateWindow | FixedWindow {
+    const { rateLimitScope, rateLimitKind, rateLimitRequests, rateLimitWindowSeconds } = this.#settings.of(client)
+    const of = rateLimitScope === 'address' ? null : client
+    const Kind = rateLimitKind === 'fixed' ? FixedWindow : RateWindow
     const windowUs = Math.round(rateLimitWindowSeconds * 1_000_000)
-    const window = this.#windows.get(client) ?? new RateWindow(rateLimitRequests, windowUs)
-    this.#windows.set(client, window)
+    const known = this.#windows.get(of)
+    const window = known instanceof Kind ? known : new Kind(rateLimitRequests, windowUs)
+    this.#windows.set(of, window)
     window.requests = rateLimitRequests
     window.windowUs = windowUs
     return window

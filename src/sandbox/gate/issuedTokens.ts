@@ -2,11 +2,12 @@ import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVer
 import type pg from 'pg'
 import type { Draws } from '../processing/draws.ts'
 import type { SandboxClock } from '../sandboxClock.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
 import { type ClientKeys, generationsNow, type TokenGenerations } from './tokenGenerations.ts'
 
 /** Who sent a request, going by its Authorization header. */
-export type Caller = { kind: 'client'; id: string } | { kind: 'refused'; detail: string }
+export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
 
 const algorithm = 'EdDSA'
 export const issuer = 'urn:outboxd:sandbox'
@@ -17,6 +18,8 @@ const rememberedMax = 1000
 
 interface Claims {
   clientId: string
+  tokenId: string
+  issuedUs: number
   expiresUs: number
   generation: number
 }
@@ -25,6 +28,7 @@ interface TokenParts {
   pool: pg.Pool
   clock: SandboxClock
   draws: Draws
+  live: (client: string) => LiveSettings
 }
 
 /** Issues and verifies access tokens (JWT); the key is in the database, so tokens survive a restart. */
@@ -32,13 +36,14 @@ export class Tokens {
   readonly #pool: pg.Pool
   readonly #clock: SandboxClock
   readonly #draws: Draws
+  readonly #live: (client: string) => LiveSettings
   readonly #privateKey: CryptoKey
   readonly #publicKey: CryptoKey
   #generations: TokenGenerations
   readonly #genuine = new Map<string, Claims>()
 
   private constructor(
-    { pool, clock, draws }: TokenParts,
+    { pool, clock, draws, live }: TokenParts,
     privateKey: CryptoKey,
     publicKey: CryptoKey,
     generations: TokenGenerations,
@@ -46,6 +51,7 @@ export class Tokens {
     this.#pool = pool
     this.#clock = clock
     this.#draws = draws
+    this.#live = live
     this.#privateKey = privateKey
     this.#publicKey = publicKey
     this.#generations = generations
@@ -66,7 +72,13 @@ export class Tokens {
     return new Tokens(parts, privateKey as CryptoKey, publicKey as CryptoKey, generations)
   }
 
-  issue(clientId: string, lifetimeSeconds: number): Promise<string> {
+  /** @param form of a JWT, or of something that says nothing to a client */
+  async issue(clientId: string, lifetimeSeconds: number, form: LiveSettings['tokenForm']): Promise<string> {
+    const jwt = await this.#sign(clientId, lifetimeSeconds)
+    return form === 'jwt' ? jwt : opaque(jwt)
+  }
+
+  #sign(clientId: string, lifetimeSeconds: number): Promise<string> {
     const nowSeconds = this.#clock.nowUs() / 1_000_000
     return new SignJWT({ generation: this.#generations[clientId]?.generation })
       .setProtectedHeader({ alg: algorithm, typ: 'at+jwt' })
@@ -81,16 +93,18 @@ export class Tokens {
 
   /** Judges an Authorization header: signature, algorithm, issuer, audience, expiry, and not revoked. */
   async identify(authorization: string | undefined): Promise<Caller> {
-    const token = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const shown = /^Bearer +(\S+)$/i.exec(authorization ?? '')?.[1]
+    const token = shown && asJwt(shown)
     if (token === undefined) return refused('The Authorization header carries no Bearer token.')
     const claims = this.#genuine.get(token) ?? (await this.#verify(token))
     if (claims === undefined) return refused('The access token is not one of ours, or has expired.')
-    if (claims.expiresUs <= this.#clock.nowUs()) return refused('The access token has expired.')
+    const endsUs = Math.min(claims.expiresUs, claims.issuedUs + this.#heldUs(claims.clientId))
+    if (endsUs <= this.#clock.nowUs()) return refused('The access token has expired.')
     const { generation, fingerprint = null } = this.#generations[claims.clientId] ?? {}
     if (fingerprint === null) return refused('The access token is of a client that is no longer known.')
     if (claims.generation !== generation)
       return refused('The access token has been revoked, or the secret has changed.')
-    return { kind: 'client', id: claims.clientId }
+    return { kind: 'client', id: claims.clientId, tokenId: claims.tokenId }
   }
 
   /** Makes every token issued so far invalid, of one client or of all. */
@@ -103,6 +117,10 @@ export class Tokens {
     await writeState(this.#pool, 'token_generations', this.#generations)
   }
 
+  #heldUs(client: string): number {
+    return (this.#live(client).tokenHeldSeconds ?? Number.POSITIVE_INFINITY) * 1_000_000
+  }
+
   async #verify(token: string): Promise<Claims | undefined> {
     const verified = await jwtVerify(token, this.#publicKey, {
       algorithms: [algorithm],
@@ -112,8 +130,9 @@ export class Tokens {
       currentDate: new Date(this.#clock.nowUs() / 1000),
     }).catch(() => undefined) // whatever is wrong with it, the answer is 401
     if (verified === undefined) return undefined
-    const { sub = '', exp = 0, generation } = verified.payload
-    const claims = { clientId: sub, expiresUs: exp * 1_000_000, generation: Number(generation) }
+    const { sub = '', jti: tokenId = '', iat = 0, exp = 0, generation } = verified.payload
+    const [issuedUs, expiresUs] = [iat * 1_000_000, exp * 1_000_000]
+    const claims = { clientId: sub, tokenId, issuedUs, expiresUs, generation: Number(generation) }
     if (this.#genuine.size >= rememberedMax) this.#genuine.clear()
     this.#genuine.set(token, claims)
     return claims
@@ -123,6 +142,18 @@ export class Tokens {
 async function keptKey(pool: pg.Pool): Promise<JWK> {
   const fresh = await generateKeyPair(algorithm, { extractable: true })
   return readOrCreateState<JWK>(pool, 'signing_key', await exportJWK(fresh.privateKey))
+}
+
+const opaquePrefix = 'o_'
+
+/** One word: a client that does not know how it was made cannot read it, and it needs no row in the database. */
+function opaque(jwt: string): string {
+  return opaquePrefix + Buffer.from(jwt).reverse().toString('base64url')
+}
+
+function asJwt(token: string): string {
+  if (!token.startsWith(opaquePrefix)) return token
+  return Buffer.from(token.slice(opaquePrefix.length), 'base64url').reverse().toString()
 }
 
 function refused(detail: string): Caller {

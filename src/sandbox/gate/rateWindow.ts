@@ -49,14 +49,16 @@ export class RateWindow {
    *
    * Tokens are verified between arrival and counting, so a request may be counted after one that arrived later: every
    * window that it would fall into is looked at, not only the one that ends with it.
+   *
+   * @param countsRefused whether one that is not admitted counts, too
    */
-  take(client: string, arrivedUs: number): Slot {
+  take(client: string, arrivedUs: number, countsRefused = false): Slot {
     this.#forgetSome(arrivedUs)
     const own = this.#clients.get(client) ?? { timesUs: [], head: 0 }
     this.#leaveBehind(own, arrivedUs)
     const position = Math.max(own.head, own.timesUs.findLastIndex((timeUs) => timeUs <= arrivedUs) + 1)
     const admitted = this.#fits(own, position, arrivedUs)
-    if (admitted) own.timesUs.splice(position, 0, arrivedUs)
+    if (admitted || countsRefused) own.timesUs.splice(position, 0, arrivedUs)
     if (own.timesUs.length > 0) this.#clients.set(client, own)
     const remaining = this.#room(own, arrivedUs)
     return { admitted, remaining, retryAfterSeconds: admitted ? 0 : this.#waitSeconds(own, arrivedUs) }

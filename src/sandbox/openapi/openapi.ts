@@ -1,14 +1,15 @@
 import { numberDigitsMax } from '../endpoints/parseExactly.ts'
 import { idempotencyKeyMax } from '../endpoints/requestSchemas.ts'
-import { json, problems, responses, type SettableStatuses, schemaRef, tokenAnswer, tooSlow } from './openapiAnswers.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
+import { json, problems, responses, schemaRef, tokenAnswers, tooSlow } from './openapiAnswers.ts'
 import { componentHeaders, componentSchemas, type SchemaName } from './openapiSchemas.ts'
 
 /**
  * The OpenAPI 3.1 document at /openapi.json: docs/interface.md, and what the sandbox answers besides.
  *
- * @param statuses as they are set: what the document says is what is answered
+ * @param live as it is set: what the document says is what is answered
  */
-export function openApiDocument(statuses: SettableStatuses): Record<string, unknown> {
+export function openApiDocument(live: LiveSettings): Record<string, unknown> {
   return {
     openapi: '3.1.0',
     info,
@@ -19,20 +20,20 @@ export function openApiDocument(statuses: SettableStatuses): Record<string, unkn
       { name: 'tokens', description: 'OAuth 2.0 client credentials (docs/interface.md, 5)' },
     ],
     paths: {
-      '/oauth/token': { post: grantToken(statuses) },
-      '/api/v1/data': { post: submitData(statuses) },
-      '/api/v1/data/{transactionId}': { get: readTransaction(statuses) },
-      '/api/v1/orders': { post: createOrder(statuses) },
-      '/api/v1/orders/{orderId}': { get: readOrder(statuses) },
+      '/oauth/token': { post: grantToken(live) },
+      '/api/v1/data': { post: submitData(live) },
+      '/api/v1/data/{transactionId}': { get: readTransaction(live) },
+      '/api/v1/orders': { post: createOrder(live) },
+      '/api/v1/orders/{orderId}': { get: readOrder(live) },
     },
     webhooks: { OrderCreated: { post: orderCreated() } },
     components: {
-      schemas: componentSchemas(),
-      headers: componentHeaders,
+      schemas: componentSchemas(live),
+      headers: componentHeaders(live),
       securitySchemes: {
         oauth: {
           type: 'oauth2',
-          description: 'A Bearer token (JWT) for client id and secret',
+          description: 'A Bearer token for client id and secret',
           flows: { clientCredentials: { tokenUrl: '/oauth/token', scopes: {} } },
         },
       },
@@ -53,11 +54,11 @@ ${numberDigitsMax} digits, written out without an exponent. A known path with an
 
 /** Of every call of the API, and of those with a body. */
 const refusedAnyway = ['invalid', 'unauthorized', 'address', 'tooMany', 'mistake', 'down'] as const
-const refusedBodies = ['duplicate', 'tooLarge', 'mediaType'] as const
+const refusedBodies = ['duplicate', 'unknownCustomer', 'tooLarge', 'mediaType'] as const
 
 const oauth = [{ oauth: [] }]
 
-function grantToken(statuses: SettableStatuses) {
+function grantToken(live: LiveSettings) {
   return {
     operationId: 'grantToken',
     tags: ['tokens'],
@@ -70,16 +71,15 @@ function grantToken(statuses: SettableStatuses) {
       content: { 'application/x-www-form-urlencoded': { schema: schemaRef('TokenRequest') } },
     },
     responses: responses(
-      tokenAnswer(200, 'Token', 'a token'),
-      tokenAnswer(400, 'TokenError', 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
-      tokenAnswer(401, 'TokenError', 'invalid_client (RFC 6749, 5.2)'),
+      live,
+      ...tokenAnswers(live),
       tooSlow,
-      ...problems(statuses, 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
+      ...problems(live, 'tooLarge', 'mediaType', 'tooMany', 'mistake', 'down'),
     ),
   }
 }
 
-function submitData(statuses: SettableStatuses) {
+function submitData(live: LiveSettings) {
   return {
     operationId: 'submitData',
     tags: ['data'],
@@ -89,14 +89,15 @@ function submitData(statuses: SettableStatuses) {
     parameters: [idempotencyKey()],
     requestBody: jsonBody('DataSubmission'),
     responses: responses(
+      live,
       json(200, 'DataAccepted', 'accepted'),
       tooSlow,
-      ...problems(statuses, ...refusedAnyway, ...refusedBodies),
+      ...problems(live, ...refusedAnyway, ...refusedBodies),
     ),
   }
 }
 
-function readTransaction(statuses: SettableStatuses) {
+function readTransaction(live: LiveSettings) {
   return {
     operationId: 'readTransaction',
     tags: ['data'],
@@ -105,13 +106,14 @@ function readTransaction(statuses: SettableStatuses) {
     security: oauth,
     parameters: [pathParameter('transactionId', 'as it was answered to the submission', { type: 'string' })],
     responses: responses(
+      live,
       json(200, 'TransactionStatus', 'its status'),
-      ...problems(statuses, ...refusedAnyway, 'unknownId'),
+      ...problems(live, ...refusedAnyway, 'unknownId', 'oddId'),
     ),
   }
 }
 
-function createOrder(statuses: SettableStatuses) {
+function createOrder(live: LiveSettings) {
   return {
     operationId: 'createOrder',
     tags: ['orders'],
@@ -121,14 +123,15 @@ function createOrder(statuses: SettableStatuses) {
     parameters: [idempotencyKey()],
     requestBody: jsonBody('OrderRequest'),
     responses: responses(
+      live,
       json(201, 'OrderAccepted', 'created'),
       tooSlow,
-      ...problems(statuses, ...refusedAnyway, ...refusedBodies),
+      ...problems(live, ...refusedAnyway, ...refusedBodies),
     ),
   }
 }
 
-function readOrder(statuses: SettableStatuses) {
+function readOrder(live: LiveSettings) {
   return {
     operationId: 'readOrder',
     tags: ['orders'],
@@ -136,7 +139,7 @@ function readOrder(statuses: SettableStatuses) {
     description: 'With its items as they came (docs/interface.md, 4.5).',
     security: oauth,
     parameters: [pathParameter('orderId', 'as it was answered to the order', { type: 'string', format: 'uuid' })],
-    responses: responses(json(200, 'Order', 'the order'), ...problems(statuses, ...refusedAnyway, 'unknownId')),
+    responses: responses(live, json(200, 'Order', 'the order'), ...problems(live, ...refusedAnyway, 'unknownId')),
   }
 }
 

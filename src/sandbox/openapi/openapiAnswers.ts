@@ -1,10 +1,8 @@
+import { errorShapes } from '../endpoints/errorShape.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { componentHeaders, type SchemaName } from './openapiSchemas.ts'
+import { componentHeaders, type HeaderName, type SchemaName } from './openapiSchemas.ts'
 
-/** The answers of the OpenAPI document, with the statuses that are set. */
-
-/** Statuses that the interface does not show. */
-export type SettableStatuses = Pick<LiveSettings, 'addressStatus' | 'unknownIdStatus' | 'e002Status' | 'e003Status'>
+/** The answers of the OpenAPI document, as they are set. */
 
 /** An answer of the document, with its status. */
 export type StatedAnswer = [status: number, answer: DescribedAnswer]
@@ -15,9 +13,14 @@ interface DescribedAnswer {
   content?: Record<string, unknown>
 }
 
-type Header = { $ref: string } | { schema: unknown; required?: boolean }
+type Header = { $ref: string } | { required: false; [of: string]: unknown }
 
 export type Refusal = keyof typeof refusals
+
+/** Statuses that the interface does not show. */
+type SettableStatus = {
+  [K in keyof LiveSettings]: K extends `${string}Status` ? (LiveSettings[K] extends number | null ? K : never) : never
+}[keyof LiveSettings]
 
 const refusals = {
   invalid: [
@@ -25,35 +28,57 @@ const refusals = {
     'what was sent is not valid: `errors` names the fields, `code` is E001 for a customer that is not known',
   ],
   unauthorized: [401, 'the token is missing or not valid', { 'WWW-Authenticate': headerRef('Challenge') }],
-  tooLarge: [413, 'the body is too large'],
+  tooLarge: ['tooLargeStatus', 'the body is too large'],
   mediaType: [415, 'the body is not of the media type that is taken here'],
   tooMany: [429, 'more requests than the limit allows', { 'Retry-After': headerRef('RetryAfter') }],
   mistake: [500, 'the service made a mistake'],
   address: ['addressStatus', 'the address is not allow-listed'],
   unknownId: ['unknownIdStatus', 'there is none with this id'],
+  oddId: ['oddIdStatus', 'there is none with this id, which has odd characters'],
+  unknownCustomer: ['e001Status', 'E001: the customer is not known'],
   duplicate: ['e002Status', 'E002: the idempotency key or the id was used before'],
   down: ['e003Status', 'E003: the service is down', { 'Retry-After': headerRef('RetryLater') }],
-} as const satisfies Record<string, readonly [number | keyof SettableStatuses, string, Record<string, Header>?]>
+} as const satisfies Record<string, readonly [number | SettableStatus, string, Record<string, Header>?]>
 
-/** Problem documents (RFC 9457) for what may be refused. */
-export function problems(statuses: SettableStatuses, ...kinds: Refusal[]): StatedAnswer[] {
-  const content = { 'application/problem+json': { schema: schemaRef('Problem') } }
-  return kinds.map((kind) => {
-    const [status, description, headers = {}] = refusals[kind]
-    const answer = { description, headers: { ...remaining(), ...headers }, content }
-    return [typeof status === 'number' ? status : statuses[status], answer]
+/** What may be refused, in the shape that is set. */
+export function problems(live: LiveSettings, ...kinds: Refusal[]): StatedAnswer[] {
+  return kinds.flatMap((kind): StatedAnswer[] => {
+    const [named, description, headers = {}] = refusals[kind]
+    const status = typeof named === 'number' ? named : live[named]
+    if (status === null) return []
+    return [[status, { description, headers: { ...remaining(), ...headers }, content: contentOf(status, live) }]]
   })
 }
 
-export function json(status: number, name: SchemaName, description: string): StatedAnswer {
-  return [status, { description, headers: remaining(), content: { 'application/json': { schema: schemaRef(name) } } }]
+function contentOf(status: number, { errorShape, unauthorizedShape }: LiveSettings) {
+  const isOther = status === 401 && unauthorizedShape !== 'same'
+  const { contentType } = errorShapes[isOther ? unauthorizedShape : errorShape]
+  return { [contentType.split(';')[0] ?? '']: { schema: schemaRef(isOther ? 'Unauthorized' : 'Problem') } }
 }
 
-/** What the token endpoint says in its own form: RFC 6749, 5. */
-export function tokenAnswer(status: number, name: SchemaName, description: string): StatedAnswer {
-  const challenge = status === 401 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}
-  const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored'), ...challenge }
-  return [status, { description, headers, content: { 'application/json': { schema: schemaRef(name) } } }]
+export function json(status: number, name: SchemaName, description: string): StatedAnswer {
+  return [status, { description, headers: remaining(), content: jsonOf(name) }]
+}
+
+function jsonOf(name: SchemaName) {
+  return { 'application/json': { schema: schemaRef(name) } }
+}
+
+/** What the token endpoint says: RFC 6749, 5, and refusals as is set. */
+export function tokenAnswers(live: LiveSettings): StatedAnswer[] {
+  const headers = { ...remaining(), 'Cache-Control': headerRef('NotStored') }
+  const granted = { description: 'a token', headers, content: jsonOf('Token') }
+  const refusal = (status: number, description: string): StatedAnswer => {
+    const challenge = status === 401 ? { 'WWW-Authenticate': headerRef('Challenge') } : {}
+    const content = live.tokenErrorShape === 'oauth' ? jsonOf('TokenError') : contentOf(status, live)
+    return [status, { description, headers: { ...headers, ...challenge }, content }]
+  }
+  return [
+    [200, granted],
+    refusal(400, 'invalid_request or unsupported_grant_type (RFC 6749, 5.2)'),
+    refusal(401, 'invalid_client (RFC 6749, 5.2)'),
+    refusal(live.wrongSecretStatus, 'invalid_client: the id or the secret is wrong'),
+  ]
 }
 
 /** Written by the server itself, before anything else knows of the request. */
@@ -63,32 +88,32 @@ export const tooSlow: StatedAnswer = [
 ]
 
 /** Answers by status: where two share one, it may be either. */
-export function responses(...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
+export function responses(live: LiveSettings, ...answers: StatedAnswer[]): Record<string, DescribedAnswer> {
   const byStatus: Record<string, DescribedAnswer> = {}
   for (const [status, answer] of answers) {
     const other = byStatus[status]
-    byStatus[status] = other === undefined ? answer : either(other, answer)
+    byStatus[status] = other === undefined ? answer : either(live, other, answer)
   }
   return byStatus
 }
 
-function either(one: DescribedAnswer, other: DescribedAnswer): DescribedAnswer {
+function either(live: LiveSettings, one: DescribedAnswer, other: DescribedAnswer): DescribedAnswer {
   return {
-    description: `${one.description}; or ${other.description}`,
+    description: [...new Set([one.description, other.description])].join('; or '),
     headers: Object.fromEntries(
       Object.entries({ ...one.headers, ...other.headers }).map(([name, header]) => {
         const inBoth = JSON.stringify(one.headers?.[name]) === JSON.stringify(other.headers?.[name])
-        return [name, inBoth ? header : optional(header)]
+        return [name, inBoth ? header : optional(live, header)]
       }),
     ),
     content: { ...one.content, ...other.content },
   }
 }
 
-function optional(header: Header): Header {
+function optional(live: LiveSettings, header: Header): Header {
   if (!('$ref' in header)) return header
-  const name = header.$ref.split('/').at(-1) as keyof typeof componentHeaders
-  return { ...componentHeaders[name], required: false }
+  const name = String(header.$ref).split('/').at(-1) as HeaderName
+  return { ...componentHeaders(live)[name], required: false }
 }
 
 function remaining(): Record<string, Header> {
@@ -99,6 +124,6 @@ export function schemaRef(name: SchemaName) {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-function headerRef(name: keyof typeof componentHeaders) {
+function headerRef(name: HeaderName) {
   return { $ref: `#/components/headers/${name}` }
 }

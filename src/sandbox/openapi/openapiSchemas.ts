@@ -1,30 +1,34 @@
 import { z } from 'zod'
+import { errorShapes } from '../endpoints/errorShape.ts'
+import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
 import * as wire from '../endpoints/requestSchemas.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
 
 /** The schemas and headers of the OpenAPI document, made from the very schemas that check requests and type answers. */
 
-const requests = {
+const requests = (live: LiveSettings) => ({
   TokenRequest: wire.tokenRequestSchema,
-  DataSubmission: wire.submissionSchema,
-  OrderRequest: wire.orderRequestSchema,
-}
+  DataSubmission: submissionSchema(live),
+  OrderRequest: orderRequestSchema(live),
+})
 
-const answers = {
-  Token: wire.tokenSchema,
+const answers = (live: LiveSettings) => ({
+  Token: wire.tokenSchema(live),
   TokenError: wire.tokenErrorSchema,
   DataAccepted: wire.acceptedSchema,
-  TransactionStatus: wire.transactionSchema,
-  OrderAccepted: wire.orderCreatedSchema,
-  Order: wire.orderSchema,
-  Problem: wire.problemSchema,
+  TransactionStatus: wire.transactionSchema(live),
+  OrderAccepted: wire.orderCreatedSchema(live),
+  Order: wire.orderSchema(live),
+  Problem: errorShapes[live.errorShape].schema,
   OrderCreatedEvent: wire.orderCreatedEventSchema,
-}
+  ...(live.unauthorizedShape === 'same' ? {} : { Unauthorized: errorShapes[live.unauthorizedShape].schema }),
+})
 
-export type SchemaName = keyof typeof requests | keyof typeof answers
+export type SchemaName = keyof ReturnType<typeof requests> | keyof ReturnType<typeof answers>
 
 /** Component schemas by name; requests as they are sent, all others as they are answered. */
-export function componentSchemas(): Record<string, unknown> {
-  return { ...components(requests, 'input'), ...components(answers, 'output') }
+export function componentSchemas(live: LiveSettings): Record<string, unknown> {
+  return { ...components(requests(live), 'input'), ...components(answers(live), 'output') }
 }
 
 function components(named: Record<string, z.ZodType>, io: 'input' | 'output'): Record<string, unknown> {
@@ -45,25 +49,26 @@ function leaveOpen(schema: Record<string, unknown>): void {
   if (schema.additionalProperties === false) delete schema.additionalProperties
 }
 
-/** Component headers by name. */
-export const componentHeaders = {
+/** Component headers by name; what may be set not to be there is not required then. */
+export const componentHeaders = (live: LiveSettings) => ({
   RateLimitRemaining: {
     description: 'How many more API calls the window would take now (docs/interface.md, 8).',
-    required: true,
+    required: live.remainingHeader === 'all',
     schema: { type: 'integer', minimum: 0 },
   },
   RetryAfter: {
-    description: 'Whole seconds until it is worth asking again.',
-    required: true,
-    schema: { type: 'integer', minimum: 1 },
+    description: 'When it is worth asking again: whole seconds, or a date.',
+    required: live.retryAfterForm !== 'none',
+    schema: retryAfter(live),
   },
   RetryLater: {
-    description: 'Whole seconds until it is worth asking again; settable, and so may be missing.',
-    schema: { type: 'integer', minimum: 1 },
+    description: 'The same; settable, and so may be missing.',
+    required: false,
+    schema: retryAfter(live),
   },
   Challenge: {
     description: 'How to authenticate, and what was wrong with the token (RFC 6750, 3; RFC 6749, 5.2).',
-    required: true,
+    required: live.wwwAuthenticate !== 'none',
     schema: { type: 'string' },
   },
   NotStored: {
@@ -71,4 +76,9 @@ export const componentHeaders = {
     required: true,
     schema: { type: 'string', const: 'no-store' },
   },
-} as const
+})
+export type HeaderName = keyof ReturnType<typeof componentHeaders>
+
+function retryAfter({ retryAfterForm }: LiveSettings) {
+  return retryAfterForm === 'date' ? { type: 'string' } : { type: 'integer', minimum: 1 }
+}

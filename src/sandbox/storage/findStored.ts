@@ -5,6 +5,7 @@ import { storable, time, us } from './sqlValues.ts'
 export interface StoredTransaction {
   id: string
   customerId: string
+  acceptedUs: number
   doneUs: number
   /** Pending, whatever doneUs says. */
   held: boolean
@@ -22,15 +23,17 @@ export async function findTransaction(
   const { rows } = await pool.query({
     name: 'sandbox-find-transaction',
     text: `
-      select id, customer_id, ${us('done_at')} as done_us, held, statuses, outcome, error_code
+      select id, customer_id, ${us('accepted_at')} as accepted_us, ${us('done_at')} as done_us, held, statuses, outcome,
+        error_code
       from sandbox.transactions where id = $1 and client = $2
     `,
     values: [storable(id), client],
   })
   const [row] = rows
   if (row === undefined) return undefined
-  const { customer_id: customerId, done_us, held, statuses, outcome, error_code: errorCode } = row
-  return { id: row.id, customerId, doneUs: Number(done_us), held, statuses, outcome, errorCode }
+  const { customer_id: customerId, accepted_us, done_us, held, statuses, outcome, error_code: errorCode } = row
+  const [acceptedUs, doneUs] = [Number(accepted_us), Number(done_us)]
+  return { id: row.id, customerId, acceptedUs, doneUs, held, statuses, outcome, errorCode }
 }
 
 export interface StoredOrder {

@@ -1,0 +1,189 @@
+import { z } from 'zod'
+import type { LiveSettings } from '../sandboxSettings.ts'
+import { digitsOf } from './parseExactly.ts'
+
+/** What records must look like, by section of docs/interface.md and as is set where that is silent. */
+
+const noNul = (value: string) => !value.includes('\u0000')
+const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
+const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
+
+/** Section 2.2, and 2.5 where it is set. */
+export const submissionSchema = rememberedFor(
+  ['ownIds', 'field2Empty', 'field2LengthMax', ...mappedSettings()],
+  (live) => {
+    const { fields, isStrict, place } = mappedFields(live)
+    const inside = {
+      field1: z.enum(['value1', 'value2', 'value3'], 'must be value1, value2 or value3'),
+      field2: field2Of(live),
+      ...(place === 'data' ? fields : {}),
+    }
+    const outside = {
+      customerId: upToTen(text().min(1, 'must not be empty'), live),
+      data: isStrict ? z.strictObject(inside) : z.looseObject(inside),
+      transactionId: ownId(transactionIdText(), live),
+      ...(place === 'top' ? fields : {}),
+    }
+    return isStrict ? z.strictObject(outside) : z.looseObject(outside)
+  },
+)
+
+/** Section 2.6, request. */
+export const orderRequestSchema = rememberedFor(['orderItems', 'ownIds'], (live) =>
+  z.looseObject({
+    customerId: guid(),
+    items: itemsOf(live),
+    orderId: ownId(guid(), live).describe("The client's own id for the order; not in the interface"),
+  }),
+)
+export type OrderRequest = z.infer<ReturnType<typeof orderRequestSchema>>
+
+/** Makes a schema once for each combination of the settings that it goes by. */
+function rememberedFor<S, K extends keyof LiveSettings>(names: readonly K[], make: (live: Pick<LiveSettings, K>) => S) {
+  const made = new Map<string, S>()
+  return (live: Pick<LiveSettings, K>): S => {
+    const key = names.map((name) => live[name]).join()
+    const schema = made.get(key) ?? make(live)
+    made.set(key, schema)
+    return schema
+  }
+}
+
+const lengths = {
+  characters: (value: string) => [...value].length,
+  utf16: (value: string) => value.length,
+  bytes: (value: string) => Buffer.byteLength(value),
+}
+
+function field2Of({ field2Empty, field2LengthMax }: Pick<LiveSettings, 'field2Empty' | 'field2LengthMax'>) {
+  const filled = field2Empty ? text() : text().min(1, 'must not be empty')
+  if (field2LengthMax === null) return filled
+  return filled
+    .refine((value) => lengths.characters(value) <= field2LengthMax, `must have at most ${field2LengthMax} characters`)
+    .meta({ maxLength: field2LengthMax })
+}
+
+/** JSON Schema's maxLength counts characters; what counts otherwise takes no more of them. */
+function upToTen(schema: z.ZodString, { customerIdUnit }: Pick<LiveSettings, 'customerIdUnit'>) {
+  const length = lengths[customerIdUnit]
+  const what = { characters: 'characters', utf16: 'UTF-16 units', bytes: 'bytes' }[customerIdUnit]
+  return schema.refine((value) => length(value) <= 10, `must have at most 10 ${what}`).meta({ maxLength: 10 })
+}
+
+function transactionIdText() {
+  return z
+    .string()
+    .regex(/^[A-Za-z0-9._-]{1,64}$/, 'must be 1 to 64 letters, digits, dots, dashes or underscores')
+    .describe(
+      "The client's own id for the transaction; the interface does not show one, the sandbox takes it when it is there",
+    )
+}
+
+/** An id of the client's own. One that is ignored may be anything; only where it is taken does anybody look at it. */
+function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'>): z.ZodOptional<z.ZodType<string>> {
+  const others = { ignored: z.any(), refused: z.never('is not a field of this request') }
+  return (ownIds === 'taken' ? taken : others[ownIds]).optional()
+}
+
+function mappedSettings() {
+  return [
+    'customerIdUnit',
+    'mappedFields',
+    'mappedFieldsRequired',
+    'amountForm',
+    'dateFractions',
+    'dateOffsets',
+  ] as const
+}
+type MappedSettings = Pick<LiveSettings, ReturnType<typeof mappedSettings>[number]>
+
+/** Section 2.5. How its fields relate to the rest is not shown. */
+function mappedFields(live: MappedSettings) {
+  const required = {
+    customer_id: upToTen(text(), live),
+    order_date: dateOf(live),
+    total_amount: amountOf(live),
+  }
+  const { customer_id, order_date, total_amount } = required
+  const optional = {
+    customer_id: customer_id.optional(),
+    order_date: order_date.optional(),
+    total_amount: total_amount.optional(),
+  }
+  return {
+    fields: live.mappedFieldsRequired ? required : optional,
+    place: live.mappedFields,
+    isStrict: live.mappedFields === 'refused',
+  }
+}
+
+export const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
+
+/** decimal(10,2), judged by its digits, which parseExactly leaves as they came. */
+function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {
+  const takesNumber = amountForm !== 'text'
+  const takesText = amountForm !== 'number'
+  const digits = (value: unknown) => (typeof value === 'string' ? takesText && value : takesNumber && digitsOf(value))
+  const what = { either: '', number: 'a number, ', text: 'text, ' }[amountForm]
+  return z
+    .unknown()
+    .refine(
+      (value) => amountPattern.test(digits(value) || ''),
+      `must be ${what}a decimal(10,2): at most 8 digits before and 2 after the point, no exponent`,
+    )
+    .meta({
+      type: { either: ['number', 'string'], number: 'number', text: 'string' }[amountForm],
+      pattern: amountPattern.source,
+      minimum: -99_999_999.99,
+      maximum: 99_999_999.99,
+      description: 'decimal(10,2), euro. No exponent, as it is judged by its digits',
+    })
+}
+
+function dateOf({ dateFractions, dateOffsets }: Pick<LiveSettings, 'dateFractions' | 'dateOffsets'>) {
+  const seconds = dateFractions ? '(:[0-5]\\d([.,]\\d+)?)?' : '(:[0-5]\\d)?'
+  const offset = { z: '[Zz]', utc: '([Zz]|[+-]00:00)', any: '([Zz]|[+-]([01]\\d|2[0-3]):[0-5]\\d)' }[dateOffsets]
+  const pattern = new RegExp(
+    `^\\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\\d|3[01])[Tt]([01]\\d|2[0-3]):[0-5]\\d${seconds}${offset}$`,
+  )
+  const where = dateOffsets === 'any' ? 'with an offset' : 'in UTC'
+  const error = `must be an ISO 8601 date-time ${where}, such as 2026-11-21T09:30:00Z`
+  return z.string().regex(pattern, { error, abort: true }).refine(isOfTheCalendar, error)
+}
+
+/** Whether the month has that day. */
+function isOfTheCalendar(date: string): boolean {
+  const [year = 0, month = 0, day = 0] = date.slice(0, 10).split('-').map(Number)
+  return new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day
+}
+
+/** What an element must be is not shown. */
+function itemsOf({ orderItems }: Pick<LiveSettings, 'orderItems'>): z.ZodType<unknown[]> {
+  const items = z.array(z.unknown(), 'must be an array')
+  switch (orderItems) {
+    case 'any':
+      return items
+    case 'filled':
+      return items.min(1, 'must not be empty')
+    case 'objects':
+      return z.array(objectWith([]), 'must be an array')
+    case 'sku':
+      return z.array(objectWith(['sku', 'quantity']), 'must be an array')
+    default:
+      return orderItems satisfies never
+  }
+}
+
+/** Looks, and leaves it as it came. A number that is kept to the digit is an object to JavaScript. */
+function objectWith(keys: readonly string[]) {
+  const isOne = (value: unknown) =>
+    typeof value === 'object' &&
+    value !== null &&
+    !Array.isArray(value) &&
+    digitsOf(value) === undefined &&
+    keys.every((key) => Object.hasOwn(value, key))
+  return z
+    .unknown()
+    .refine(isOne, `must be an object${keys.length === 0 ? '' : ` with ${keys.join(' and ')}`}`)
+    .meta({ type: 'object', required: keys })
+}

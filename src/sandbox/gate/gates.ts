@@ -1,0 +1,70 @@
+import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import type { Admission, Arrival, Parts } from '../exchange.ts'
+import type { LiveSettings } from '../sandboxSettings.ts'
+import { isAllowed } from './allowedAddresses.ts'
+import { isForm } from './maskSecrets.ts'
+
+/** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */
+export async function apiGate(parts: Parts, arrival: Arrival): Promise<Admission> {
+  const { address, arrivedUs, authorization } = arrival
+  const caller = await parts.tokens.identify(authorization)
+  const client = caller.kind === 'client' ? caller.id : null
+  const live = parts.live(client)
+  const tooMany = caller.kind === 'refused' && parts.failures.count(address, arrivedUs)
+  if (tooMany) return { client, counted: false, headers: remainingHeader(0, live, 'api'), refusal: tooMany }
+  const asker = { ...arrival, client, tokenId: caller.kind === 'client' ? caller.tokenId : null }
+  const slot = parts.rates.take(asker, arrivedUs)
+  const pass = { client, counted: slot.counted, headers: remainingHeader(slot.remaining, live, 'api') }
+  if (!slot.admitted) return { ...pass, refusal: beyondLimit(live, slot.retryAfterSeconds) }
+  if (caller.kind === 'refused') return { ...pass, refusal: unauthorized(caller.detail, authorization, live) }
+  if (!isAllowed(address, live.allowedAddresses)) return { ...pass, refusal: notListed(arrival, live) }
+  return { ...pass, refusal: undefined }
+}
+
+/** Lets a request for a token pass: it says what the window of its client or address would take, and counts where that is set. */
+export async function tokenGate({ clients, rates, failures, live }: Parts, arrival: Arrival): Promise<Admission> {
+  const { address, arrivedUs, contentType, body } = arrival
+  const mayTry = failures.refusal(address, arrivedUs) === undefined // or the header would tell who has guessed right
+  const client = mayTry && isForm(contentType) ? clients.authenticated(new URLSearchParams(body)) : null
+  const slot = rates.take({ ...arrival, client, tokenId: null }, arrivedUs)
+  const headers = remainingHeader(slot.remaining, live(client), 'token')
+  const refusal = slot.admitted ? undefined : beyondLimit(live(client), slot.retryAfterSeconds)
+  return { client, counted: slot.counted, headers, refusal }
+}
+
+/** Lets everything pass and counts nothing. */
+export async function openGate(): Promise<Admission> {
+  return { client: null, counted: false, headers: {}, refusal: undefined }
+}
+
+/** On every answer of the API and the token endpoint, unless that is set otherwise: docs/interface.md, 8. */
+function remainingHeader(
+  remaining: number,
+  { remainingHeader: isOn }: LiveSettings,
+  answering: 'api' | 'token',
+): Record<string, string> {
+  return isOn === 'all' || isOn === answering ? { 'x-ratelimit-remaining': String(remaining) } : {}
+}
+
+function beyondLimit({ rateLimitRequests, rateLimitWindowSeconds }: LiveSettings, retryAfterSeconds: number): Answer {
+  const detail = `More than ${rateLimitRequests} requests in ${rateLimitWindowSeconds} seconds.`
+  return problem(429, detail, {}, { 'retry-after': String(retryAfterSeconds) })
+}
+
+function notListed({ address, authorization }: Arrival, live: LiveSettings): Answer {
+  const { addressStatus, addressNamed } = live
+  const detail = addressNamed ? `The address ${address} is not allow-listed.` : 'Not allowed.'
+  return addressStatus === 401 ? unauthorized(detail, authorization, live) : problem(addressStatus, detail)
+}
+
+/** @see RFC 6750, 3: without a token there is no error to name */
+function unauthorized(
+  detail: string,
+  authorization: string | undefined,
+  { wwwAuthenticate }: Pick<LiveSettings, 'wwwAuthenticate'>,
+): Answer {
+  if (wwwAuthenticate === 'none') return problem(401, detail)
+  const hasToken = /^Bearer +\S/i.test(authorization ?? '')
+  const error = hasToken && wwwAuthenticate === 'error' ? `, error="invalid_token", error_description="${detail}"` : ''
+  return problem(401, detail, {}, { 'www-authenticate': `Bearer realm="sandbox"${error}` })
+}
