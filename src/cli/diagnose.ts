@@ -6,7 +6,7 @@ import { endMessage, sessionsMessage } from './lockMessage.ts'
 import { problemMessage } from './problemMessage.ts'
 import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
 import { targetsMissed } from './serviceTargets.ts'
-import { pluralize } from './table.ts'
+import { capitalize, pluralize } from './table.ts'
 import { showDuration } from './time.ts'
 
 /** What the diagnosis is made from. */
@@ -91,7 +91,7 @@ function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemSt
   return outboxWaiting === null ? 'The outbox cannot be read: outboxd check says why.' : null
 }
 
-const sentence = (message: string) => `${message.charAt(0).toUpperCase()}${message.slice(1)}.`
+const sentence = (message: string) => `${capitalize(message)}.`
 
 /** A daemon cannot give a sign of life where the ledger cannot be written. */
 function noDaemon({ instances, silentDaemon, readOnly, nowMs }: SystemStatus): string | null {

@@ -57,6 +57,9 @@ export function escapeControl(text: string): string {
 /** The same of a text of several lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
+/** Begins a sentence. */
+export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
 /** `1 record`, `2 records`. */
 export function pluralize(n: number, noun: string): string {
   return `${n} ${noun}${n === 1 ? '' : 's'}`

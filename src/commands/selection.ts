@@ -3,7 +3,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import type { FilterOptions } from '../cli/filters.ts'
 import { noteOn, submissionTable } from '../cli/submissionTable.ts'
-import { escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
+import { capitalize, escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
@@ -57,7 +57,7 @@ export async function selectForChange(
   }
   if (!options.json) context.stderr.write(preview(change, submissions, skipped))
   if (options.yes) return chosen
-  const question = `${capital(change.verb)} ${pluralize(submissions.length, 'record')}?`
+  const question = `${capitalize(change.verb)} ${pluralize(submissions.length, 'record')}?`
   return (await isConfirmed(context, question)) ? chosen : over(exit.unconfirmed)
 }
 
@@ -105,5 +105,3 @@ export function skippedLines(skipped: readonly Skipped[]): string {
     .map((line) => `${escapeControl(truncate(line, 400))}\n`)
     .join('')
 }
-
-const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1)

@@ -1,4 +1,5 @@
 import { explain } from '../../cli/explainError.ts'
+import { capitalize } from '../../cli/table.ts'
 import { DatabaseUnusable, isPassing } from '../../postgres/database.ts'
 
 /** What an error means for whoever asked for a page. */
@@ -47,5 +48,5 @@ export function troubleOf(error: unknown): string {
 }
 
 function sentence(message: string): string {
-  return `${message.charAt(0).toUpperCase()}${message.slice(1)}${message.endsWith('.') ? '' : '.'}`
+  return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
 }

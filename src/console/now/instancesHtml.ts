@@ -1,17 +1,16 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
 import type { StatusReport } from '../../cli/readStatus.ts'
 import { whyNoInstance } from '../../cli/renderStatus.ts'
+import { capitalize } from '../../cli/table.ts'
 import { foreign } from '../html/foreign.ts'
 import { empty } from '../html/notice.ts'
 import { table } from '../html/table.ts'
 import { age } from '../html/time.ts'
 
-const capitalized = (words: string) => `${words.charAt(0).toUpperCase()}${words.slice(1)}`
-
 /** The daemons that live. */
 export function instancesSection(report: StatusReport): HtmlSafeString {
   const { instances, nowMs } = report
-  if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalized(whyNoInstance(report))}.`)}`
+  if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`
   return html`<h2>Daemons</h2>
 ${table(
   'daemons that live',

@@ -1,7 +1,7 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { conflictLines } from '../../cli/rowConflict.ts'
 import { eventDetails, type Fact, noneBecause, submissionFacts } from '../../cli/submissionFacts.ts'
-import { escapeLines } from '../../cli/table.ts'
+import { capitalize, escapeLines } from '../../cli/table.ts'
 import { showDuration } from '../../cli/time.ts'
 import type { LoggedEvent } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
@@ -170,7 +170,7 @@ export function renderSeveral(
 /** A name that fits no record: why, and what is known of it all the same. */
 export function renderMissing(message: string, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
-    notice('attention', html`<p>${advice(`${message.charAt(0).toUpperCase()}${message.slice(1)}.`)}</p>`),
+    notice('attention', html`<p>${advice(`${capitalize(message)}.`)}</p>`),
     html`<p><a href="/records">Records</a></p>`,
   ])
 }
