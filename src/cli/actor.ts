@@ -1,5 +1,5 @@
 import { hostname, userInfo } from 'node:os'
-import type { Actor } from '../ledger/operator/acts.ts'
+import type { StatedActor } from '../ledger/operator/acts.ts'
 import type { CommandContext } from './context.ts'
 
 /** What every command takes that changes something. */
@@ -9,12 +9,9 @@ export interface ActorOptions {
 }
 
 /** Who gives the command, and why, for the logs. */
-export function actorOf(
-  { env }: Pick<CommandContext, 'env'>,
-  { as, reason }: ActorOptions,
-): { who: string; reason: string | null } {
+export function actorOf({ env }: Pick<CommandContext, 'env'>, { as, reason }: ActorOptions): StatedActor {
   const who = as === undefined ? operatorName(env) : `operator ${as.trim()}`
-  return { who, reason: reason?.trim() || null } satisfies Omit<Actor, 'account'>
+  return { who, reason: reason?.trim() || null }
 }
 
 /** The one who called sudo, or the name of the operating system, or by number. */

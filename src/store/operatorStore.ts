@@ -11,7 +11,7 @@ import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/read
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import type { Actor } from '../ledger/operator/acts.ts'
+import type { StatedActor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
@@ -64,7 +64,7 @@ const gapRowsMax = 100_000
 /** The databases, as an operator's commands use them. */
 export interface OperatorStore extends AsyncDisposable {
   /** What this person changes, for this reason: the logs say so. */
-  actingAs(actor: Omit<Actor, 'account'>): OperatorChanges
+  actingAs(actor: StatedActor): OperatorChanges
   /** The ERP's database is first asked when one of these is called. */
   outbox: Pick<
     Outbox,

@@ -1,4 +1,5 @@
 import { setTimeout } from 'node:timers/promises'
+import type { StatedActor } from '../../ledger/operator/acts.ts'
 import { loadMappings } from '../../mapping/loadMappings.ts'
 import type { BulkRun, CarriedOut } from '../../operations/bulkChange.ts'
 import { discardSubmissions } from '../../operations/discard.ts'
@@ -10,7 +11,7 @@ import type { KeptChange } from './keptChanges.ts'
 /** Carries changes out that were confirmed; those that take long go on after the answer. */
 export interface ChangeRunner {
   /** Begins, and comes back when it is through or after a moment; a change that has begun before is left to its course. */
-  start(change: KeptChange, actor: { who: string; reason: string | null }): Promise<void>
+  start(change: KeptChange, actor: StatedActor): Promise<void>
   /** Has those that run finish the batch in hand. */
   stop(): Promise<void>
 }
@@ -26,7 +27,7 @@ export function createChangeRunner(
   const stopping = new AbortController()
   const running = new Set<Promise<void>>()
 
-  async function run(change: KeptChange, actor: { who: string; reason: string | null }): Promise<void> {
+  async function run(change: KeptChange, actor: StatedActor): Promise<void> {
     let looked = 0
     const onProgress = (now: number) => {
       looked = now
@@ -60,7 +61,7 @@ function carryOut(
   store: OperatorStore,
   { mappingsDir }: ConsoleParts['config'],
   { request: { verb, terms }, submissions }: KeptChange,
-  actor: { who: string; reason: string | null },
+  actor: StatedActor,
   run: BulkRun,
 ): Promise<CarriedOut> {
   const changes = store.actingAs(actor)

@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
-import { loadMappings, type Mappings } from '../../mapping/loadMappings.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import type { Tone } from '../html/notice.ts'
 import { sendPage } from '../html/sendPage.ts'
+import { readFiles } from '../mapping/readMapping.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { noteShown } from './noteShown.ts'
 import { findRecord, readRecord } from './readRecord.ts'
@@ -20,7 +20,7 @@ export type RecordRequest = FastifyRequest<{ Params: { id: string } }>
 
 /** `/records/ID`: what outboxd show says of one submission, and what can be done with it. */
 export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
-  const { store, clock, live, config } = parts
+  const { store, clock, live } = parts
   const shown = keepShownRecords(clock)
   live.addTopic('record', {
     everyMs: watchEveryMs,
@@ -39,7 +39,9 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
     const { id } = named.submission
     if (params.id !== id) return reply.redirect(`/records/${id}`, 303)
-    const view = await readRecord(await store(), named.submission, mappingsAtHand(config.mappingsDir))
+    const files = readFiles(parts)
+    // The page of a record is there whatever the mapping files are like.
+    const view = await readRecord(await store(), named.submission, files.kind === 'value' ? files.mappings : null)
     if (view === null) return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, viewer))
     return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
   }
@@ -81,13 +83,4 @@ async function detailOf(store: OperatorStore, id: string): Promise<SubmissionDet
   const detail = uuid.test(id) ? await store.readSubmissionDetail(id) : null
   if (detail === null) throw new Refused(404, 'There is no such record.')
   return detail
-}
-
-/** A page of a record is there whatever the mapping files are like. */
-function mappingsAtHand(dir: string): Mappings | null {
-  try {
-    return loadMappings(dir)
-  } catch {
-    return null
-  }
 }

@@ -10,6 +10,9 @@ export interface Actor {
   account: string
 }
 
+/** What a command or a page says of him; the store adds the account. */
+export type StatedActor = Omit<Actor, 'account'>
+
 /** What an operator does that is no step of one submission, as he says it after `outboxd`. */
 export type Act =
   | 'pause'

@@ -1,10 +1,10 @@
 import type { PauseReason } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { activePause } from '../activePause.ts'
-import type { Actor } from './acts.ts'
+import type { Actor, StatedActor } from './acts.ts'
 
 /** What is said of an operator's pause while it stands. */
-export const pauseDetail = ({ who, reason }: Pick<Actor, 'who' | 'reason'>): string =>
+export const pauseDetail = ({ who, reason }: StatedActor): string =>
   reason === null ? `(${who})` : `${reason} (${who})`
 
 /** Pauses everyone, or changes the operator's pause that stands. @param forMs null: until `endOperatorPause` */
