@@ -1,6 +1,7 @@
 import { type Amounts, ended, type State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
-import { hasKey } from '../operator/selectSubmissions.ts'
+import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
+import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { epochMs, isoTime } from '../times.ts'
 import { type AuditedAct, readActs } from './readActs.ts'
 
@@ -14,13 +15,7 @@ export interface AuditSpan {
 }
 
 /** A step of a record, as its log has it. */
-export interface AuditStep {
-  atMs: number
-  from: State | null
-  to: State
-  attempt: number
-  cause: string
-  who: string
+export interface AuditStep extends Omit<LoggedEvent, 'detail'> {
   reason: string | null
   /** user@host that gave a person's command. */
   account: string | null
@@ -28,21 +23,10 @@ export interface AuditStep {
   amounts: Amounts | null
 }
 
-export interface AuditedRecord {
+export interface AuditedRecord
+  extends Pick<ListedSubmission, 'id' | 'outboxId' | 'type' | 'key' | 'state' | 'code' | 'transactionId' | 'attempts'>,
+    Pick<ListedSubmission, 'recordedMs' | 'capturedMs' | 'sentMs' | 'acceptedMs' | 'endedMs'> {
   kind: 'record'
-  id: string
-  outboxId: string
-  type: string
-  key: string | null
-  state: State
-  code: string | null
-  transactionId: string | null
-  attempts: number
-  recordedMs: number
-  capturedMs: number
-  sentMs: number | null
-  acceptedMs: number | null
-  endedMs: number | null
   /** When its payload, body and result were emptied. */
   emptiedMs: number | null
   /** When a person's data was erased of it, its key and the words of its log too. */
