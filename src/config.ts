@@ -40,6 +40,10 @@ export const variables = {
     schema: serviceAuthUrl,
     about: '{auth_url}, the token issuer; https, or http on loopback alone',
   },
+  SERVICE_IS_TEST: {
+    schema: z.enum(['yes', 'no']).default('no'),
+    about: 'yes: the service at SERVICE_BASE_URL is a test environment, in which `outboxd discover` may create records',
+  },
   SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
   SERVICE_CLIENT_SECRET: { schema: name, secret: true, about: 'OAuth client secret' },
   SERVICE_CA_FILE: { schema: file.optional(), about: 'own certificate authority, PEM' },
@@ -140,23 +144,38 @@ export interface StoreConfig {
   retention: { days: number | null; payloadDays: number | null }
 }
 
+/** How the service is reached. */
+export interface ServiceSettings {
+  baseUrl: string
+  authUrl: string
+  clientId: string
+  clientSecret: string
+  /** PEM texts. */
+  ca: string | null
+  cert: string | null
+  key: string | null
+  expiresInUnitMs: number
+  tokenRefreshMs: number
+  requestTimeoutMs: number
+  /** An answer may give back what was sent, and say something of it. */
+  answerMaxBytes: number
+}
+
+/** What `outboxd discover` needs: the service, and what the daemon assumes of it as it is configured. */
+export interface DiscoverConfig {
+  service: ServiceSettings
+  isTest: boolean
+  tokenUnit: 'seconds' | 'milliseconds' | 'minutes'
+  rateLimit: { requests: number; windowMs: number }
+  payloadMaxBytes: number
+  uncertainPolicy: 'hold' | 'resend' | 'probe'
+  /** Where the ledger is, from whose budget is spent; null where no database is named. */
+  stateDatabaseUrl: string | null
+}
+
 /** The validated environment. Every duration is in milliseconds, though the variable says seconds. */
 export interface Config extends StoreConfig {
-  service: {
-    baseUrl: string
-    authUrl: string
-    clientId: string
-    clientSecret: string
-    /** PEM texts. */
-    ca: string | null
-    cert: string | null
-    key: string | null
-    expiresInUnitMs: number
-    tokenRefreshMs: number
-    requestTimeoutMs: number
-    /** An answer may give back what was sent, and say something of it. */
-    answerMaxBytes: number
-  }
+  service: ServiceSettings
   maxInFlight: number
   unavailablePauseMs: number
   unauthorizedPauseMs: number
@@ -182,19 +201,7 @@ export function readConfig(env: Environment): Config {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const config: Config = {
     ...storeConfig(value, env),
-    service: {
-      baseUrl: value('SERVICE_BASE_URL'),
-      authUrl: value('SERVICE_AUTH_URL'),
-      clientId: value('SERVICE_CLIENT_ID'),
-      clientSecret: value('SERVICE_CLIENT_SECRET'),
-      ca: fileText('SERVICE_CA_FILE'),
-      cert: fileText('SERVICE_CERT_FILE'),
-      key: fileText('SERVICE_KEY_FILE'),
-      expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
-      tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
-      requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
-      answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
-    },
+    service: serviceSettings(value, fileText),
     maxInFlight: value('MAX_IN_FLIGHT'),
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
@@ -225,6 +232,27 @@ function refuseBlindTrust(env: Environment, mistake: (sentence: string) => void)
   mistake(
     'NODE_TLS_REJECT_UNAUTHORIZED=0 lets anybody pass for the service or a database: unset it. Where the service’s certificate is of an authority of your own, set SERVICE_CA_FILE; for a database, sslrootcert in its URL',
   )
+}
+
+/**
+ * Reads what `outboxd discover` needs. A database may be named, and need not: whoever has but credentials can ask.
+ *
+ * @throws ConfigInvalid with every mistake among them
+ */
+export function readDiscoverConfig(env: Environment): DiscoverConfig {
+  const { value, fileText, together, mistake, done } = readVariables(variables, env)
+  refuseBlindTrust(env, mistake)
+  together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
+  const isNamed = env.DATABASE_URL || env.DATABASE_URL_FILE
+  return done({
+    service: serviceSettings(value, fileText),
+    isTest: value('SERVICE_IS_TEST') === 'yes',
+    tokenUnit: value('TOKEN_EXPIRES_IN_UNIT'),
+    rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
+    payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
+    uncertainPolicy: value('UNCERTAIN_POLICY'),
+    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
+  })
 }
 
 /** Who may look at the console, as it is set. */
@@ -266,7 +294,24 @@ function mappingsFolder(given: string, env: Environment): string {
   return exampleMappings
 }
 
-type ReadValue = ReturnType<typeof readVariables<typeof variables>>['value']
+type Read = ReturnType<typeof readVariables<typeof variables>>
+type ReadValue = Read['value']
+
+function serviceSettings(value: ReadValue, fileText: Read['fileText']): ServiceSettings {
+  return {
+    baseUrl: value('SERVICE_BASE_URL'),
+    authUrl: value('SERVICE_AUTH_URL'),
+    clientId: value('SERVICE_CLIENT_ID'),
+    clientSecret: value('SERVICE_CLIENT_SECRET'),
+    ca: fileText('SERVICE_CA_FILE'),
+    cert: fileText('SERVICE_CERT_FILE'),
+    key: fileText('SERVICE_KEY_FILE'),
+    expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
+    tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
+    requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
+    answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
+  }
+}
 
 function storeConfig(value: ReadValue, env: Environment): StoreConfig {
   const databaseUrl = value('DATABASE_URL')

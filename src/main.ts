@@ -115,6 +115,10 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
     const { describeCheck, check } = await import('./commands/check.ts')
     return describeCheck(command).action((options) => finish(check(context, options)))
   },
+  async discover(command) {
+    const { describeDiscover, discover } = await import('./commands/discover.ts')
+    return describeDiscover(command).action((options) => finish(discover(context, options)))
+  },
   async adopt(command) {
     const { describeAdopt, adopt } = await import('./commands/adopt.ts')
     return describeAdopt(command).action((options) => finish(adopt(context, options)))

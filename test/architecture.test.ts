@@ -41,6 +41,7 @@ const mayImport: Record<string, string[]> = {
   store: ['postgres', 'ledger', 'outbox'],
   operations: ['cli', 'store', 'ledger', 'mapping', 'yaml'],
   service: [],
+  discover: ['service'],
   observe: [],
 }
 
@@ -111,6 +112,10 @@ const rules: Rule[] = [
     says: 'the console imports no stage, no daemon, no command, no demo: it has the store, and what says things',
     breaks: ({ from, to }) =>
       isIn(from, 'console') && isIn(to, ...stages, 'daemon', 'commands', 'sandbox', 'demo', 'embedded'),
+  },
+  {
+    says: 'discover is imported by commands and itself alone: the daemon is told what was found by variables',
+    breaks: ({ from, to }) => isIn(to, 'discover') && !isIn(from, 'commands', 'discover'),
   },
   {
     says: 'daemon/app.ts is imported by commands alone',
@@ -236,6 +241,8 @@ describe('the rules themselves', () => {
     ['commands/run.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
     ['commands/run.ts', `import { startEmbeddedPostgres } from '../embedded/embeddedPostgres.ts'`],
     ['commands/check.ts', `import { request } from 'undici'`],
+    ['discover/plan.ts', `import { startSandbox } from '../sandbox/startSandbox.ts'`],
+    ['daemon/app.ts', `import { sure } from '../discover/finding.ts'`],
     ['store/openStore.ts', `export { PgBoss } from 'pg-boss'`],
     ['commands/list.ts', `import type { Pool } from 'pg'`],
     ['commands/run.ts', `import { pino } from 'pino'`],
@@ -375,10 +382,13 @@ function readersOfProcess(files: Map<string, string>): string[] {
     .map(([path]) => path)
 }
 
-/** The sandbox and the demo have records of their own, and know nothing of ours. */
+/** The sandbox and the demo have records of their own, and know nothing of ours; a question of discover is about one half. */
 function namingResources(files: Map<string, string>): string[] {
   return [...files]
-    .filter(([path, text]) => path !== 'resources.ts' && !isIn(path, 'sandbox', 'demo') && resourceName.test(text))
+    .filter(
+      ([path, text]) =>
+        path !== 'resources.ts' && !isIn(path, 'sandbox', 'demo', 'discover') && resourceName.test(text),
+    )
     .map(([path]) => path)
 }
 

@@ -88,13 +88,13 @@ export function createServiceClient({ service, maxInFlight, clock, onCertificate
 }
 
 /** An address's two halves: the path is kept apart so that no id can be read as `..` or a query. */
-function endpointAt(address: string): { origin: string; prefix: string } {
+export function endpointAt(address: string): { origin: string; prefix: string } {
   const url = new URL(address)
   return { origin: url.origin, prefix: url.pathname.replace(/\/+$/, '') }
 }
 
 // An identity encoding alone: anything else could unpack to more than we are ready to read.
-const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
+export const accepted = { accept: 'application/json', 'accept-encoding': 'identity', 'user-agent': 'outboxd' }
 
 /** A request to the API: where `path` begins, and who asks, is the same for all. */
 type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
@@ -166,7 +166,8 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
   return `(redirect to ${location.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//')}) `
 }
 
-function everySpelling(secrets: readonly string[]): string[] {
+/** A secret as it may be echoed: as it is, in a form or an address, in JSON. */
+export function everySpelling(secrets: readonly string[]): string[] {
   return secrets.flatMap((secret) => [
     secret,
     encodeURIComponent(secret.toWellFormed()),

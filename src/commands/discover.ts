@@ -1,0 +1,274 @@
+import { randomBytes } from 'node:crypto'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Command, InvalidArgumentError } from 'commander'
+import { confirm } from '../cli/confirm.ts'
+import type { CommandContext } from '../cli/context.ts'
+import { exit, usageError } from '../cli/exitCodes.ts'
+import { printJson } from '../cli/printJson.ts'
+import { escapeLines, pluralize, renderTable } from '../cli/table.ts'
+import { isoTime } from '../cli/time.ts'
+import { systemClock } from '../clock.ts'
+import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
+import { type Answered, askQuestions } from '../discover/askQuestions.ts'
+import { lookAtConnection } from '../discover/connection.ts'
+import { createParts } from '../discover/createParts.ts'
+import type { Exchange } from '../discover/exchange.ts'
+import { exchangeText } from '../discover/exchangeText.ts'
+import { harOf } from '../discover/har.ts'
+import { maskExchanges } from '../discover/masking.ts'
+import { type Plan, planQuestions } from '../discover/plan.ts'
+import type { Given } from '../discover/question.ts'
+import { questions } from '../discover/questions.ts'
+import { contractOf, settingsFile, settingsOf } from '../discover/settingsFile.ts'
+import { createHttp } from '../service/http.ts'
+import { version } from '../version.ts'
+import { nearestWord } from '../yaml/nearestWord.ts'
+import { discoverReport } from './discoverReport.ts'
+import { openDiscoverSlots } from './discoverSlots.ts'
+
+export interface DiscoverOptions {
+  budget?: number
+  customer?: string
+  unknownCustomer?: string
+  orderCustomer?: string
+  only?: string
+  list?: boolean
+  json?: boolean
+  write?: string
+  save?: string
+  slow?: boolean
+  rate?: boolean
+  size?: boolean
+  /** False: count in memory. */
+  ledger?: boolean
+  yes?: boolean
+  yesThisIsATestEnvironment?: boolean
+}
+
+const budgetDefault = 60
+
+export function describeDiscover(command: Command): Command {
+  return command
+    .description('ask a test environment what its interface does not show, and say what to set')
+    .option('--budget <number>', `the most requests in all (default: ${budgetDefault})`, wholeNumber)
+    .option('--customer <id>', 'a customer that the service knows: without one no record is created')
+    .option('--unknown-customer <id>', 'one that it does not know')
+    .option('--order-customer <uuid>', 'a customer that may order: without one no order is created')
+    .option('--only <names>', 'these questions alone, with commas between')
+    .option('--list', 'list the questions, and ask nothing')
+    .option('--slow', 'hold a token to its end, and an idle connection: may take as long as a token lasts')
+    .option('--rate', 'use the rate limit up; nobody else with these credentials gets through meanwhile')
+    .option('--size', 'look for the largest body, by steps')
+    .option('--write <file>', 'write the variables that follow, such as .env.discovered')
+    .option('--save <dir>', 'save each exchange as text, and all as HAR, without secrets')
+    .option('--no-ledger', 'count requests in memory, where there is no ledger yet')
+    .option('--json', 'as JSON')
+    .option('--yes', 'do not ask for confirmation; write over the file that --write names')
+    .option('--yes-this-is-a-test-environment', 'the same as SERVICE_IS_TEST=yes')
+    .addHelpText(
+      'after',
+      `
+Says first what it will send, how many requests that takes at most, and how many test records it creates, and asks. Sends
+one request after the other, paid for from the budget that the daemon spends from. Ends at once where no token comes, where
+something else than the service answers, where it says that it is down, or where three requests in a row are not answered.
+
+Examples:
+  outboxd discover --list
+  outboxd discover --customer C1 --unknown-customer NOBODY --write .env.discovered
+  outboxd discover --only token-unit,unknown-id --save exchanges`,
+    )
+}
+
+/** Asks the service. @returns 1 where nothing could be asked, 4 where it was not confirmed */
+export async function discover(context: CommandContext, options: DiscoverOptions): Promise<number> {
+  if (options.list) return list(context, options)
+  const only = options.only?.split(',').map((name) => name.trim()) ?? null
+  const config = readDiscoverConfig(context.env)
+  const problems = [...misnamed(only ?? []), ...misplaced(config, options)]
+  if (problems.length > 0) return usageError(context, problems)
+  const given = givenBy(options)
+  const budget = options.budget ?? budgetDefault
+  const plan = planQuestions(questions, { given, budget, only })
+  context.stderr.write(escapeLines(announce(plan, config)))
+  if (!options.yes) {
+    const answer = await confirm(context, 'Ask the service?')
+    if (answer !== 'yes') {
+      const why = answer === 'no-terminal' ? ': standard input is no terminal, so nobody could confirm: give --yes' : ''
+      context.stderr.write(`Nothing was sent${why}.\n`)
+      return exit.unconfirmed
+    }
+  }
+  const { answered, exchanges, requests } = await ask(context, {
+    config,
+    given,
+    plan,
+    budget,
+    ownCount: options.ledger === false,
+  })
+  const hidden = [config.service.clientSecret, config.service.clientId]
+  const masked = maskExchanges(exchanges, hidden)
+  if (options.save !== undefined) save(context, options.save, masked)
+  if (options.write !== undefined) writeSettings(context, options.write, answered, config)
+  tell(context, answered, { requests, json: options.json ?? false })
+  return answered.some(({ finding }) => finding.found !== null) ? exit.done : exit.failed
+}
+
+interface Asking {
+  config: DiscoverConfig
+  given: Given
+  plan: Plan
+  budget: number
+  ownCount: boolean
+}
+
+async function ask(context: CommandContext, { config, given, plan, budget, ownCount }: Asking) {
+  const { signal } = context
+  const { service } = config
+  const waitMs = (ms: number) => wait(ms, undefined, { signal }).catch(() => {})
+  const nowMs = systemClock.nowMs
+  await using slots = await openDiscoverSlots(context, { config, ownCount, nowMs, waitMs })
+  const http = createHttp({
+    clock: systemClock,
+    timeoutMs: service.requestTimeoutMs,
+    connections: 1,
+    answerMaxBytes: service.answerMaxBytes,
+    tls: { ca: service.ca, cert: service.cert, key: service.key },
+    onCertificate() {},
+  })
+  const run = randomBytes(4).toString('hex')
+  const owned = createParts({
+    config,
+    given,
+    run,
+    http,
+    connect: (look) => lookAtConnection(config, look),
+    slots,
+    budget,
+    nowMs,
+    waitMs,
+    signal,
+  })
+  try {
+    const answered = await askQuestions(plan, owned, ({ question, finding }) =>
+      context.stderr.write(escapeLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
+    )
+    return { answered, exchanges: owned.parts.exchanges(), requests: owned.requests() }
+  } finally {
+    await http.close()
+  }
+}
+
+function list(context: CommandContext, { json }: DiscoverOptions): number {
+  if (json)
+    printJson(
+      context,
+      questions.map(({ name, section, asks, needs, harmless }) => ({ name, section, asks, needs, harmless })),
+    )
+  else
+    context.stdout.write(
+      renderTable(
+        ['QUESTION', 'INTERFACE', 'ASKS'],
+        questions.map(({ name, section, asks }) => [name, section, asks]),
+      ),
+    )
+  return exit.done
+}
+
+function givenBy(options: DiscoverOptions): Given {
+  return {
+    customer: options.customer ?? null,
+    unknownCustomer: options.unknownCustomer ?? null,
+    orderCustomer: options.orderCustomer ?? null,
+    slow: options.slow ?? false,
+    rate: options.rate ?? false,
+    size: options.size ?? false,
+  }
+}
+
+function misnamed(only: readonly string[]): string[] {
+  const names = questions.map(({ name }) => name)
+  return only
+    .filter((name) => !names.includes(name))
+    .map((name) => {
+      const near = nearestWord(name, names)
+      return `there is no question "${name}"${near === null ? '' : `: did you mean ${near}?`} (outboxd discover --list)`
+    })
+}
+
+function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions): string[] {
+  const problems: string[] = []
+  if (!isTest && !options.yesThisIsATestEnvironment)
+    problems.push(
+      `nobody has said that ${service.baseUrl} is a test environment, and this creates records there: set SERVICE_IS_TEST=yes, or give --yes-this-is-a-test-environment`,
+    )
+  if (options.write !== undefined && existsSync(options.write) && !options.yes)
+    problems.push(`${options.write} is there already: name another file, or give --yes to write over it`)
+  return problems
+}
+
+/** What is going to happen, before anything does. */
+function announce({ asked, left, requestsMax, recordsMax }: Plan, { service }: DiscoverConfig): string {
+  const samples = new Set(asked.flatMap((question) => question.samples))
+  const lines = [
+    `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(requestsMax, 'request')} at most.`,
+    recordsMax === 0
+      ? 'No record is created.'
+      : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, each with the words "outboxd discover".`,
+    `It sends: ${[...samples].map(({ name }) => name).join('; ')}.`,
+    ...(left.length === 0
+      ? []
+      : [`Not asked: ${left.map(({ question, why }) => `${question.name} (${why})`).join('; ')}.`]),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function tell(
+  context: CommandContext,
+  answered: readonly Answered[],
+  { requests, json }: { requests: number; json: boolean },
+): void {
+  if (json)
+    printJson(context, {
+      requests,
+      questions: answered.map(({ question, finding }) => ({
+        question: question.name,
+        section: question.section,
+        ...finding,
+      })),
+      set: settingsOf(answered),
+      contract: contractOf(answered),
+    })
+  else context.stdout.write(escapeLines(discoverReport(answered)))
+  context.stderr.write(`${pluralize(requests, 'request')} made.\n`)
+}
+
+function writeSettings(
+  context: CommandContext,
+  file: string,
+  answered: readonly Answered[],
+  { service }: DiscoverConfig,
+): void {
+  writeFileSync(file, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
+  context.stderr.write(
+    `Written: ${file}. Read it, and give it to commands with --env-file, or put its lines beside your own.\n`,
+  )
+}
+
+/** Whoever reads these sees what was sent and answered, so they are for their owner's eyes. */
+function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
+  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  const saved = (name: string, text: string) => writeFileSync(join(dir, name), text, { mode: 0o600 })
+  for (const [i, exchange] of masked.entries())
+    saved(`${String(i + 1).padStart(3, '0')}-${exchange.of.replace(/[^\w-]+/g, '-')}.txt`, exchangeText(exchange))
+  saved('discover.har', `${JSON.stringify(harOf(masked, version), null, 2)}\n`)
+  context.stderr.write(
+    `Saved: ${pluralize(masked.length, 'exchange')} in ${dir}, and all of them in discover.har, without secrets.\n`,
+  )
+}
+
+function wholeNumber(text: string): number {
+  if (!/^[1-9]\d{0,4}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 to 99999.')
+  return Number(text)
+}

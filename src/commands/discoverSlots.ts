@@ -1,0 +1,81 @@
+import type { CommandContext } from '../cli/context.ts'
+import { showDuration } from '../cli/time.ts'
+import { systemClock } from '../clock.ts'
+import type { DiscoverConfig } from '../config.ts'
+import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
+import { ConfigInvalid } from '../readVariables.ts'
+import { openSlotLender, type SlotLender } from '../store/lendSlots.ts'
+
+interface Options {
+  config: DiscoverConfig
+  /** Count in memory, whatever a daemon spends. */
+  ownCount: boolean
+  nowMs(): number
+  waitMs(ms: number): Promise<void>
+}
+
+/** How often a slot is looked for, while a daemon spends them. */
+const againMs = 500
+
+/** The ledger's budget, which daemons spend from, too; a count of our own where there is none. @throws ConfigInvalid where nobody can say */
+export async function openDiscoverSlots(
+  context: CommandContext,
+  { config, ownCount, nowMs, waitMs }: Options,
+): Promise<Slots & AsyncDisposable> {
+  const { rateLimit, service, stateDatabaseUrl: url } = config
+  const own = { ...createOwnSlots({ ...rateLimit, nowMs, waitMs }), async [Symbol.asyncDispose]() {} }
+  if (ownCount) return own
+  if (url === null)
+    throw new ConfigInvalid([
+      'neither STATE_DATABASE_URL nor DATABASE_URL names the ledger, so nobody knows what a daemon spends of the rate limit: set one, or give --no-ledger to count requests in memory, where no daemon runs with these credentials',
+    ])
+  const lender = await open(url, { windowMs: rateLimit.windowMs, requestTimeoutMs: service.requestTimeoutMs })
+  if (lender === null) {
+    context.stderr.write(
+      'The database has no budget yet, so no daemon spends from it: requests are counted in memory.\n',
+    )
+    return own
+  }
+  const patienceMs = 2 * rateLimit.windowMs
+  return {
+    take: () => takeFrom(lender, { patienceMs, waitMs, signal: context.signal }),
+    [Symbol.asyncDispose]: () => lender[Symbol.asyncDispose](),
+  }
+}
+
+async function open(url: string, limits: { windowMs: number; requestTimeoutMs: number }): Promise<SlotLender | null> {
+  try {
+    return await openSlotLender({ url, ...limits, ageMs: systemClock.stopwatch })
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error)
+    throw new Error(
+      `the ledger cannot be read (${problem}), so nobody knows what a daemon spends of the rate limit: mend STATE_DATABASE_URL, or give --no-ledger to count requests in memory, where no daemon runs with these credentials`,
+      { cause: error },
+    )
+  }
+}
+
+interface Patience {
+  patienceMs: number
+  waitMs(ms: number): Promise<void>
+  signal: AbortSignal
+}
+
+async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Patience): Promise<SlotTaken> {
+  const ageMs = systemClock.stopwatch()
+  for (;;) {
+    const lent = await lender.take()
+    if (lent.kind === 'slot') return lent
+    if (lent.kind === 'paused')
+      return {
+        kind: 'none',
+        why: `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`,
+      }
+    if (ageMs() > patienceMs || signal.aborted)
+      return {
+        kind: 'none',
+        why: `no slot of the budget was free for ${showDuration(patienceMs)}: a daemon spends them`,
+      }
+    await waitMs(againMs)
+  }
+}

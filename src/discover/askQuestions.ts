@@ -1,0 +1,32 @@
+import type { OwnedParts } from './createParts.ts'
+import { type Finding, notAsked } from './finding.ts'
+import type { Plan } from './plan.ts'
+import { CannotAsk, type Question, Stopped } from './question.ts'
+
+/** What was found out about one question. */
+export interface Answered {
+  question: Question
+  finding: Finding
+}
+
+/** Asks what the plan has, one question after the other. @param onAnswered told of each as it comes */
+export async function askQuestions(
+  { asked, left }: Plan,
+  { parts, begin }: OwnedParts,
+  onAnswered: (answered: Answered) => void,
+): Promise<Answered[]> {
+  const answered: Answered[] = []
+  for (const question of asked) {
+    begin(question.name)
+    const finding = await question.run(parts).catch(explainUnasked)
+    answered.push({ question, finding })
+    onAnswered({ question, finding })
+  }
+  return [...answered, ...left.map(({ question, why }) => ({ question, finding: notAsked(why) }))]
+}
+
+/** @throws what is no matter of the service */
+function explainUnasked(error: unknown): Finding {
+  if (error instanceof CannotAsk || error instanceof Stopped) return notAsked(error.message)
+  throw error
+}

@@ -1,0 +1,178 @@
+import type { DiscoverConfig } from '../config.ts'
+import { accepted, endpointAt } from '../service/client.ts'
+import { findErrorCode } from '../service/errorCode.ts'
+import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
+import { readJson } from '../service/readJson.ts'
+import { retryAfterMs } from '../service/retryAfter.ts'
+import type { ConnectionSeen, LookOptions } from './connection.ts'
+import type { Exchange, Seen } from './exchange.ts'
+import { type Given, type Parts, type Sample, Stopped } from './question.ts'
+import { tokenSample } from './samples/token.ts'
+import type { Slots } from './slots.ts'
+
+export interface PartsDeps {
+  config: DiscoverConfig
+  given: Given
+  run: string
+  http: Http
+  /** Looks at a connection by hand, with one request. */
+  connect(options: LookOptions): Promise<ConnectionSeen | null>
+  slots: Slots
+  /** The most requests in all. */
+  budget: number
+  nowMs(): number
+  waitMs(ms: number): Promise<void>
+  signal: AbortSignal
+}
+
+/** So often in a row nobody answers; then nobody will. */
+const unansweredMax = 3
+/** Longer than this nobody is waited for who says when to come back. */
+const comeBackMaxMs = 90_000
+
+/** The parts, and how their owner says whose requests come next. */
+export interface OwnedParts {
+  parts: Parts
+  /** What is sent from now on is of this question. */
+  begin(question: string): void
+  /** How many requests have been made. */
+  requests(): number
+}
+
+/** Sends what questions ask for: one request after the other, each paid for, and none beyond the budget. */
+export function createParts(deps: PartsDeps): OwnedParts {
+  const { config, given, run } = deps
+  const exchanges: Exchange[] = []
+  const taken = new Map<Sample<unknown>, Promise<unknown>>()
+  const api = endpointAt(config.service.baseUrl)
+  const issuer = endpointAt(config.service.authUrl)
+  /** The question or sample that is asked just now. */
+  let of = ''
+  let unanswered = 0
+  let requests = 0
+  let stopped: string | null = null
+
+  /** Makes a request, if one may be made: pays for it, and counts it. */
+  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>): Promise<T> {
+    for (;;) {
+      if (deps.signal.aborted) throw new Stopped('it was interrupted')
+      if (stopped !== null) throw new Stopped(stopped)
+      if (requests >= deps.budget) throw new Stopped(`the ${deps.budget} requests of --budget were used up`)
+      const slot = await deps.slots.take()
+      if (slot.kind === 'none') throw new Stopped(slot.why)
+      const made = await make(slot.mayLeave).finally(slot.done)
+      if (made === null) continue
+      requests++
+      return made
+    }
+  }
+
+  async function sendOnce(request: Omit<HttpRequest, 'mayLeave'>, accessToken: string | null): Promise<Exchange> {
+    let startedAtMs = deps.nowMs()
+    const answer = await pay((mayLeave) => {
+      startedAtMs = deps.nowMs()
+      return deps.http.exchange({ ...request, mayLeave })
+    })
+    const { method, origin, path, headers, body } = request
+    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: seenOf(answer) }
+    exchanges.push(exchange)
+    return exchange
+  }
+
+  /** Who is asked to wait waits, once; a service that is down or gone is left alone. */
+  async function send(request: Omit<HttpRequest, 'mayLeave'>, accessToken: string | null): Promise<Exchange> {
+    const exchange = await sendOnce(request, accessToken)
+    const { answer } = exchange
+    unanswered = answer.kind === 'no-answer' ? unanswered + 1 : 0
+    if (answer.kind === 'no-answer') {
+      if (unanswered >= unansweredMax)
+        throw new Stopped(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
+      return exchange
+    }
+    if (answer.status >= 400 && (answer.code === 'E003' || (answer.status === 503 && answer.code === null)))
+      throw new Stopped('the service says that it is down (E003): ask again when it is up')
+    if (answer.status !== 429 || given.rate) return exchange
+    await deps.waitMs(
+      Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
+    )
+    const again = await sendOnce(request, accessToken)
+    if (again.answer.kind === 'response' && again.answer.status === 429)
+      throw new Stopped(
+        'the service says again that there were too many requests (429): somebody else spends from the same limit',
+      )
+    return again
+  }
+
+  const parts: Parts = {
+    config,
+    given,
+    run,
+    get: async (path, { headers = {}, accessToken } = {}) => call('GET', path, null, headers, accessToken),
+    post: async (path, body, { headers = {}, accessToken } = {}) =>
+      call('POST', path, body, { 'content-type': 'application/json', ...headers }, accessToken),
+    askToken(clientSecret) {
+      const form = { grant_type: 'client_credentials', client_id: config.service.clientId, client_secret: clientSecret }
+      return send(
+        {
+          method: 'POST',
+          origin: issuer.origin,
+          path: `${issuer.prefix}/oauth/token`,
+          headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
+          body: new URLSearchParams(form).toString(),
+        },
+        null,
+      )
+    },
+    async sample<T>(sample: Sample<T>) {
+      const before = of
+      const making = taken.get(sample) ?? asPart(sample.name, () => sample.take(parts))
+      taken.set(sample, making)
+      try {
+        return (await making) as T
+      } finally {
+        of = before
+      }
+    },
+    async connect(options) {
+      const { accessToken } = await parts.sample(tokenSample)
+      return pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }))
+    },
+    stop(why) {
+      stopped ??= why
+    },
+    exchanges: () => exchanges,
+    nowMs: deps.nowMs,
+    waitMs: deps.waitMs,
+  }
+
+  async function call(
+    method: 'GET' | 'POST',
+    path: string,
+    body: string | null,
+    more: Readonly<Record<string, string>>,
+    given: string | undefined,
+  ): Promise<Exchange> {
+    const accessToken = given ?? (await parts.sample(tokenSample)).accessToken
+    const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...more }
+    return send({ method, origin: api.origin, path: api.prefix + path, headers, body }, accessToken)
+  }
+
+  function asPart<T>(name: string, work: () => Promise<T>): Promise<T> {
+    of = name
+    return work()
+  }
+
+  return {
+    parts,
+    begin(question) {
+      of = question
+    },
+    requests: () => requests,
+  }
+}
+
+function seenOf(answer: HttpAnswer): Seen {
+  if (answer.kind === 'no-answer') return answer
+  const json = answer.unreadable === null ? readJson(answer.text, []) : undefined
+  return { ...answer, json, code: findErrorCode(answer.status, json, answer.text) }
+}

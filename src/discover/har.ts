@@ -1,0 +1,50 @@
+import type { Exchange } from './exchange.ts'
+
+/** The exchanges as an HTTP archive 1.2, as browsers and proxies read it. Pure. @param exchanges masked @see http://www.softwareishard.com/blog/har-12-spec/ */
+export function harOf(exchanges: readonly Exchange[], version: string): unknown {
+  return { log: { version: '1.2', creator: { name: 'outboxd discover', version }, entries: exchanges.map(entryOf) } }
+}
+
+function entryOf({ of, method, origin, path, headers, body, startedAtMs, answer }: Exchange): unknown {
+  const timeMs = Math.round(answer.tookMs * 10) / 10
+  return {
+    startedDateTime: new Date(startedAtMs).toISOString(),
+    time: timeMs,
+    comment: of,
+    request: {
+      method,
+      url: origin + path,
+      httpVersion: 'HTTP/1.1',
+      cookies: [],
+      headers: namesAndValues(headers),
+      queryString: [],
+      ...(body === null ? {} : { postData: { mimeType: headers['content-type'] ?? '', text: body } }),
+      headersSize: -1,
+      bodySize: body === null ? 0 : Buffer.byteLength(body),
+    },
+    response: responseOf(answer),
+    cache: {},
+    timings: { send: 0, wait: timeMs, receive: 0 },
+  }
+}
+
+function responseOf(answer: Exchange['answer']): unknown {
+  const empty = { httpVersion: 'HTTP/1.1', statusText: '', cookies: [], headersSize: -1 }
+  if (answer.kind === 'no-answer') {
+    const content = { size: 0, mimeType: 'x-unknown' }
+    return { ...empty, status: 0, headers: [], content, redirectURL: '', bodySize: -1, comment: answer.detail }
+  }
+  const { status, headers, text } = answer
+  const content = { size: Buffer.byteLength(text), mimeType: headers['content-type'] ?? 'x-unknown', text }
+  return {
+    ...empty,
+    status,
+    headers: namesAndValues(headers),
+    content,
+    redirectURL: headers.location ?? '',
+    bodySize: Buffer.byteLength(text),
+  }
+}
+
+const namesAndValues = (headers: Exchange['headers']) =>
+  Object.entries(headers).map(([name, value]) => ({ name, value }))

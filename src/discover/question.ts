@@ -1,0 +1,94 @@
+import type { DiscoverConfig } from '../config.ts'
+import type { ConnectionSeen } from './connection.ts'
+import type { Exchange } from './exchange.ts'
+import type { Finding } from './finding.ts'
+
+/** What whoever asks has said of the service, and how far to go. */
+export interface Given {
+  /** A customer that the service knows; null where none was named: then no record is created. */
+  customer: string | null
+  /** One that it does not know. */
+  unknownCustomer: string | null
+  /** The uuid of a customer that may order. */
+  orderCustomer: string | null
+  /** Hold a token to its end, and an idle connection. */
+  slow: boolean
+  /** Use the rate limit up. */
+  rate: boolean
+  /** Look for the largest body, by steps. */
+  size: boolean
+}
+
+/** Something of `Given` without which a question is not asked. */
+export type Need = keyof Given
+
+/**
+ * One thing that the interface does not show (docs/contract.md). `run` sends what it has to and hands the exchanges to a
+ * judge, which is pure.
+ */
+export interface Question {
+  /** Promised: `--only` and `--json` know it by this name. */
+  name: string
+  /** Where docs/interface.md is silent. */
+  section: string
+  /** What is wanted, in half a sentence. */
+  asks: string
+  /** The most requests that it makes beside those of its samples. */
+  requestsMax: number
+  /** The most test records that these create. */
+  recordsMax: number
+  samples: readonly Sample<unknown>[]
+  needs: readonly Need[]
+  /** Whether production may be asked: it creates nothing and refuses nobody. */
+  harmless: boolean
+  run(parts: Parts): Promise<Finding>
+}
+
+/** Exchanges that several questions look at, made once. */
+export interface Sample<T> {
+  name: string
+  requestsMax: number
+  recordsMax: number
+  samples: readonly Sample<unknown>[]
+  take(parts: Parts): Promise<T>
+}
+
+/** What a question asks with. */
+export interface Parts {
+  config: DiscoverConfig
+  given: Given
+  /** In every test record, so that people at the service can tell them. */
+  run: string
+  get(path: string, options?: RequestOptions): Promise<Exchange>
+  /** @param body JSON text */
+  post(path: string, body: string, options?: RequestOptions): Promise<Exchange>
+  /** Asks the issuer for a token, with this secret. */
+  askToken(clientSecret: string): Promise<Exchange>
+  /** The exchanges of a sample, made now or before. */
+  sample<T>(sample: Sample<T>): Promise<T>
+  /** Looks at a connection by hand, with one request. @param idleMaxMs how long to wait until the service ends it */
+  connect(options: { idleMaxMs: number }): Promise<ConnectionSeen>
+  /** Nothing more is sent, for this reason. */
+  stop(why: string): void
+  /** All so far, in their order. */
+  exchanges(): readonly Exchange[]
+  nowMs(): number
+  /** Waits so long, or until whoever asked has had enough. */
+  waitMs(ms: number): Promise<void>
+}
+
+export interface RequestOptions {
+  headers?: Readonly<Record<string, string>>
+  /** In place of the token of all. */
+  accessToken?: string
+}
+
+/** This question cannot be asked; others can. */
+export class CannotAsk extends Error {
+  override name = 'CannotAsk'
+}
+
+/** Nothing more can be asked. */
+export class Stopped extends Error {
+  override name = 'Stopped'
+}

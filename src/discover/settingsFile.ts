@@ -1,0 +1,39 @@
+import type { Answered } from './askQuestions.ts'
+import type { Setting } from './finding.ts'
+
+/** The variables that follow from what was found: each once, the last question that says it wins. Pure. */
+export function settingsOf(answered: readonly Answered[]): Setting[] {
+  const settings = answered.flatMap(({ finding }) => finding.set)
+  return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
+}
+
+/** DISCOVERED_CONTRACT: what the service is held to, `name=value` with blanks between. Pure. */
+export function contractOf(answered: readonly Answered[]): string {
+  const pairs = answered.flatMap(({ finding }) => Object.entries(finding.contract))
+  return pairs.map(([name, value]) => `${name}=${value}`).join(' ')
+}
+
+/** A file of variables with the reason of each. It holds no secrets. Pure. */
+export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { baseUrl: string; at: string }): string {
+  const settings = settingsOf(answered)
+  const contract = contractOf(answered)
+  const blocks = [
+    `# What outboxd discover found of ${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: put them beside your own, or name this file with --env-file.`,
+    ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),
+    ...answered
+      .filter(({ finding }) => finding.advice.length > 0)
+      .map(({ question, finding }) => finding.advice.map((each) => commentOf(`${question.name}: ${each}`)).join('\n')),
+    ...(contract === '' ? [] : [`${commentOf(contractAbout)}\nDISCOVERED_CONTRACT="${contract}"`]),
+  ]
+  return `${blocks.join('\n\n')}\n`
+}
+
+const contractAbout =
+  'What the service answered: outboxd check --contract compares with it, and the daemon counts what contradicts it (contract_breaches_total).'
+
+/** One line for each of the text's, whatever an answer put into it. */
+const commentOf = (text: string) =>
+  text
+    .split(/[\r\n\u0085\u2028\u2029]+/)
+    .map((line) => `# ${line}`)
+    .join('\n')

@@ -1,0 +1,54 @@
+import { type DiscoverOptions, discover } from '../../src/commands/discover.ts'
+import type { Finding } from '../../src/discover/finding.ts'
+import { credentials } from '../sandbox/setup.ts'
+import { testContext } from '../support/context.ts'
+
+/** What the command said. */
+export interface Asked {
+  code: number
+  /** By the question's name. */
+  findings: Record<string, Finding>
+  set: Record<string, string>
+  contract: string
+  requests: number
+  messages: string
+  printed: string
+}
+
+export const customers = {
+  customer: 'C1',
+  unknownCustomer: 'UNKNOWN',
+  orderCustomer: 'a3bb189e-8bf9-4888-9912-ace4e6543002',
+}
+
+/** Asks a service with `outboxd discover --json`, counting in memory. */
+export async function ask(
+  url: string,
+  options: DiscoverOptions = {},
+  env: Record<string, string> = {},
+): Promise<Asked> {
+  const context = testContext({
+    SERVICE_BASE_URL: url,
+    SERVICE_AUTH_URL: url,
+    SERVICE_CLIENT_ID: credentials.clientId,
+    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+    SERVICE_IS_TEST: 'yes',
+    ...env,
+  })
+  const code = await discover(context, { yes: true, json: true, ledger: false, budget: 100, ...options })
+  const printed = context.printed()
+  const { questions = [], set = [], contract = '', requests = 0 } = printed.startsWith('{') ? JSON.parse(printed) : {}
+  return {
+    code,
+    findings: Object.fromEntries(questions.map((each: Finding & { question: string }) => [each.question, each])),
+    set: Object.fromEntries(set.map(({ variable, value }: { variable: string; value: string }) => [variable, value])),
+    contract,
+    requests,
+    messages: context.messages(),
+    printed,
+  }
+}
+
+/** What was found, by the question's name. */
+export const foundIn = ({ findings }: Asked): Record<string, string | null> =>
+  Object.fromEntries(Object.entries(findings).map(([name, { found }]) => [name, found]))

@@ -1,0 +1,167 @@
+import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { discover } from '../../src/commands/discover.ts'
+import { planQuestions } from '../../src/discover/plan.ts'
+import { questions } from '../../src/discover/questions.ts'
+import { credentials, type Setup, setup } from '../sandbox/setup.ts'
+import { testContext } from '../support/context.ts'
+import { ask, customers, foundIn } from './ask.ts'
+
+let service: Setup
+beforeAll(async () => {
+  service = await setup({ processingTime: 'constant:0.2' })
+})
+afterAll(() => service[Symbol.asyncDispose]())
+
+const requestsMade = async () => (await service.control('GET', '/ledger?limit=1000')).rows.length
+const folder = () => mkdtempSync(join(tmpdir(), 'discover-'))
+
+test('the sandbox as it is by default is found to be what docs/contract.md says of it', async () => {
+  const asked = await ask(service.sandbox.url, customers)
+  expect(asked.code).toBe(0)
+  expect(foundIn(asked)).toMatchObject({
+    'token-unit': 'seconds',
+    address: 'let in',
+    'unknown-id': '404',
+    'bad-token': '401',
+    submission: '200',
+    'status-values': 'pending, completed',
+    idempotency: 'e002',
+    'own-id': 'taken',
+    e002: '409',
+    e003: null,
+    'unknown-customer': '400 E001',
+    amount: 'number or text',
+    'order-date': 'milliseconds, UTC alone',
+    order: '201',
+    'order-items': 'as sent',
+    'rate-scope': 'client',
+    'rate-tokens': 'no',
+    'rate-orders': 'shared',
+    'customer-length': 'characters',
+    'error-body': 'problem document',
+    'rate-header': 'all',
+  })
+  expect(asked.set).toMatchObject({ TOKEN_EXPIRES_IN_UNIT: 'seconds', UNCERTAIN_POLICY: 'resend' })
+  expect(asked.contract).toMatch(/expires_in=seconds .*unknown_id=404 .*submitted=200 .*e002=409/)
+})
+
+describe('before the first request', () => {
+  const env = () => ({
+    SERVICE_BASE_URL: service.sandbox.url,
+    SERVICE_AUTH_URL: service.sandbox.url,
+    SERVICE_CLIENT_ID: credentials.clientId,
+    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+  })
+
+  test('it says how many requests and records there will be, and asks; without a yes nothing is sent', async () => {
+    const before = await requestsMade()
+    const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' }, 'n\n')
+    expect(await discover(context, { ledger: false, ...customers })).toBe(4)
+    expect(context.messages()).toMatch(
+      /\d+ questions to http.*: \d+ requests at most\.\nIt creates up to \d+ test records/,
+    )
+    expect(context.messages()).toContain('Nothing was sent.')
+    expect(await requestsMade()).toBe(before)
+  })
+
+  test('an address that nobody has called a test environment is refused', async () => {
+    const context = testContext(env())
+    expect(await discover(context, { yes: true, ledger: false })).toBe(2)
+    expect(context.messages()).toMatch(/nobody has said that .* is a test environment.*SERVICE_IS_TEST=yes/)
+    const anyway = testContext(env())
+    const only = 'token-unit'
+    expect(await discover(anyway, { yes: true, ledger: false, only, yesThisIsATestEnvironment: true })).toBe(0)
+  })
+
+  test('without a database that holds the budget it says what to do', async () => {
+    const unnamed = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
+    await expect(discover(unnamed, { yes: true })).rejects.toMatchObject({
+      problems: [expect.stringMatching(/--no-ledger/)],
+    })
+    const away = testContext({ ...env(), SERVICE_IS_TEST: 'yes', STATE_DATABASE_URL: 'postgres://127.0.0.1:1/nowhere' })
+    await expect(discover(away, { yes: true })).rejects.toThrow(/the ledger cannot be read.*--no-ledger/)
+  })
+
+  test('a question that there is not is a slip that is named', async () => {
+    const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' })
+    expect(await discover(context, { yes: true, ledger: false, only: 'token-units' })).toBe(2)
+    expect(context.messages()).toContain('did you mean token-unit?')
+  })
+})
+
+test('without a customer no record is created, and each question says why it was not asked', async () => {
+  const before = (await service.control('GET', '/transactions?limit=1000')).rows.length
+  const { findings } = await ask(service.sandbox.url)
+  expect(findings.submission).toMatchObject({ certainty: 'not asked', why: expect.stringContaining('--customer') })
+  expect(findings.order).toMatchObject({ certainty: 'not asked', why: expect.stringContaining('--order-customer') })
+  expect(findings['unknown-id']).toMatchObject({ found: '404' })
+  expect((await service.control('GET', '/transactions?limit=1000')).rows.length).toBe(before)
+})
+
+test('--only asks that alone, with what it needs', async () => {
+  const { findings, requests } = await ask(service.sandbox.url, { only: 'unknown-id' })
+  expect(Object.keys(findings)).toEqual(['unknown-id'])
+  expect(requests).toBe(2)
+})
+
+test('what is written is a file of variables without secrets, and is not written over', async () => {
+  const file = join(folder(), '.env.discovered')
+  await ask(service.sandbox.url, { only: 'token-unit,unknown-id', write: file })
+  const text = readFileSync(file, 'utf8')
+  expect(text).toMatch(/^# .*\nTOKEN_EXPIRES_IN_UNIT=seconds$/m)
+  expect(text).toContain('DISCOVERED_CONTRACT="expires_in=seconds unknown_id=404"')
+  expect(text).not.toContain(credentials.clientSecret)
+  expect((await ask(service.sandbox.url, { write: file, yes: false })).code).toBe(2)
+  expect(readFileSync(file, 'utf8')).toBe(text)
+})
+
+test('what is saved shows each exchange, and neither token nor secret', async () => {
+  const dir = join(folder(), 'saved')
+  await ask(service.sandbox.url, { ...customers, only: 'submission,wrong-secret', save: dir })
+  const names = readdirSync(dir)
+  expect(names).toEqual([
+    '001-a-token.txt',
+    '002-a-question-for-an-unknown-transaction.txt',
+    '003-a-test-record.txt',
+    '004-wrong-secret.txt',
+    'discover.har',
+  ])
+  const texts = names.map((name) => readFileSync(join(dir, name), 'utf8'))
+  for (const text of texts) {
+    expect(text).not.toContain(credentials.clientSecret)
+    expect(text).not.toMatch(/eyJ[\w-]{10,}/)
+  }
+  expect(texts[2]).toMatch(/POST .*\/api\/v1\/data\n.*authorization: \[redacted\]/s)
+  expect(texts[2]).toContain('"status":"accepted"')
+  const har = JSON.parse(texts[4] ?? '')
+  expect(har.log.entries).toHaveLength(4)
+  expect(har.log.entries[2]).toMatchObject({ request: { method: 'POST' }, response: { status: 200 } })
+  expect(existsSync(join(dir, 'discover.har'))).toBe(true)
+})
+
+test('the budget is never overspent, whatever is asked', async () => {
+  for (const budget of [1, 2, 5, 17])
+    expect((await ask(service.sandbox.url, { ...customers, budget })).requests).toBeLessThanOrEqual(budget)
+})
+
+test('a plan counts what questions share once, and leaves what does not fit', () => {
+  const given = { ...customers, slow: false, rate: false, size: false }
+  const named = (...names: string[]) => questions.filter(({ name }) => names.includes(name))
+  const plan = planQuestions(named('status-values', 'result'), { given, budget: 60, only: null })
+  const one = planQuestions(named('result'), { given, budget: 60, only: null })
+  expect(plan.requestsMax).toBe(one.requestsMax)
+  const small = planQuestions(named('token-unit', 'result'), { given, budget: 3, only: null })
+  expect(small.asked.map(({ name }) => name)).toEqual(['token-unit'])
+  expect(small.left).toEqual([
+    { question: expect.objectContaining({ name: 'result' }), why: expect.stringMatching(/--budget 3 leaves 2/) },
+  ])
+})
+
+test('docs/discover.md has every question with its section and what it asks', () => {
+  const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'discover.md'), 'utf8')
+  const rows = questions.map(({ name, section, asks }) => `| ${name} | ${section} | ${asks} |`)
+  expect(rows.filter((row) => !page.includes(row))).toEqual([])
+})
