@@ -1,7 +1,8 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { z } from 'zod'
-import { type Environment, readVariables, type Variable } from './readVariables.ts'
+import { authorityProblem, pairProblem } from './pem.ts'
+import { ConfigInvalid, type Environment, readVariables, type Variable } from './readVariables.ts'
 import {
   addresses,
   file,
@@ -46,8 +47,15 @@ export const variables = {
   },
   SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
   SERVICE_CLIENT_SECRET: { schema: name, secret: true, about: 'OAuth client secret' },
-  SERVICE_CA_FILE: { schema: file.optional(), about: 'own certificate authority, PEM' },
-  SERVICE_CERT_FILE: { schema: file.optional(), about: 'client certificate, PEM' },
+  SERVICE_CA_FILE: {
+    schema: file.optional(),
+    about:
+      'PEM of the authorities that we believe of the service, instead of those that Node knows; read again while the daemon runs',
+  },
+  SERVICE_CERT_FILE: {
+    schema: file.optional(),
+    about: 'client certificate with those in between, PEM; read again, with its key, while the daemon runs',
+  },
   SERVICE_KEY_FILE: { schema: file.optional(), about: 'key of the client certificate, PEM' },
   RATE_LIMIT_REQUESTS: {
     schema: integer(1, 10_000_000).default(100),
@@ -144,16 +152,20 @@ export interface StoreConfig {
   retention: { days: number | null; payloadDays: number | null }
 }
 
-/** How the service is reached. */
-export interface ServiceSettings {
-  baseUrl: string
-  authUrl: string
+/** What proves who we are to the service, and whom we believe: what may be another while the daemon runs. */
+export interface Credentials {
   clientId: string
   clientSecret: string
   /** PEM texts. */
   ca: string | null
   cert: string | null
   key: string | null
+}
+
+/** How the service is reached. */
+export interface ServiceSettings extends Credentials {
+  baseUrl: string
+  authUrl: string
   expiresInUnitMs: number
   tokenRefreshMs: number
   requestTimeoutMs: number
@@ -196,12 +208,12 @@ export interface Config extends StoreConfig {
  * @see README.md, "Configuration": its table is this file’s
  */
 export function readConfig(env: Environment): Config {
-  const { value, fileText, together, mistake, done } = readVariables(variables, env)
+  const reader = readVariables(variables, env)
+  const { value, mistake, done } = reader
   refuseBlindTrust(env, mistake)
-  together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const config: Config = {
     ...storeConfig(value, env),
-    service: serviceSettings(value, fileText),
+    service: serviceSettings(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
@@ -213,6 +225,46 @@ export function readConfig(env: Environment): Config {
     logFormat: value('LOG_FORMAT'),
   }
   return done(config)
+}
+
+type Reader = ReturnType<typeof readVariables<typeof variables>>
+
+const readSecret = ({ value }: Reader) => ({
+  clientId: value('SERVICE_CLIENT_ID'),
+  clientSecret: value('SERVICE_CLIENT_SECRET'),
+})
+
+function readAuthority({ fileText, mistake }: Reader) {
+  const ca = fileText('SERVICE_CA_FILE')
+  const problem = ca === null ? null : authorityProblem(ca)
+  if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
+  return { ca }
+}
+
+function readCertificate({ fileText, together, mistake }: Reader) {
+  together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
+  const cert = fileText('SERVICE_CERT_FILE')
+  const key = fileText('SERVICE_KEY_FILE')
+  const problem = cert === null || key === null ? null : pairProblem(cert, key)
+  if (problem !== null) mistake(problem)
+  return { cert, key }
+}
+
+const credentialReaders = { secret: readSecret, authority: readAuthority, certificate: readCertificate }
+
+/** What is taken into force together, or not at all. */
+export type CredentialPart = keyof typeof credentialReaders
+export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
+
+/** Reads a part of the credentials again. @returns in words what keeps it from being used, where something does */
+export function readCredentials(env: Environment, part: CredentialPart): Partial<Credentials> | string {
+  const reader = readVariables(variables, env)
+  try {
+    return reader.done(credentialReaders[part](reader))
+  } catch (error) {
+    if (!(error instanceof ConfigInvalid)) throw error
+    return error.problems.join('\n')
+  }
 }
 
 /**
@@ -240,12 +292,12 @@ function refuseBlindTrust(env: Environment, mistake: (sentence: string) => void)
  * @throws ConfigInvalid with every mistake among them
  */
 export function readDiscoverConfig(env: Environment): DiscoverConfig {
-  const { value, fileText, together, mistake, done } = readVariables(variables, env)
+  const reader = readVariables(variables, env)
+  const { value, mistake, done } = reader
   refuseBlindTrust(env, mistake)
-  together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const isNamed = env.DATABASE_URL || env.DATABASE_URL_FILE
   return done({
-    service: serviceSettings(value, fileText),
+    service: serviceSettings(reader),
     isTest: value('SERVICE_IS_TEST') === 'yes',
     tokenUnit: value('TOKEN_EXPIRES_IN_UNIT'),
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
@@ -294,18 +346,14 @@ function mappingsFolder(given: string, env: Environment): string {
   return exampleMappings
 }
 
-type Read = ReturnType<typeof readVariables<typeof variables>>
-type ReadValue = Read['value']
-
-function serviceSettings(value: ReadValue, fileText: Read['fileText']): ServiceSettings {
+function serviceSettings(reader: Reader): ServiceSettings {
+  const { value } = reader
   return {
     baseUrl: value('SERVICE_BASE_URL'),
     authUrl: value('SERVICE_AUTH_URL'),
-    clientId: value('SERVICE_CLIENT_ID'),
-    clientSecret: value('SERVICE_CLIENT_SECRET'),
-    ca: fileText('SERVICE_CA_FILE'),
-    cert: fileText('SERVICE_CERT_FILE'),
-    key: fileText('SERVICE_KEY_FILE'),
+    ...readSecret(reader),
+    ...readAuthority(reader),
+    ...readCertificate(reader),
     expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
@@ -313,7 +361,7 @@ function serviceSettings(value: ReadValue, fileText: Read['fileText']): ServiceS
   }
 }
 
-function storeConfig(value: ReadValue, env: Environment): StoreConfig {
+function storeConfig(value: Reader['value'], env: Environment): StoreConfig {
   const databaseUrl = value('DATABASE_URL')
   return {
     databaseUrl,

@@ -1,9 +1,16 @@
+import { createPrivateKey } from 'node:crypto'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { readConfig, readStoreConfig } from '../src/config.ts'
+import { readConfig, readCredentials, readStoreConfig } from '../src/config.ts'
 import { ConfigInvalid } from '../src/readVariables.ts'
+import { createAuthority } from './support/certificates.ts'
+
+const ours = createAuthority('ours')
+const client = ours.issue({ name: 'client' })
+const encrypted = (key: string) =>
+  String(createPrivateKey(key).export({ type: 'pkcs8', format: 'pem', cipher: 'aes-256-cbc', passphrase: 'open' }))
 
 const complete = {
   DATABASE_URL: 'postgres://erp:pw@db.example/erp',
@@ -219,11 +226,39 @@ describe('files', () => {
 
   test('certificates are read as texts', () => {
     const files = {
-      SERVICE_CA_FILE: fileWith('CA'),
-      SERVICE_CERT_FILE: fileWith('CERT'),
-      SERVICE_KEY_FILE: fileWith('KEY'),
+      SERVICE_CA_FILE: fileWith(ours.cert),
+      SERVICE_CERT_FILE: fileWith(client.cert),
+      SERVICE_KEY_FILE: fileWith(client.key),
     }
-    expect(readConfig({ ...complete, ...files }).service).toMatchObject({ ca: 'CA', cert: 'CERT', key: 'KEY' })
+    expect(readConfig({ ...complete, ...files }).service).toMatchObject({ ca: ours.cert, ...client })
+  })
+
+  test.each([
+    ['an authority that is none', { ca: 'CA' }, 'SERVICE_CA_FILE holds no certificate'],
+    ['an empty one', { ca: '' }, 'SERVICE_CA_FILE holds no certificate'],
+    ['a certificate cut in the middle', { ...client, cert: client.cert.slice(0, 300) }, 'SERVICE_CERT_FILE holds no'],
+    ['a key of another', { ...client, key: ours.issue({ name: 'other' }).key }, 'SERVICE_KEY_FILE is not the key'],
+    ['both in the wrong files', { cert: client.key, key: client.cert }, 'SERVICE_CERT_FILE holds no certificate'],
+    ['an encrypted key', { ...client, key: encrypted(client.key) }, 'SERVICE_KEY_FILE is encrypted'],
+  ])('%s is a mistake at the start, and quotes nothing of it', (_, pem: Record<string, string>, says) => {
+    const files = Object.entries(pem).map(([name, text]) => [`SERVICE_${name.toUpperCase()}_FILE`, fileWith(text)])
+    const problems = problemsOf({ ...complete, ...Object.fromEntries(files) })
+    expect(problems).toEqual([expect.stringContaining(says)])
+    expect(problems.join()).not.toContain(client.key.split('\n')[1])
+  })
+
+  test('a part is read again by itself, and says what keeps it from being used', () => {
+    const secret = fileWith('one')
+    const env = {
+      ...complete,
+      SERVICE_CLIENT_SECRET: '',
+      SERVICE_CLIENT_SECRET_FILE: secret,
+      SERVICE_CA_FILE: '/nowhere',
+    }
+    expect(readCredentials(env, 'secret')).toEqual({ clientId: 'id', clientSecret: 'one' })
+    expect(readCredentials(env, 'authority')).toBe('SERVICE_CA_FILE: cannot read /nowhere (ENOENT)')
+    writeFileSync(secret, '')
+    expect(readCredentials(env, 'secret')).toContain('SERVICE_CLIENT_SECRET must not be empty')
   })
 })
 

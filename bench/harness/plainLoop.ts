@@ -17,7 +17,12 @@ import { submittedId, transactionStatus } from '../../src/service/responses.ts'
 const mode = process.argv[2] === 'batch' ? 'batch' : 'one'
 const config = readConfig(process.env)
 const mappings = loadMappings(config.mappingsDir)
-const client = createServiceClient({ service: config.service, maxInFlight: config.maxInFlight, clock: systemClock })
+const client = createServiceClient({
+  service: config.service,
+  credentials: () => config.service,
+  maxInFlight: config.maxInFlight,
+  clock: systemClock,
+})
 const pool = new pg.Pool({ connectionString: config.databaseUrl, max: 12 })
 const boss = new PgBoss({ connectionString: config.databaseUrl, schema: 'plain', max: 12, schedule: false })
 boss.on('error', (error) => process.stderr.write(`${error}\n`))

@@ -48,6 +48,7 @@ export async function askForTransactions(
     askAnyway: false,
     requestsMax: 1 + transactions.length,
     onWait,
+    onCertificate() {},
     async ask(client, mayLeave, requests) {
       const token = await client.requestToken(mayLeave)
       if (token === null) return transactions.map(() => unasked)

@@ -25,6 +25,8 @@ export interface AskingDeps<T> {
   onWait(): void
   /** How many requests to take slots for; where the limit is lower, as many as that. */
   requestsMax: number
+  /** The service showed a certificate that ends then, epoch ms. */
+  onCertificate(expiresAtMs: number): void
   /** @param mayLeave whether the slots may still be used  @param requests how many may be made */
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
@@ -33,8 +35,15 @@ export interface AskingDeps<T> {
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
   const { loan, ageMs } = await waitForSlots(config, deps)
   if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
-  const client = createServiceClient({ service: config.service, maxInFlight: 1, clock: systemClock })
-  const { requestTimeoutMs } = config.service
+  const { service } = config
+  const client = createServiceClient({
+    service,
+    credentials: () => service,
+    maxInFlight: 1,
+    clock: systemClock,
+    onCertificate: deps.onCertificate,
+  })
+  const { requestTimeoutMs } = service
   const mayLeave = () => loan.kind !== 'loan' || ageMs() < slotReachMs(config.rateLimit.windowMs, requestTimeoutMs)
   try {
     return { kind: 'asked', result: await deps.ask(client, mayLeave, permitsFor(config, deps)) }

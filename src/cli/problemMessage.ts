@@ -41,6 +41,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and once you have mended that, select * from outboxd_capture.retry() captures what it noted.`,
   files_broken: (all) =>
     `The mapping files or outbox.yaml cannot be used (${first(all)}): a daemon that runs goes on with those it has read, and none can start with these. The lines below say what is wrong; when it is mended, outboxd reload.`,
+  credentials_broken: (all) =>
+    `A file of a secret or a certificate cannot be used (${first(all)}), and the daemon goes on with what it has read before: the lines below say what is wrong; when it is mended, outboxd reload.`,
   prune_behind: ([problem]) =>
     `The ledger is not pruned as it should be: ${problem?.detail}. outboxd prune does it now, and says what keeps it.`,
   outbox_history: ([history]) =>

@@ -6,9 +6,11 @@ import { explain } from '../cli/explainError.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
+import { systemClock } from '../clock.ts'
 import { type Config, readConfig, readStoreConfig, type StoreConfig } from '../config.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { checkCapture } from './checkCapture.ts'
+import { judgeCertificates, ownCertificates } from './checkCertificates.ts'
 import { judgeClocks } from './checkClocks.ts'
 import { checkLedger } from './checkLedger.ts'
 import { checkMappings } from './checkMappings.ts'
@@ -62,6 +64,9 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const service =
     config === null ? unseenService : await checkService(config, context.signal, options.askAnyway ?? false)
   for (const finding of service.findings) found(finding)
+  const own = config === null ? [] : ownCertificates(config.service)
+  const certificates = judgeCertificates([...own, ...service.certificates], systemClock.nowMs())
+  if (certificates !== null) found(certificates)
   found(judgeClocks([...servers.clocks, ...service.clocks]))
 
   if (options.json)
@@ -76,7 +81,7 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
 
 const why = 'the configuration is wrong'
 const unseenServers: Servers = { findings: [notAsked('connections', why), notAsked('disk', why)], clocks: [] }
-const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [] }
+const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [], certificates: [] }
 
 async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {
   if (config === null) return yield* ['ledger', 'outbox', 'types', 'mappings'].map((what) => notAsked(what, why))

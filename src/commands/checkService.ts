@@ -10,6 +10,7 @@ import { decideToken } from '../service/decideToken.ts'
 import { isServiceCode } from '../service/errorCode.ts'
 import { harmlessRequest, saysTheSame } from '../service/harmlessCall.ts'
 import { describeAnswer, pauseCall } from '../service/pauseCall.ts'
+import type { CertificateEnd } from './checkCertificates.ts'
 import { type ClockReading, serviceClock } from './checkClocks.ts'
 import { type Finding, notAsked } from './finding.ts'
 
@@ -20,16 +21,20 @@ import { type Finding, notAsked } from './finding.ts'
  */
 export async function checkService(config: Config, signal: AbortSignal, askAnyway: boolean): Promise<ServiceSeen> {
   const resource = resourceOf(config)
+  const shown: CertificateEnd[] = []
   const asked = await withBorrowedClient(config, {
     signal,
     askAnyway,
     onWait() {},
     requestsMax: 3,
+    onCertificate(endsMs) {
+      shown.splice(0, 1, { whose: 'that of the service', endsMs })
+    },
     ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests),
   })
   switch (asked.kind) {
     case 'asked':
-      return asked.result
+      return { ...asked.result, certificates: shown }
     case 'none-free':
       return unseen(noneFree)
     case 'unknown':
@@ -43,9 +48,10 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
 export interface ServiceSeen {
   findings: Finding[]
   clocks: ClockReading[]
+  certificates: CertificateEnd[]
 }
 
-const unseen = (why: string): ServiceSeen => ({ findings: [notAsked('service', why)], clocks: [] })
+const unseen = (why: string): ServiceSeen => ({ findings: [notAsked('service', why)], clocks: [], certificates: [] })
 
 const noneFree = `no slot of the budget was free for ${showDuration(slotsWithinMs)}: a daemon spends them, so see outboxd status`
 const unknown = (readOnly: boolean) =>
@@ -66,7 +72,7 @@ async function ask(
   resource: Resource,
   mayLeave: () => boolean,
   requests: number,
-): Promise<ServiceSeen> {
+): Promise<Omit<ServiceSeen, 'certificates'>> {
   const asked = await client.requestToken(mayLeave)
   if (asked === null) return unseen(tooLate)
   const { answer, token } = asked

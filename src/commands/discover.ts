@@ -134,7 +134,7 @@ async function ask(context: CommandContext, { config, given, plan, budget, ownCo
     timeoutMs: service.requestTimeoutMs,
     connections: 1,
     answerMaxBytes: service.answerMaxBytes,
-    tls: { ca: service.ca, cert: service.cert, key: service.key },
+    tls: () => service,
     onCertificate() {},
   })
   const run = randomBytes(4).toString('hex')

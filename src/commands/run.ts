@@ -3,12 +3,14 @@ import type { CommandContext } from '../cli/context.ts'
 import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
-import { readConfig } from '../config.ts'
+import { type CredentialPart, credentialParts, readConfig, readCredentials } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
 import { openStdout } from '../observe/logDestination.ts'
 import { createMetrics } from '../observe/metrics.ts'
+import { earliestExpiryMs, holdsAt } from '../pem.ts'
+import { createCredentialsInForce } from '../service/credentialsInForce.ts'
 import { version } from '../version.ts'
 
 /** Some record's outcome could not be found out or written. */
@@ -17,14 +19,25 @@ const leftInDoubt = 1
 /** Files that cannot be read are noticed before somebody starts a daemon on them. */
 const lookEveryMs = 60_000
 
+const renewed: Record<CredentialPart, string> = {
+  secret: 'read the client’s id and secret again: others are in force',
+  authority: 'read SERVICE_CA_FILE again: another is in force for new connections',
+  certificate: 'read SERVICE_CERT_FILE and SERVICE_KEY_FILE again: others are in force for new connections',
+}
+const broken: Record<CredentialPart, string> = {
+  secret: 'the client’s id and secret cannot be read again',
+  authority: 'SERVICE_CA_FILE cannot be used as it is now',
+  certificate: 'SERVICE_CERT_FILE and SERVICE_KEY_FILE cannot be used as they are now',
+}
+
 export function describeRun(command: Command): Command {
   return command.description('run the daemon: read the outbox, submit, track, write the outcome back').addHelpText(
     'after',
     `
 Logs JSON lines on stdout, for journald with priorities (LOG_FORMAT); a warning that repeats itself is counted: one line
 a minute says how often ("repeated"). Serves /metrics, /livez and /readyz on HTTP_HOST:HTTP_PORT.
-SIGHUP reads the mapping files and outbox.yaml again; where they are broken, those read before stay in force, and status says
-so. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one and its table is so, the
+SIGHUP reads the mapping files, outbox.yaml, secrets and certificates again; where they are broken, those read before stay in force,
+and status says so. New connections take renewed certificates by themselves, and a secret that is refused is read again. Files that are broken and not yet in force are noticed within a minute. Where outbox.yaml is another one and its table is so, the
 daemon ends what is in hand and begins again within its process: until its slowest request has ended (REQUEST_TIMEOUT_SECONDS at
 most) it takes on no new record.
 SIGTERM stops taking on work, waits until all in flight has ended and is written, and leaves with 0: at once, as a rule; with
@@ -63,8 +76,28 @@ export async function run(context: CommandContext): Promise<number> {
     tryTable: async (table) => app?.tryOutboxTable(table) ?? { kind: 'unknown' },
   })
   metrics.mappingsLoaded(files.mappings().keys(), systemClock.nowMs())
-  context.onReload(() => void files.reload())
-  const looking = setInterval(files.look, lookEveryMs)
+  const credentials = createCredentialsInForce({
+    credentials: config.service,
+    nowMs: systemClock.nowMs,
+    read: (part) => readCredentials(context.env, part),
+    holdsAt,
+    onRenewed(part, { cert, ca }) {
+      metrics.certificateExpires('client', earliestExpiryMs(cert))
+      metrics.certificateExpires('ca', earliestExpiryMs(ca))
+      log.info(renewed[part])
+    },
+    onBroken: (part, detail) => log.error(`${broken[part]}; what was read before stays in force`, { detail }),
+  })
+  const reload = async () => {
+    credentials.renew(credentialParts)
+    const problems = [credentials.broken(), await files.reload()].filter((problem) => problem !== null)
+    return problems.length === 0 ? null : problems.join('\n')
+  }
+  context.onReload(() => void reload())
+  const looking = setInterval(() => {
+    files.look()
+    credentials.renew(credentials.broken() === null ? ['authority', 'certificate'] : credentialParts)
+  }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {
     log.error('an unexpected error: leaving', { error })
@@ -73,7 +106,8 @@ export async function run(context: CommandContext): Promise<number> {
   const deps = {
     config,
     mappings: files.mappings,
-    files,
+    files: { ...files, reload },
+    credentials,
     clock: systemClock,
     log,
     metrics,

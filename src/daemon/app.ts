@@ -3,16 +3,17 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config, Credentials } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { earliestExpiryMs } from '../observe/certificateExpiry.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { loops as loopNames } from '../observe/instruments.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
+import { earliestExpiryMs } from '../pem.ts'
 import { isPassing } from '../postgres/database.ts'
 import { createServiceClient } from '../service/client.ts'
+import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
 import { openStore, type Store, type StoreDeps } from '../store/openStore.ts'
 import { createParts, type PartsDeps } from './createParts.ts'
@@ -29,6 +30,8 @@ export interface AppDeps {
   mappings: () => Mappings
   /** The files in the folder of mappings, where they can be read again. */
   files?: PartsDeps['files']
+  /** What proves who we are, where it can be read again. */
+  credentials?: CredentialsInForce
   clock: Clock
   log: Log
   metrics: Metrics
@@ -69,10 +72,12 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
   const store = await openPatiently(deps, (why) => health.waitsFor(why))
   opened.defer(() => store.close())
-  metrics.certificateExpires('client', earliestExpiryMs(config.service.cert))
-  metrics.certificateExpires('ca', earliestExpiryMs(config.service.ca))
+  const credentials = deps.credentials ?? fixedCredentials(config.service)
+  metrics.certificateExpires('client', earliestExpiryMs(credentials.now().cert))
+  metrics.certificateExpires('ca', earliestExpiryMs(credentials.now().ca))
   const client = createServiceClient({
     service: config.service,
+    credentials: renewedAtMostEachSecond(credentials, clock),
     maxInFlight: config.maxInFlight,
     clock,
     onCertificate: (expiresAtMs) => metrics.certificateExpires('service', expiresAtMs),
@@ -80,7 +85,7 @@ export async function startApp(deps: AppDeps): Promise<App> {
   opened.defer(() => client.close())
   const loopHealth = createLoopHealth(clock)
   const wakeups = createWakeups()
-  const parts = createParts({ files: fixedFiles, ...deps, store, client, health: loopHealth, wakeups })
+  const parts = createParts({ files: fixedFiles, ...deps, credentials, store, client, health: loopHealth, wakeups })
   await parts.heartbeat.runOnce()
   await parts.outboxHistory.tell()
 
@@ -112,6 +117,26 @@ export async function startApp(deps: AppDeps): Promise<App> {
 
 /** What was read at the start stays in force. */
 const fixedFiles: PartsDeps['files'] = { reload: async () => null, broken: () => null }
+
+const fixedCredentials = (credentials: Credentials): CredentialsInForce => ({
+  now: () => credentials,
+  renew: () => false,
+  broken: () => null,
+})
+
+const renewEveryMs = 1_000
+
+/** What a connection needs is looked for before each, but not in each of hundreds a second. The secret stays until it is refused. */
+function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock): () => Credentials {
+  let ageMs = clock.stopwatch()
+  return () => {
+    if (ageMs() >= renewEveryMs) {
+      ageMs = clock.stopwatch()
+      credentials.renew(['authority', 'certificate'])
+    }
+    return credentials.now()
+  }
+}
 
 /** What ends each loop's wait. */
 function createWakeups(): Record<LoopName, Wakeup> {

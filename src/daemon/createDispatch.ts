@@ -10,6 +10,7 @@ import type { Telemetry } from '../observe/telemetry.ts'
 import { isLock, isRefusal } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import type { ServiceClient, TokenAnswer } from '../service/client.ts'
+import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { fingerprintOf } from '../service/fingerprint.ts'
 import { harmlessRequest, judgeTrial } from '../service/harmlessCall.ts'
 import { outcomeOf } from '../service/outcome.ts'
@@ -35,6 +36,7 @@ export interface DispatchDeps {
   metrics: Metrics
   store: Store
   client: ServiceClient
+  credentials: Pick<CredentialsInForce, 'renew'>
   telemetry: Telemetry
   planner: PollPlanner
   /** Whether others still believe that this instance lives. */
@@ -145,7 +147,7 @@ function createWriter(
 }
 
 function createTokenKeeper(
-  { config, clock, metrics, client, telemetry }: DispatchDeps,
+  { config, clock, metrics, client, credentials, telemetry }: DispatchDeps,
   tokenSlot: TokenSlot<TokenAnswer>,
   starvation: StarvationWatch,
 ): Tokens {
@@ -158,6 +160,7 @@ function createTokenKeeper(
       if (answered !== null) telemetry.requestDone('token', answered.answer)
       return answered
     },
+    renewSecret: () => credentials.renew(['secret']),
     isOneAtATime: tokenSlot.isOneAtATime,
     onOutlived: starvation.sawOutlived,
     spendSlot: tokenSlot.spend,

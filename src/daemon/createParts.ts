@@ -10,6 +10,7 @@ import type { Log } from '../observe/log.ts'
 import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts'
 import type { ServiceClient } from '../service/client.ts'
+import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { outcomeOf } from '../service/outcome.ts'
 import type { Store } from '../store/openStore.ts'
 import type { CaptureDeps } from './capture/capture.ts'
@@ -20,7 +21,7 @@ import { createDispatch, type Dispatch } from './createDispatch.ts'
 import { faultOf } from './faultOf.ts'
 import type { FilesInForce } from './filesInForce.ts'
 import { createHeartbeat, type Heartbeat } from './heartbeat.ts'
-import { filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
+import { credentialsProblem, filesProblem, instanceProblems, waitsLong } from './instanceProblems.ts'
 import type { LoopHealth } from './loopHealth.ts'
 import { type Chaining, createChaining } from './maintenance/chaining.ts'
 import { type Comparing, createComparing } from './maintenance/comparing.ts'
@@ -49,6 +50,7 @@ export interface PartsDeps {
   metrics: Metrics
   store: Store
   client: ServiceClient
+  credentials: Pick<CredentialsInForce, 'renew' | 'broken'>
   health: LoopHealth
   wakeups: Pick<Record<LoopName, Wakeup>, 'capture' | 'dispatch' | 'report'>
 }
@@ -291,7 +293,7 @@ function observingOf(
 }
 
 function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
-  const { clock, log, health, files } = deps
+  const { clock, log, health, files, credentials } = deps
   const { pulse } = deps.store
   const { unwritten, lostClaims, starving } = dispatch
   return createProblemTelling({
@@ -306,6 +308,7 @@ function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
         clock.nowMs(),
       ),
       ...filesProblem(files.broken()),
+      ...credentialsProblem(credentials.broken()),
     ],
     tell: pulse.tell,
     onFailed: (error) => log.warn('what is wrong could not be written; it is tried again', { error }),

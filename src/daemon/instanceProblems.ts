@@ -45,6 +45,12 @@ export function filesProblem(broken: string | null): InstanceProblem[] {
   return broken === null ? [] : [{ kind: 'files_broken', part: 'files', detail: broken.replaceAll('\n', '; ') }]
 }
 
+/** The files of secrets and certificates as they lie there: those read before are in force. Pure. */
+export function credentialsProblem(broken: string | null): InstanceProblem[] {
+  if (broken === null) return []
+  return [{ kind: 'credentials_broken', part: 'credentials', detail: broken.replaceAll('\n', '; ') }]
+}
+
 function unwrittenProblem(
   { unwritten, blockers }: { unwritten: readonly UnwrittenOutcome[]; blockers: readonly number[] },
   nowMs: number,

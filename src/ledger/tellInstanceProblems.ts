@@ -4,7 +4,13 @@ import { isAlive } from './instanceLife.ts'
 import { raiseProblems } from './problems.ts'
 
 /** The kinds of problems that an instance has: they go with it. */
-const kinds = ['loop_failing', 'claim_lost', 'budget_starved', 'files_broken'] as const satisfies ProblemKind[]
+const kinds = [
+  'loop_failing',
+  'claim_lost',
+  'budget_starved',
+  'files_broken',
+  'credentials_broken',
+] as const satisfies ProblemKind[]
 
 /** A loop comes round again within this time, and looks for what it lost. */
 const triedAgainMs = 10_000

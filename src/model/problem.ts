@@ -20,6 +20,7 @@ export const problemKinds = [
   'change_capture',
   'outbox_history',
   'files_broken',
+  'credentials_broken',
   'prune_behind',
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]

@@ -297,7 +297,7 @@ function surroundingInstruments(registry: Registry) {
   for (const database of databases) databaseUp.set({ database }, 0)
   const certificateExpiry = new Gauge({
     name: 'outboxd_certificate_expiry_timestamp_seconds',
-    help: 'Unix time at which a certificate ends: ours, the first of SERVICE_CA_FILE, the service’s; 0 for none, or not seen yet.',
+    help: 'Unix time at which a certificate ends: ours, the first of SERVICE_CA_FILE, the first of those that the service showed last; 0 for none, or not seen yet.',
     labelNames: ['certificate'],
     registers,
   })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import type { Config, Credentials } from '../config.ts'
 import type { Answer, ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
@@ -41,23 +41,30 @@ export interface ServiceClient {
 
 interface ServiceClientDeps {
   service: Config['service']
+  /** Those in force; asked for each request. */
+  credentials: () => Credentials
   maxInFlight: number
   clock: Clock
-  /** A connection was made, and the service showed a certificate that ends then, epoch ms. */
+  /** A connection was made; of the certificates that API and issuer showed last the first to end does so then, epoch ms. */
   onCertificate?: (expiresAtMs: number) => void
 }
 
 const excerptMaxChars = 2048
 
-export function createServiceClient({ service, maxInFlight, clock, onCertificate }: ServiceClientDeps): ServiceClient {
+export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
+  const { service, credentials, maxInFlight, clock, onCertificate } = deps
+  const ends = new Map<string, number>()
   const http = createHttp({
     clock,
     timeoutMs: service.requestTimeoutMs,
     // And one for the token, so that no request ever waits for a connection.
     connections: maxInFlight + 1,
     answerMaxBytes: service.answerMaxBytes,
-    tls: { ca: service.ca, cert: service.cert, key: service.key },
-    onCertificate: onCertificate ?? (() => {}),
+    tls: credentials,
+    onCertificate(host, expiresAtMs) {
+      ends.set(host, expiresAtMs)
+      onCertificate?.(Math.min(...ends.values()))
+    },
   })
   const api = endpointAt(service.baseUrl)
   const issuer = endpointAt(service.authUrl)
@@ -65,8 +72,9 @@ export function createServiceClient({ service, maxInFlight, clock, onCertificate
   async function callApi(request: ApiRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null> {
     const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...request.headers }
     const path = api.prefix + request.path
+    const { clientSecret } = credentials()
     const answer = await http.exchange({ ...request, origin: api.origin, path, headers, mayLeave })
-    return answer && answerFrom(answer, [accessToken, service.clientSecret], clock.nowMs())
+    return answer && answerFrom(answer, [accessToken, clientSecret], clock.nowMs())
   }
 
   return {
@@ -76,11 +84,12 @@ export function createServiceClient({ service, maxInFlight, clock, onCertificate
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
 
     async requestToken(mayLeave) {
-      const answer = await http.exchange({ ...tokenRequest(issuer, service), mayLeave })
+      const { clientId, clientSecret } = credentials()
+      const answer = await http.exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
       if (answer.kind === 'response' && answer.status >= 200 && answer.status < 300)
         return readToken(answer, service.expiresInUnitMs, clock.nowMs())
-      return { answer: answerFrom(answer, [service.clientSecret], clock.nowMs()), token: null }
+      return { answer: answerFrom(answer, [clientSecret], clock.nowMs()), token: null }
     },
 
     close: () => http.close(),
@@ -113,9 +122,10 @@ function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest): ApiRequ
 
 function tokenRequest(
   issuer: ReturnType<typeof endpointAt>,
-  service: Config['service'],
+  clientId: string,
+  clientSecret: string,
 ): Omit<HttpRequest, 'mayLeave'> {
-  const form = { grant_type: 'client_credentials', client_id: service.clientId, client_secret: service.clientSecret }
+  const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
   return {
     method: 'POST',
     origin: issuer.origin,

@@ -17,7 +17,7 @@ export interface ConnectDeps {
   clock: Pick<Clock, 'stopwatch'>
   /** For the connection and the handshake together. */
   connectMs: number
-  onCertificate(expiresAtMs: number): void
+  onCertificate(host: string, expiresAtMs: number): void
 }
 
 type Connect = buildConnector.connector
@@ -47,7 +47,7 @@ export function createConnect({ tls, clock, connectMs, onCertificate }: ConnectD
     const tookMs = clock.stopwatch()
     open(options, (...[error, socket]) => {
       if (error) return callback(options.protocol === 'https:' ? nameEnd(error) : error, null)
-      tellCertificate(socket, onCertificate)
+      tellCertificate(socket, (expiresAtMs) => onCertificate(options.hostname, expiresAtMs))
       if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
       confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, tookMs())), callback)
     })

@@ -44,8 +44,9 @@ interface HttpDeps {
   connections: number
   /** More of an answer's body is not read. */
   answerMaxBytes: number
-  tls: TlsMaterial
-  onCertificate(expiresAtMs: number): void
+  /** What a new connection is made with; asked for each request. The same object says the same. */
+  tls: () => TlsMaterial
+  onCertificate(host: string, expiresAtMs: number): void
 }
 
 /**
@@ -56,18 +57,43 @@ interface HttpDeps {
  * then nobody can say whether it arrived; a handshake is cheap beside a person who has to find out.
  */
 export function createHttp(deps: HttpDeps): Http {
-  const agents = { GET: createAgent(deps), POST: createAgent(deps) }
+  let inForce = createAgents(deps)
+  const closing = new Set<Promise<unknown>>()
+
+  /** Connections made with what was in force before end with their requests. */
+  function agents(): Agents {
+    if (inForce.tls === deps.tls()) return inForce
+    const former = inForce
+    inForce = createAgents(deps)
+    const closed = close(former).finally(() => closing.delete(closed))
+    closing.add(closed)
+    return inForce
+  }
+
   let closed: Promise<unknown> | null = null
   return {
-    exchange: (request) => exchange(agents[request.method], request, deps),
+    exchange: (request) => exchange(agents()[request.method], request, deps),
     async close() {
-      closed ??= Promise.all([agents.GET.close(), agents.POST.close()])
+      closed ??= Promise.all([close(inForce), ...closing])
       await closed
     },
   }
 }
 
-function createAgent({ clock, connections, timeoutMs, tls, onCertificate }: HttpDeps): Agent {
+interface Agents {
+  tls: TlsMaterial
+  GET: Agent
+  POST: Agent
+}
+
+function createAgents(deps: HttpDeps): Agents {
+  const tls = deps.tls()
+  return { tls, GET: createAgent(deps, tls), POST: createAgent(deps, tls) }
+}
+
+const close = ({ GET, POST }: Agents): Promise<unknown> => Promise.all([GET.close(), POST.close()])
+
+function createAgent({ clock, connections, timeoutMs, onCertificate }: HttpDeps, tls: TlsMaterial): Agent {
   return new Agent({
     allowH2: false,
     pipelining: 1,

@@ -38,6 +38,8 @@ interface TokensDeps {
   ): Promise<TokenAnswer | 'no-slot'>
   /** Whether a token and a request never find slots within one window. */
   isOneAtATime(): boolean
+  /** Reads the client’s id and secret again, since they were refused. @returns whether they are others now */
+  renewSecret(): boolean
   breached(kind: Breach): void
   /** So many tokens in a row were over before the service let a request in with them; 0 as soon as it has. */
   onOutlived(inARow: number, lifetimeMs: number): void
@@ -76,7 +78,8 @@ export function createTokens(deps: TokensDeps): Tokens {
   async function fetch(need: TokenNeed): Promise<TokenVerdict> {
     // Its life is counted from before the request, so that a slow answer cannot make it look younger than it is.
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
-    const fetched = await deps.spendSlot(deps.requestToken, need)
+    let fetched = await deps.spendSlot(deps.requestToken, need)
+    if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
     if (fetched === 'no-slot') return { kind: 'no-slot' }
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
@@ -147,6 +150,10 @@ export function createTokens(deps: TokensDeps): Tokens {
     expiresAtMs: () => held?.expiresAtMs ?? null,
   }
 }
+
+/** Whether the issuer does not know us, or not with this secret. */
+const isRefused = (fetched: TokenAnswer | 'no-slot'): boolean =>
+  fetched !== 'no-slot' && fetched.token === null && decideToken(fetched.answer).reason === 'unauthorized'
 
 function verdict({ accessToken }: Held): TokenVerdict {
   return { kind: 'token', accessToken }

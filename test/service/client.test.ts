@@ -6,7 +6,7 @@ import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { describe, expect, test } from 'vitest'
-import { earliestExpiryMs } from '../../src/observe/certificateExpiry.ts'
+import { earliestExpiryMs } from '../../src/pem.ts'
 import { type Fault, startFaultProxy } from '../support/faultProxy.ts'
 import {
   accessToken,

@@ -85,24 +85,26 @@ export function permittedClientFor(
   service: Partial<Config['service']> = {},
   onCertificate: (expiresAtMs: number) => void = () => {},
 ): ServiceClient {
+  const whole = {
+    baseUrl: url,
+    authUrl: url,
+    clientId: 'client',
+    clientSecret: secret,
+    ca: null,
+    cert: null,
+    key: null,
+    expiresInUnitMs: 1000,
+    tokenRefreshMs: 300_000,
+    requestTimeoutMs: 10_000,
+    answerMaxBytes: 1_000_000,
+    ...service,
+  }
   const client = createServiceClient({
     clock: systemClock,
     maxInFlight: 4,
     onCertificate,
-    service: {
-      baseUrl: url,
-      authUrl: url,
-      clientId: 'client',
-      clientSecret: secret,
-      ca: null,
-      cert: null,
-      key: null,
-      expiresInUnitMs: 1000,
-      tokenRefreshMs: 300_000,
-      requestTimeoutMs: 10_000,
-      answerMaxBytes: 1_000_000,
-      ...service,
-    },
+    service: whole,
+    credentials: () => whole,
   })
   later(() => client.close())
   return client

@@ -66,6 +66,29 @@ test('while an early renewal fails the old one is used to its end, and the issue
   expect(await tokens.ready()).toMatchObject({ kind: 'pause', pause: { reason: 'unreachable' } })
 })
 
+test('a secret that is refused is read again: where it is another, the issuer is asked once more, and a slot paid for it', async () => {
+  const { tokens, issuer, needs, giveNewSecret } = setup()
+  issuer.next(refusal(401))
+  issuer.next(token('second', 3_600_000))
+  giveNewSecret()
+  expect(await tokens.ready()).toMatchObject({ accessToken: 'second' })
+  expect(needs).toHaveLength(2)
+})
+
+test.each([
+  [401, 1, 2],
+  [401, 0, 1],
+  [500, 1, 1],
+  [429, 1, 1],
+])('an issuer that answers %i, and %i new secrets: asked %i times, then a pause', async (status, secrets, times) => {
+  const { tokens, issuer, giveNewSecret } = setup()
+  issuer.next(refusal(status))
+  issuer.next(refusal(status))
+  if (secrets > 0) giveNewSecret()
+  expect((await tokens.ready()).kind).toBe('pause')
+  expect(issuer.asked()).toBe(times)
+})
+
 test('a clock set back does not make it last longer', async () => {
   const { tokens, clock } = setup()
   await tokens.ready()
@@ -200,12 +223,14 @@ function setup({ isOneAtATime = false } = {}) {
   const outlived: number[] = []
   const queued: TokenAnswer[] = []
   let asked = 0
+  let newSecrets = 0
   let meanwhile = () => {}
   let answered = Promise.resolve()
   const tokens = createTokens({
     clock,
     refreshMs: 300_000,
     breached: (kind) => breaches.push(kind),
+    renewSecret: () => newSecrets-- > 0,
     isOneAtATime: () => isOneAtATime,
     onOutlived: (inARow) => outlived.push(inARow),
     async requestToken() {
@@ -231,7 +256,10 @@ function setup({ isOneAtATime = false } = {}) {
     },
     answered: () => answered,
   }
-  return { tokens, issuer, clock, budget, breaches, needs, outlived }
+  const giveNewSecret = () => {
+    newSecrets++
+  }
+  return { tokens, issuer, clock, budget, breaches, needs, outlived, giveNewSecret }
 }
 
 function token(accessToken: string, lifetimeMs: number | null): TokenAnswer {

@@ -1,0 +1,65 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto'
+import { createSecureContext } from 'node:tls'
+
+/** The certificates in a PEM text, in their order. @throws Error where one cannot be read */
+function certificatesIn(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? []
+  return blocks.map((block) => new X509Certificate(block))
+}
+
+/** When the first of a PEM text's certificates is no longer valid, epoch milliseconds; null where none can be read. */
+export function earliestExpiryMs(pem: string | null): number | null {
+  const ends = readOr(() => certificatesIn(pem ?? ''), []).map(({ validToDate }) => validToDate.getTime())
+  return ends.length > 0 ? Math.min(...ends) : null
+}
+
+/** Whether the first certificate of a PEM text, which is the one that is shown, holds at that time. */
+export function holdsAt(pem: string, nowMs: number): boolean {
+  const [shown] = readOr(() => certificatesIn(pem), [])
+  return shown !== undefined && shown.validFromDate.getTime() <= nowMs && nowMs < shown.validToDate.getTime()
+}
+
+/** What keeps a file of authorities from being used, as the end of a sentence; null where nothing does. */
+export function authorityProblem(ca: string): string | null {
+  const certificates = readOr(() => certificatesIn(ca), null)
+  return certificates === null || certificates.length === 0 ? 'holds no certificate that can be read (PEM)' : null
+}
+
+/** What keeps a client certificate from being used with its key, with the variable that it is about; null where nothing does. */
+export function pairProblem(cert: string, key: string): string | null {
+  const [shown] = readOr(() => certificatesIn(cert), [])
+  if (shown === undefined) return 'SERVICE_CERT_FILE holds no certificate that can be read (PEM)'
+  const privateKey = readKey(key)
+  if (typeof privateKey === 'string') return `SERVICE_KEY_FILE ${privateKey}`
+  if (!shown.checkPrivateKey(privateKey))
+    return 'SERVICE_KEY_FILE is not the key of the first certificate in SERVICE_CERT_FILE'
+  return contextProblem(cert, key)
+}
+
+function readKey(key: string): KeyObject | string {
+  try {
+    return createPrivateKey(key)
+  } catch {
+    return key.includes('ENCRYPTED')
+      ? 'is encrypted, and nobody is there to type its passphrase: keep it in clear, readable by the daemon alone (openssl pkey)'
+      : 'holds no key that can be read (PEM)'
+  }
+}
+
+/** What OpenSSL alone objects to, such as a key that is too short. */
+function contextProblem(cert: string, key: string): string | null {
+  try {
+    createSecureContext({ cert, key })
+    return null
+  } catch (error) {
+    return `SERVICE_CERT_FILE cannot be used with its key (${(error as NodeJS.ErrnoException).code ?? 'no code'})`
+  }
+}
+
+function readOr<T, E>(read: () => T, otherwise: E): T | E {
+  try {
+    return read()
+  } catch {
+    return otherwise
+  }
+}

@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { expect, onTestFinished, test } from 'vitest'
+import { reload } from '../../src/commands/reload.ts'
+import { createAuthority, type Identity } from '../support/certificates.ts'
+import { testContext } from '../support/context.ts'
+import { startDaemonProcess } from '../support/daemon.ts'
+import { scrape } from '../support/scrape.ts'
+import { statusSays } from '../support/statusSays.ts'
+import { until } from '../support/until.ts'
+import { setup } from './faults/harness.ts'
+
+const dayMs = 86_400_000
+
+/** Before the sandbox: TLS that wants a client certificate, and an issuer that knows one secret, which both may change. */
+async function startFront(sandboxUrl: string, server: Identity, authority: Identity) {
+  let knownSecret = 'first'
+  const front: Server = createServer(
+    { ...server, ca: authority.cert, requestCert: true },
+    async (request, response) => {
+      const body = await buffer(request)
+      const isToken = request.url === '/oauth/token'
+      const form = new URLSearchParams(String(body))
+      const isKnown = form.get('client_secret') === knownSecret
+      if (isToken && !isKnown) return response.writeHead(401).end('{"error":"invalid_client"}')
+      if (isToken) form.set('client_secret', 'sandbox-secret')
+      const { method = 'GET', url, headers } = request
+      const kept = ['authorization', 'content-type', 'idempotency-key'].flatMap((name) =>
+        headers[name] === undefined ? [] : [[name, String(headers[name])] as [string, string]],
+      )
+      const sent = method === 'GET' ? {} : { body: isToken ? String(form) : body }
+      const answer = await fetch(`${sandboxUrl}${url}`, { method, headers: kept, ...sent })
+      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    },
+  )
+  front.listen(0, '127.0.0.1')
+  await once(front, 'listening')
+  onTestFinished(() => {
+    front.closeAllConnections()
+    front.close()
+  })
+  const { port } = front.address() as AddressInfo
+  return {
+    url: `https://localhost:${port}`,
+    /** From now on those of this authority are let in, and no others; connections that stand are ended. */
+    believe(another: Identity) {
+      front.setSecureContext({ ...server, ca: another.cert })
+      front.setTicketKeys(randomBytes(48)) // nor is a session taken up again
+      front.closeAllConnections()
+    },
+    knows(secret: string) {
+      knownSecret = secret
+    },
+  }
+}
+
+test('a client certificate and a secret are renewed in their files, and taken without a restart: half of them changes nothing, and no record is in doubt', async () => {
+  await using harness = await setup()
+  const first = createAuthority('first')
+  const second = createAuthority('second')
+  const folder = mkdtempSync(join(tmpdir(), 'credentials-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return join(folder, name)
+  }
+  const before = first.issue({ name: 'client', untilMs: Date.now() + 30 * dayMs })
+  const after = second.issue({ name: 'client', untilMs: Date.now() + 90 * dayMs })
+  const front = await startFront(harness.sandbox.url, first.issue({ name: 'localhost', hosts: ['localhost'] }), first)
+  const env = { ...harness.env, SERVICE_BASE_URL: front.url, SERVICE_AUTH_URL: front.url, SERVICE_CLIENT_SECRET: '' }
+  const files = {
+    SERVICE_CA_FILE: file('ca.pem', first.cert),
+    SERVICE_CERT_FILE: file('cert.pem', before.cert),
+    SERVICE_KEY_FILE: file('key.pem', before.key),
+    SERVICE_CLIENT_SECRET_FILE: file('secret', 'first\n'),
+  }
+  await using daemon = await startDaemonProcess({ ...env, ...files })
+  const logged = (part: string) => daemon.line((line) => line.includes(part))
+  const { port } = JSON.parse(await logged('"event":"listening"'))
+  const clientEnd = async () =>
+    Number(/certificate_expiry_timestamp_seconds\{certificate="client"\} (\S+)/.exec(await scrape({ port }))?.[1])
+  await harness.insert('before-')
+  await harness.becomes('before-', 'completed')
+  const firstEnd = await clientEnd()
+
+  // The service believes the other authority from now on.
+  front.believe(second)
+  await harness.insert('between-')
+  await until(harness.pauses, (pauses) => pauses.includes('unreachable'))
+  expect(await statusSays(env)).toMatch(/SERVICE_CERT_FILE/)
+  file('cert.pem', after.cert)
+  expect(await logged('what was read before stays in force')).toContain('is not the key of the first certificate')
+  await until(
+    () => statusSays(env),
+    (says) => says.includes('credentials_broken'),
+  )
+  file('key.pem', after.key)
+  await logged('read SERVICE_CERT_FILE and SERVICE_KEY_FILE again')
+  const { posts, steps } = await harness.becomes('between-', 'completed')
+  expect(posts).toHaveLength(1)
+  expect(steps.join()).not.toContain('uncertain')
+  expect(await clientEnd()).toBeGreaterThan(firstEnd)
+
+  // The issuer has another secret, and the tokens of the one before are void.
+  front.knows('second')
+  file('secret', '')
+  await harness.control('POST', 'tokens/revoke')
+  await harness.insert('after-')
+  expect(await logged('id and secret cannot be read again')).toContain('SERVICE_CLIENT_SECRET must not be empty')
+  const asked = testContext(env)
+  expect(await reload(asked, {})).toBe(1)
+  expect(asked.messages()).toContain('SERVICE_CLIENT_SECRET must not be empty')
+  file('secret', 'second\n')
+  await logged('read the client’s id and secret again')
+  await harness.becomes('after-', 'completed')
+  await until(
+    () => statusSays(env),
+    (says) => !says.includes('credentials_broken'),
+  )
+  expect(daemon.lastLines()).not.toMatch(/"second"|PRIVATE KEY/)
+})

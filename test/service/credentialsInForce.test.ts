@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest'
+import type { CredentialPart, Credentials } from '../../src/config.ts'
+import { createCredentialsInForce } from '../../src/service/credentialsInForce.ts'
+
+test('what is another is taken and told, what is the same is not', () => {
+  const { credentials, files, told } = setup()
+  expect(credentials.renew(['secret', 'authority'])).toBe(false)
+  const before = credentials.now()
+  files.secret = { clientId: 'id', clientSecret: 'new' }
+  expect(credentials.renew(['authority'])).toBe(false)
+  expect(credentials.now()).toBe(before)
+  expect(credentials.renew(['secret'])).toBe(true)
+  expect(credentials.now()).toEqual({ ...before, clientSecret: 'new' })
+  expect(told).toEqual(['secret renewed'])
+})
+
+test('of what cannot be used that before stays, which is told once and ends by itself; the others are taken', () => {
+  const { credentials, files, told } = setup()
+  files.secret = 'SERVICE_CLIENT_SECRET_FILE: cannot read it'
+  files.authority = { ca: 'other' }
+  credentials.renew(['secret', 'authority'])
+  credentials.renew(['secret'])
+  expect(credentials.now()).toMatchObject({ clientSecret: 'old', ca: 'other' })
+  expect(credentials.broken()).toBe('SERVICE_CLIENT_SECRET_FILE: cannot read it')
+  expect(told).toEqual(['secret broken', 'authority renewed'])
+  files.secret = { clientId: 'id', clientSecret: 'old' }
+  credentials.renew(['secret'])
+  expect(credentials.broken()).toBeNull()
+})
+
+test('a certificate of tomorrow is taken when its time comes, or when the one before is over', () => {
+  const { credentials, files, clock } = setup()
+  files.certificate = { cert: '20 to 40', key: 'k' }
+  expect(credentials.renew(['certificate'])).toBe(false)
+  expect(credentials.broken()).toContain('not valid now')
+  clock.nowMs = 20
+  expect(credentials.renew(['certificate'])).toBe(true)
+  expect(credentials.broken()).toBeNull()
+  clock.nowMs = 50
+  files.certificate = { cert: '0 to 30', key: 'k' }
+  expect(credentials.renew(['certificate'])).toBe(true)
+})
+
+function setup() {
+  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: '0 to 30', key: 'k' }
+  const { clientId, clientSecret, ca, cert, key } = initial
+  const files: Record<CredentialPart, Partial<Credentials> | string> = {
+    secret: { clientId, clientSecret },
+    authority: { ca },
+    certificate: { cert, key },
+  }
+  const told: string[] = []
+  const clock = { nowMs: 10 }
+  const credentials = createCredentialsInForce({
+    credentials: initial,
+    nowMs: () => clock.nowMs,
+    read: (part) => files[part],
+    holdsAt(text, nowMs) {
+      const [from = 0, until = 0] = text.split(' to ').map(Number)
+      return from <= nowMs && nowMs < until
+    },
+    onRenewed: (part) => told.push(`${part} renewed`),
+    onBroken: (part) => told.push(`${part} broken`),
+  })
+  return { credentials, files, told, clock }
+}
