@@ -1,0 +1,126 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo, Server, Socket } from 'node:net'
+
+/** What may answer at an address that is not the service's, or is it no more. */
+export interface StrangeService extends AsyncDisposable {
+  url: string
+  /** `GET /path` of what it was asked, in its order. */
+  asked: readonly string[]
+  /** What arrived where it sends others to. */
+  elsewhere: readonly string[]
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse, elsewhereUrl: string) => void
+
+const answers = {
+  /** A proxy's or a hotel's page. */
+  page: (_request, response) => {
+    response
+      .setHeader('content-type', 'text/html')
+      .end('<!doctype html><title>Welcome</title><h1>Please sign in</h1>\n')
+  },
+  /** What is asked of it is never answered. */
+  hangs: () => {},
+  redirects: ({ url }, response, elsewhereUrl) => {
+    response.writeHead(302, { location: `${elsewhereUrl}${url}` }).end()
+  },
+  closes: (request) => {
+    request.socket.destroy()
+  },
+  /** Half an answer, and then no connection. */
+  breaks: (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': 1000 })
+    response.write('{"transactionId": "', () => response.destroy())
+  },
+  /** A byte now and then, for ever: no pause is as long as a timeout. */
+  drips: (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' })
+    const timer = setInterval(() => response.write(' '), 50)
+    response.on('close', () => clearInterval(timer))
+  },
+  /** As fast as it is read, for ever. */
+  endless: (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"transactionId": "')
+    const chunk = 'x'.repeat(65_536)
+    const more = () => {
+      while (!response.destroyed && response.write(chunk));
+    }
+    response.on('drain', more)
+    more()
+  },
+  /** Nothing, and says that all is well. */
+  empty: (_request, response) => {
+    response.writeHead(204).end()
+  },
+  /** JSON of something else. */
+  other: (_request, response) => {
+    response.setHeader('content-type', 'application/json').end('{"name": "something else", "version": "3.1"}')
+  },
+  /** Answers, and what it answers is no HTTP. */
+  noise: (request) => {
+    request.socket.end('SSH-2.0-OpenSSH_9.6\r\n')
+  },
+} satisfies Record<string, Answer>
+
+export type Strangeness = keyof typeof answers
+export const strangenesses = Object.keys(answers) as Strangeness[]
+
+/**
+ * Starts a server that is not the service.
+ *
+ * @param givesTokens whether its token endpoint is one nevertheless, so that what follows is met, too
+ */
+export async function startStrangeService(kind: Strangeness, { givesTokens = false } = {}): Promise<StrangeService> {
+  const [asked, elsewhere]: [string[], string[]] = [[], []]
+  const other = await listening(
+    createServer((request, response) => {
+      elsewhere.push(nameOf(request))
+      response.end()
+    }),
+  )
+  const answer: Answer = answers[kind]
+  const server = await listening(
+    createServer((request, response) => {
+      asked.push(nameOf(request))
+      if (givesTokens && request.url?.startsWith('/oauth/token')) return void sendToken(response)
+      answer(request, response, other.url)
+    }),
+  )
+  return {
+    url: server.url,
+    asked,
+    elsewhere,
+    async [Symbol.asyncDispose]() {
+      await Promise.all([server.close(), other.close()])
+    },
+  }
+}
+
+function nameOf({ method, url }: IncomingMessage): string {
+  return `${method} ${url}`
+}
+
+function sendToken(response: ServerResponse): void {
+  const token = { access_token: 'a-token', token_type: 'Bearer', expires_in: 3600 }
+  response.setHeader('content-type', 'application/json').end(JSON.stringify(token))
+}
+
+async function listening(server: Server): Promise<{ url: string; close(): Promise<void> }> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket) => {
+    sockets.add(socket.on('error', () => {}))
+    socket.on('close', () => sockets.delete(socket))
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async close() {
+      const closed = once(server, 'close')
+      server.close()
+      for (const socket of sockets) socket.destroy()
+      await closed
+    },
+  }
+}
