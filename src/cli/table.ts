@@ -57,6 +57,14 @@ export function escapeControl(text: string): string {
 /** The same of a text of several lines. */
 export const escapeLines = (text: string): string => text.split('\n').map(escapeControl).join('\n')
 
+/** The first of many lines, each cut where it is long and safe for a terminal, and how many more there are. */
+export function renderFirst(lines: readonly string[], most: number): string {
+  const more = lines.length > most ? [`... and ${lines.length - most} more`] : []
+  return [...lines.slice(0, most), ...more].map((line) => `${escapeControl(truncate(line, lineMax))}\n`).join('')
+}
+
+const lineMax = 400
+
 /** Begins a sentence. */
 export const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
 

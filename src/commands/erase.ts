@@ -4,7 +4,7 @@ import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
-import { escapeControl, pluralize } from '../cli/table.ts'
+import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { eraseMost, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
@@ -12,6 +12,7 @@ import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
 import { eraseData, whyNotErased } from '../operations/erase.ts'
 import { actorProblems, asOption } from './actorOptions.ts'
+import { skippedLines } from './selection.ts'
 
 export interface EraseOptions extends ActorOptions {
   key?: string
@@ -75,22 +76,12 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
   })
 }
 
-const shownMax = 20
-
 function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found: number): string {
   const more = found === eraseMost ? ` (at most ${eraseMost} at once: run it again for the rest)` : ''
   return [
     `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
-    keptLines(kept),
+    skippedLines(kept),
   ].join('')
-}
-
-function keptLines(kept: readonly Skipped[]): string {
-  const lines = kept
-    .slice(0, shownMax)
-    .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
-  const more = kept.length - lines.length
-  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])].map((line) => `${escapeControl(line)}\n`).join('')
 }
 
 const sayAgainMs = 2_000
@@ -116,7 +107,7 @@ function conclude(
       erased: done,
       leftAlone: skipped.map(({ submission: { id, outboxId }, reason }) => ({ id, outboxId, reason })),
     })
-  else context.stderr.write(keptLines(overtaken))
+  else context.stderr.write(skippedLines(overtaken))
   const left = skipped.length > 0 ? `; ${pluralize(skipped.length, 'record')} left alone` : ''
   context.stderr.write(`${dryRun ? 'Would erase' : 'Erased'} the data of ${pluralize(done.length, 'record')}${left}.\n`)
   if (context.signal.aborted) context.stderr.write('Interrupted: the rest was not touched. Give the command again.\n')

@@ -7,7 +7,7 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../cli/matchAnswers.ts'
 import { printJson } from '../cli/printJson.ts'
 import { readAnswersFile } from '../cli/readAnswersFile.ts'
-import { escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
+import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
@@ -114,13 +114,8 @@ const linesTable = (settling: readonly SettlingLine[]) =>
 const skippedShown = 20
 
 function skippedLines(skipped: readonly SkippedLine[]): string {
-  const lines = skipped
-    .slice(0, skippedShown)
-    .map(({ line, submission, reason }) => `line ${line}: outbox:${submission.outboxId} ${reason}`)
-  const more = skipped.length - lines.length
-  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
-    .map((line) => `${escapeControl(truncate(line, 400))}\n`)
-    .join('')
+  const lines = skipped.map(({ line, submission, reason }) => `line ${line}: outbox:${submission.outboxId} ${reason}`)
+  return renderFirst(lines, skippedShown)
 }
 
 interface Run {

@@ -3,7 +3,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import type { FilterOptions } from '../cli/filters.ts'
 import { noteOn, submissionTable } from '../cli/submissionTable.ts'
-import { capitalize, escapeControl, pluralize, renderTable, truncate } from '../cli/table.ts'
+import { capitalize, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
 import { systemClock } from '../clock.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { BulkChange, Skipped } from '../operations/bulkChange.ts'
@@ -97,11 +97,6 @@ const skippedShownMax = 20
 
 /** What is left as it is, one line each, the first twenty. */
 export function skippedLines(skipped: readonly Skipped[]): string {
-  const lines = skipped
-    .slice(0, skippedShownMax)
-    .map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
-  const more = skipped.length - lines.length
-  return [...lines, ...(more > 0 ? [`... and ${more} more`] : [])]
-    .map((line) => `${escapeControl(truncate(line, 400))}\n`)
-    .join('')
+  const lines = skipped.map(({ submission, reason }) => `outbox:${submission.outboxId} (${submission.id}) ${reason}`)
+  return renderFirst(lines, skippedShownMax)
 }
