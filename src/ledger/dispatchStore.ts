@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
-import type { Breach, Claim, ClaimRequest, OutcomeBatch, Slot, Submission, Transition } from '../model.ts'
+import type { Claim, ClaimRequest, OutcomeBatch, Slot, Submission, Transition, WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { type CommittedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
@@ -12,17 +12,12 @@ import { endRuns, type MassRefusal, noteRefusal } from './refusals.ts'
 import { countRequests } from './requestCounts.ts'
 import { permitsForSubmissions, permitsInHand, wantedUntilProven } from './splitPermits.ts'
 import { givenId, lockTransactionIds, readHolders, withoutDuplicates } from './transactionIds.ts'
-import { type WrittenTransition, writeTransitions } from './writeTransitions.ts'
+import { writeTransitions } from './writeTransitions.ts'
 
 export interface Instance {
   id: string
   /** For the event log. */
   who: string
-}
-
-/** A step that was written, and what was found wrong with its answer in doing so. */
-export interface WrittenStep extends WrittenTransition {
-  breach: Breach | null
 }
 
 export interface WrittenOutcomes {

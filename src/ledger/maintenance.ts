@@ -1,7 +1,6 @@
 import type pg from 'pg'
-import type { RaisedProblem, Submission, Transition } from '../model.ts'
+import type { RaisedProblem, Submission, Transition, WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import type { WrittenStep } from './dispatchStore.ts'
 import { deleteStaleInstances, readOrphaned, readOverdue, recreateMissingJobs } from './instances.ts'
 import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
 import { prunePeriods, type Span, writePeriods, writeRequestHours } from './periods.ts'

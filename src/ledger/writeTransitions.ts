@@ -1,4 +1,4 @@
-import { ended, type State, type Transition } from '../model.ts'
+import { ended, type State, type Transition, type WrittenStep } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
 import { lastEvent, passagesOf } from './passages.ts'
@@ -7,16 +7,6 @@ import { assigned, emptyStep, fields, remembered } from './submissionColumns.ts'
 /** What is written of a transition, with what the store adds to it: the next poll's job, where there is one. */
 export interface WritableTransition extends Omit<Transition, 'request'> {
   nextJobId: string | null
-}
-
-/** What was written, for the metrics: nobody else had taken a step in between. */
-export interface WrittenTransition {
-  submissionId: string
-  type: string
-  state: State
-  /** From the outbox row's created_at until now, milliseconds. */
-  lifetimeMs: number
-  polls: number
 }
 
 /**
@@ -28,8 +18,8 @@ export async function writeTransitions(
   db: Database,
   transitions: readonly WritableTransition[],
   who: string,
-): Promise<WrittenTransition[]> {
-  const { rows } = await db.query<WrittenTransition>(
+): Promise<Omit<WrittenStep, 'breach'>[]> {
+  const { rows } = await db.query<Omit<WrittenStep, 'breach'>>(
     `with step as (
        select * from json_to_recordset($1) as t(id uuid, "fromState" text, attempt int, "claimId" uuid, "jobId" uuid,
          state text, "dueInMs" float8, "pollInMs" float8, "nextJobId" uuid, "metPause" text, "metTimes" int,

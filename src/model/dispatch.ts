@@ -1,7 +1,7 @@
-import type { PauseReason } from '../model.ts'
+import type { PauseReason, State } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import type { Transition } from './change.ts'
-import type { PauseCall } from './service.ts'
+import type { Breach, PauseCall } from './service.ts'
 import type { PollJob, Submission } from './submission.ts'
 
 /** A slot in hand: the right to make `permits` requests, until it is given back or its lease runs out. */
@@ -120,4 +120,16 @@ export interface Claim {
 export interface ClaimedSubmission extends Submission {
   /** How long it was ready before it got its slot. */
   waitedMs: number
+}
+
+/** A step that is in the ledger: nobody else had taken one in between. */
+export interface WrittenStep {
+  submissionId: string
+  type: string
+  state: State
+  /** From the outbox row's created_at until now, milliseconds. */
+  lifetimeMs: number
+  polls: number
+  /** What the writing of it found wrong with the answer. */
+  breach: Breach | null
 }

@@ -169,6 +169,18 @@ export interface FailedRow extends SkippedRow {
   detail: string
 }
 
+/** What change capture (deploy/change-capture) could not do, a line for each table and reason. Without the ERP's data. */
+export interface CaptureTrouble {
+  /** The ERP's table. */
+  table: string
+  /** Changed rows that were noted instead; 0 where something is not covered. */
+  notes: number
+  /** Whether rows were changed that could not be noted one by one. */
+  hasUnknown: boolean
+  since: string | null
+  reason: string
+}
+
 /** What capture has to look after though the outbox may have nothing new. */
 export interface CaptureAgenda {
   /** The row that was put off and is due first; null where none is. */

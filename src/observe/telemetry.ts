@@ -1,20 +1,19 @@
-import type { Answer, AttemptResult, Breach, CapturedRecord, Outcome, State, Submission, ToldReport } from '../model.ts'
+import type {
+  Answer,
+  AttemptResult,
+  CapturedRecord,
+  Outcome,
+  State,
+  Submission,
+  ToldReport,
+  WrittenStep,
+} from '../model.ts'
 import { ended } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics, Pruned } from './metrics.ts'
 
 type Captured = Pick<CapturedRecord, 'id' | 'outboxId' | 'type' | 'error' | 'fieldErrors'>
-
-interface Written {
-  submissionId: string
-  type: string
-  state: State
-  lifetimeMs: number
-  polls: number
-  /** What the writing of it found wrong with the answer. */
-  breach: Breach | null
-}
 
 /** Turns what happens to records into log lines and metrics. It observes: nothing waits for it or is steered by it. */
 export interface Telemetry {
@@ -24,7 +23,7 @@ export interface Telemetry {
   attempted(submission: Submission, attempted: AttemptResult): void
   /** Rows were told their outcomes, or could not be. */
   reported(told: readonly ToldReport[]): void
-  outcomesWritten(result: { written: readonly Written[]; heldBack: number }): void
+  outcomesWritten(result: { written: readonly WrittenStep[]; heldBack: number }): void
   orphansRescued(count: number): void
   /** Operators gave commands: another process did the work, the daemon counts it. `discards`: the record type of each. */
   operatorActed(acts: { replays: number; discards: readonly string[] }): void

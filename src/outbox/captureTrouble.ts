@@ -1,16 +1,5 @@
+import type { CaptureTrouble } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-
-/** What change capture (deploy/change-capture) could not do, a line for each table and reason. Without the ERP's data. */
-export interface CaptureTrouble {
-  /** The ERP's table. */
-  table: string
-  /** Changed rows that were noted instead; 0 where something is not covered. */
-  notes: number
-  /** Whether rows were changed that could not be noted one by one. */
-  hasUnknown: boolean
-  since: string | null
-  reason: string
-}
 
 /** Reads what change capture notes, where it is installed and we may see it: an error in the ERP's log would be told every time. */
 export async function readCaptureTrouble(db: Database): Promise<CaptureTrouble[]> {

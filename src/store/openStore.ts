@@ -27,8 +27,8 @@ import {
   readLastEventId,
   readSnapshot,
 } from '../ledger/snapshot.ts'
-import type { Demand, MovedPoll, PlannedPoll, ProblemKind, RaisedProblem } from '../model.ts'
-import { type CaptureTrouble, readCaptureTrouble } from '../outbox/captureTrouble.ts'
+import type { CaptureTrouble, Demand, MovedPoll, PlannedPoll, ProblemKind, RaisedProblem } from '../model.ts'
+import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
