@@ -12,7 +12,7 @@ const stages = [
   'daemon/report',
   'daemon/maintenance',
 ]
-const ofTerminal = ['confirm', 'context', 'exitCodes', 'printJson'].map((name) => `cli/${name}.ts`)
+const ofTerminal = ['confirm', 'context', 'createProgress', 'exitCodes', 'printJson'].map((name) => `cli/${name}.ts`)
 const databases = ['postgres', 'ledger', 'outbox', 'store']
 
 interface Import {

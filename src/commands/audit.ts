@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
 import { pluralize } from '../cli/table.ts'
@@ -58,7 +59,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
     const mappings = mappingsAtHand(mappingsDir)
     const form = formOf(options)
     const counts = { record: 0, pruned: 0, act: 0 }
-    const tell = createProgress(context, counts)
+    const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
     await write(context, form.head)
     for await (const entry of store.readAudit({ ...span.value, key: options.key ?? null })) {
       if (context.signal.aborted) break
@@ -102,18 +103,6 @@ interface Counts {
   record: number
   pruned: number
   act: number
-}
-
-const sayAgainMs = 2_000
-
-/** Says every two seconds how far it is. */
-function createProgress({ stderr }: CommandContext, counts: Counts): () => void {
-  let sinceMs = systemClock.stopwatch()
-  return () => {
-    if (sinceMs() < sayAgainMs) return
-    stderr.write(`${pluralize(counts.record + counts.pruned, 'record')} so far ...\n`)
-    sinceMs = systemClock.stopwatch()
-  }
 }
 
 function endMessage({ record, pruned, act }: Counts, isInterrupted: boolean): string {

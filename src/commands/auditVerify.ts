@@ -1,9 +1,9 @@
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import { systemClock } from '../clock.ts'
 import type { ChainHead } from '../ledger/audit/chain.ts'
 import type { ChainVerdict } from '../ledger/audit/verifyChain.ts'
 
@@ -18,7 +18,11 @@ export async function auditVerify(context: CommandContext, options: VerifyOption
   if (noted === undefined)
     return usageError(context, ['--noted takes a head as outboxd audit --verify prints it: NUMBER:HASH'])
   return withOperatorStore(context, async (store) => {
-    const verdict = await store.verifyChain(noted, createProgress(context))
+    const tell = createProgress(
+      context,
+      ({ blocks, entries }: ChainVerdict) => `${pluralize(blocks, 'block')} with ${entries} entries so far ...`,
+    )
+    const verdict = await store.verifyChain(noted, tell)
     if (options.json) printJson(context, verdict)
     else if (verdict.head !== null) context.stdout.write(`${verdict.head.number}:${verdict.head.hash}\n`)
     for (const line of messages(verdict, noted)) context.stderr.write(`${line}\n`)
@@ -48,16 +52,4 @@ function messages({ broken, head, blocks, entries, reduced, gone, waiting }: Cha
       ? 'Note its head, above, where whoever owns the database cannot write: --noted then proves that nothing before it was written anew.'
       : `It has the head that was noted (block ${noted.number}).`,
   ]
-}
-
-const sayAgainMs = 2_000
-
-/** Says every two seconds how far it is. */
-function createProgress({ stderr }: CommandContext): (verdict: ChainVerdict) => void {
-  let sinceMs = systemClock.stopwatch()
-  return ({ blocks, entries }) => {
-    if (sinceMs() < sayAgainMs) return
-    stderr.write(`${pluralize(blocks, 'block')} with ${entries} entries so far ...\n`)
-    sinceMs = systemClock.stopwatch()
-  }
 }

@@ -2,11 +2,11 @@ import type { Command } from 'commander'
 import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import { systemClock } from '../clock.ts'
 import { eraseMost, type KeyRecord } from '../ledger/audit/eraseRecords.ts'
 import { mappingsAtHand } from '../operations/audit.ts'
 import type { Skipped } from '../operations/bulkChange.ts'
@@ -68,7 +68,8 @@ export async function erase(context: CommandContext, options: EraseOptions): Pro
     if (erasable.length > 0 && !dryRun && !options.yes && !(await isConfirmed(context, question)))
       return exit.unconfirmed
     const parts = { store, changes: store.actingAs(actorOf(context, options)), mappings: mappingsAtHand(mappingsDir) }
-    const run = { signal: context.signal, onProgress: createProgress(context, erasable.length) }
+    const onProgress = createProgress(context, (done: number) => `Erased ${done} of ${erasable.length} ...`)
+    const run = { signal: context.signal, onProgress }
     const { done, skipped } = dryRun
       ? { done: erasable.map(({ id }) => id), skipped: [] }
       : await eraseData(parts, erasable, run)
@@ -82,18 +83,6 @@ function preview(erasable: readonly KeyRecord[], kept: readonly Skipped[], found
     `The data of ${pluralize(erasable.length, 'record')} may be erased${more}: payload, body, result, error, key, and what the log noted of them.\n`,
     skippedLines(kept),
   ].join('')
-}
-
-const sayAgainMs = 2_000
-
-/** Says every two seconds how far it is. */
-function createProgress({ stderr }: CommandContext, total: number): (done: number) => void {
-  let sinceMs = systemClock.stopwatch()
-  return (done) => {
-    if (sinceMs() < sayAgainMs) return
-    stderr.write(`Erased ${done} of ${total} ...\n`)
-    sinceMs = systemClock.stopwatch()
-  }
 }
 
 function conclude(

@@ -1,11 +1,11 @@
 import type { Command } from 'commander'
 import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { pluralize, renderTable, terminalOf } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
 import type { PrunableCount } from '../ledger/retention/readPrunable.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
@@ -64,21 +64,18 @@ const nothingDone: { pruned: Pruned; end: PruneEnd } = {
   end: 'through',
 }
 
-const firstProgressMs = 2_000
-
 async function pruneAll(context: CommandContext, changes: OperatorChanges, due: readonly PrunableCount[]) {
   let pruned = nothingDone.pruned
-  let tellAtMs = systemClock.nowMs() + firstProgressMs
   const { submissions, toEmpty } = totalsOf(due)
+  const tell = createProgress(
+    context,
+    (soFar: Pruned) => `Deleted ${soFar.submissions} of ${submissions}, emptied ${soFar.emptied} of ${toEmpty} ...`,
+  )
   const end = await changes.prune({
     goOn: () => !context.signal.aborted,
     onProgress(soFar) {
       pruned = soFar
-      if (systemClock.nowMs() < tellAtMs) return
-      tellAtMs = systemClock.nowMs() + firstProgressMs
-      context.stderr.write(
-        `Deleted ${soFar.submissions} of ${submissions}, emptied ${soFar.emptied} of ${toEmpty} ...\n`,
-      )
+      tell(soFar)
     },
   })
   return { pruned, end }

@@ -3,13 +3,13 @@ import { type ActorOptions, actorOf } from '../cli/actor.ts'
 import { type AskedTestimony, askForTransactions } from '../cli/askForTransaction.ts'
 import { isConfirmed } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { type Matched, matchAnswers, type SettlingLine, type SkippedLine } from '../cli/matchAnswers.ts'
 import { printJson } from '../cli/printJson.ts'
 import { readAnswersFile } from '../cli/readAnswersFile.ts'
 import { escapeControl, pluralize, renderFirst, renderTable, truncate } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
-import { systemClock } from '../clock.ts'
 import { readConfig } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactionIds.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
@@ -36,7 +36,7 @@ export async function resolveFile(context: CommandContext, path: string, options
   const read = readAnswersFile(text)
   if (read.kind === 'invalid') return wrongLines(context, path, read.problems)
   return withOperatorStore(context, async (store) => {
-    const checked = createProgress(context, 'Checked', read.lines.length)
+    const checked = createProgress(context, (done: number) => `Checked ${done} of ${read.lines.length} …`)
     const matched = await matchAnswers(store, read.lines, checked)
     if (matched.kind === 'invalid') return wrongLines(context, path, matched.problems)
     const { unanswered } = read
@@ -46,7 +46,7 @@ export async function resolveFile(context: CommandContext, path: string, options
     const asks = settling.length > 0 && !options.dryRun && !options.yes
     const question = `Settle ${pluralize(settling.length, 'record')}?`
     if (asks && !(await isConfirmed(context, question))) return exit.unconfirmed
-    const progress = createProgress(context, 'Settled', settling.length)
+    const progress = createProgress(context, (done: number) => `Settled ${done} of ${settling.length} …`)
     const changes = store.actingAs(actorOf(context, options))
     const run = { context, changes, options, done: [], skipped: [...matched.skipped], progress }
     if (options.dryRun) return conclude({ ...run, done: settling }, matched, unanswered)
@@ -199,18 +199,6 @@ const changed = 'changed meanwhile and was left alone'
 function note({ done, skipped }: Run, each: SettlingLine, reason: string | null): void {
   if (reason === null) done.push(each)
   else skipped.push({ line: each.line, submission: each.submission, reason })
-}
-
-const sayAgainMs = 2_000
-
-/** Says every two seconds how far it is. */
-function createProgress({ stderr }: CommandContext, what: string, total: number): Run['progress'] {
-  let sinceMs = systemClock.stopwatch()
-  return (done) => {
-    if (sinceMs() < sayAgainMs) return
-    stderr.write(`${what} ${done} of ${total} …\n`)
-    sinceMs = systemClock.stopwatch()
-  }
 }
 
 function conclude(
