@@ -11,6 +11,7 @@ import {
   isOnLoopback,
   name,
   postgresUrl,
+  proxyUrl,
   seconds,
   secondsOrNever,
   serviceAuthUrl,
@@ -57,6 +58,13 @@ export const variables = {
     about: 'client certificate with those in between, PEM; read again, with its key, while the daemon runs',
   },
   SERVICE_KEY_FILE: { schema: file.optional(), about: 'key of the client certificate, PEM' },
+  SERVICE_PROXY: {
+    schema: proxyUrl.optional(),
+    shownDefault: 'none',
+    secret: true,
+    about:
+      'http://host:port of a proxy through which all requests to the service and the token issuer go (CONNECT), perhaps with user:password@; HTTPS_PROXY and its like are not used',
+  },
   RATE_LIMIT_REQUESTS: {
     schema: integer(1, 10_000_000).default(100),
     about: 'requests that the service allows per window, all instances together',
@@ -160,6 +168,8 @@ export interface Credentials {
   ca: string | null
   cert: string | null
   key: string | null
+  /** http://host:port, perhaps with a password. */
+  proxy: string | null
 }
 
 /** How the service is reached. */
@@ -250,11 +260,20 @@ function readCertificate({ fileText, together, mistake }: Reader) {
   return { cert, key }
 }
 
-const credentialReaders = { secret: readSecret, authority: readAuthority, certificate: readCertificate }
+const readProxy = ({ value }: Reader) => ({ proxy: value('SERVICE_PROXY') ?? null })
+
+const credentialReaders = {
+  secret: readSecret,
+  authority: readAuthority,
+  certificate: readCertificate,
+  proxy: readProxy,
+}
 
 /** What is taken into force together, or not at all. */
 export type CredentialPart = keyof typeof credentialReaders
 export const credentialParts = Object.keys(credentialReaders) as CredentialPart[]
+/** What a connection is made with. */
+export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
 /** Reads a part of the credentials again. @returns in words what keeps it from being used, where something does */
 export function readCredentials(env: Environment, part: CredentialPart): Partial<Credentials> | string {
@@ -354,6 +373,7 @@ function serviceSettings(reader: Reader): ServiceSettings {
     ...readSecret(reader),
     ...readAuthority(reader),
     ...readCertificate(reader),
+    ...readProxy(reader),
     expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),

@@ -68,6 +68,23 @@ export const serviceBaseUrl = addressWithout(appended.base, '/api/v1/…')
 /** {auth_url} of docs/interface.md. */
 export const serviceAuthUrl = addressWithout(appended.auth, '/oauth/token')
 
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An HTTP proxy, perhaps with a user name and a password. */
+export const proxyUrl = z.string().refine((text) => {
+  if (!URL.canParse(text)) return false
+  const { protocol, hostname, pathname, search, hash, username, password } = new URL(text)
+  const isWhole = pathname === '/' && search === '' && hash === '' && isDecodable(username + password)
+  return protocol === 'http:' && hostname !== '' && isWhole
+}, 'must be http://host:port, or http://user:password@host:port with what is not a letter or digit of these percent-encoded')
+
 /** A path. */
 export const file = z.string().min(1, 'must name a file')
 /** Any text. */

@@ -37,6 +37,7 @@ describe('what is set and what is not', () => {
         ca: null,
         cert: null,
         key: null,
+        proxy: null,
         expiresInUnitMs: 1000,
         tokenRefreshMs: 300_000,
         requestTimeoutMs: 30_000,
@@ -184,6 +185,28 @@ describe('mistakes', () => {
     expect(problemsOf({ ...complete, NODE_TLS_REJECT_UNAUTHORIZED: '1' }, read)).toEqual([])
   })
 
+  test.each([
+    'http://proxy.example:3128',
+    'http://me:p%40ss@10.0.0.7:8080',
+    'http://[::1]:3128/',
+    'http://proxy.example',
+  ])('%s is a proxy', (proxy) => {
+    expect(readConfig({ ...complete, SERVICE_PROXY: proxy }).service.proxy).toBe(proxy)
+  })
+
+  test.each([
+    'proxy.example:3128',
+    'https://proxy.example',
+    'socks5://proxy.example',
+    'http://me:hunter2@proxy.example/path',
+    'http://me:hun/ter2@proxy.example',
+    'http://me:100%@proxy.example',
+  ])('%s is none, and is not told', (proxy) => {
+    const problems = problemsOf({ ...complete, SERVICE_PROXY: proxy })
+    expect(problems).toEqual([expect.stringContaining('SERVICE_PROXY must be http://host:port')])
+    expect(problems.join()).not.toContain('example')
+  })
+
   test('a client certificate without its key is a mistake', () => {
     const cert = fileWith('PEM')
     expect(problemsOf({ ...complete, SERVICE_CERT_FILE: cert })).toEqual([
@@ -197,6 +220,7 @@ describe('files', () => {
     ['DATABASE_URL', 'postgres://a', (env: Env) => readConfig(env).databaseUrl],
     ['STATE_DATABASE_URL', 'postgres://b', (env: Env) => readConfig(env).stateDatabaseUrl],
     ['SERVICE_CLIENT_ID', 'some-id', (env: Env) => readConfig(env).service.clientId],
+    ['SERVICE_PROXY', 'http://proxy.example:3128', (env: Env) => readConfig(env).service.proxy],
     ['SERVICE_CLIENT_SECRET', 'some-secret', (env: Env) => readConfig(env).service.clientSecret],
   ])('%s may come from a file, whose last line break does not count', (name, value, read) => {
     const env = { ...complete, [name]: undefined, [`${name}_FILE`]: fileWith(`${value}\n`) }

@@ -34,7 +34,10 @@ const proxyVariable = /^((https?|all|no)_proxy|node_use_env_proxy)$/i
 function proxyNotes(env: Environment): string[] {
   const names = Object.keys(env).filter((name) => proxyVariable.test(name) && env[name])
   if (names.length === 0) return []
-  return [`${names.sort().join(', ')} set, and outboxd does not use ${names.length === 1 ? 'it' : 'them'}`]
+  const which = names.length === 1 ? 'it' : 'them'
+  return [
+    `${names.sort().join(', ')} set, and outboxd does not use ${which}: SERVICE_PROXY names the proxy to the service`,
+  ]
 }
 
 function authorityNotes(env: Environment, has: (option: RegExp) => boolean): string[] {

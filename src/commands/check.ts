@@ -137,7 +137,9 @@ function checkConfiguration(configuration: Configuration<Config>, env: CommandCo
   const { warnings, notes } = findEnvironmentNotes(env)
   const doubts = [...findMistypedVariables(env), ...warnings]
   const mark = isOk ? (doubts.length === 0 ? 'ok' : 'warning') : 'problem'
-  const lines = [...doubts, ...notes].map((sentence) => `note: ${sentence}`)
+  const proxy = isOk ? configuration.config.service.proxy : null
+  const way = proxy === null ? [] : [`requests to the service go through the proxy at ${new URL(proxy).host}`]
+  const lines = [...doubts, ...way, ...notes].map((sentence) => `note: ${sentence}`)
   return { what: 'configuration', mark, message: [...problems, ...lines].join('\n') }
 }
 

@@ -134,7 +134,7 @@ async function ask(context: CommandContext, { config, given, plan, budget, ownCo
     timeoutMs: service.requestTimeoutMs,
     connections: 1,
     answerMaxBytes: service.answerMaxBytes,
-    tls: () => service,
+    settings: () => service,
     onCertificate() {},
   })
   const run = randomBytes(4).toString('hex')

@@ -3,7 +3,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
-import { type CredentialPart, credentialParts, readConfig, readCredentials } from '../config.ts'
+import { type CredentialPart, connectionParts, credentialParts, readConfig, readCredentials } from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
@@ -23,11 +23,13 @@ const renewed: Record<CredentialPart, string> = {
   secret: 'read the client’s id and secret again: others are in force',
   authority: 'read SERVICE_CA_FILE again: another is in force for new connections',
   certificate: 'read SERVICE_CERT_FILE and SERVICE_KEY_FILE again: others are in force for new connections',
+  proxy: 'read SERVICE_PROXY again: another is in force for new connections',
 }
 const broken: Record<CredentialPart, string> = {
   secret: 'the client’s id and secret cannot be read again',
   authority: 'SERVICE_CA_FILE cannot be used as it is now',
   certificate: 'SERVICE_CERT_FILE and SERVICE_KEY_FILE cannot be used as they are now',
+  proxy: 'SERVICE_PROXY cannot be used as it is now',
 }
 
 export function describeRun(command: Command): Command {
@@ -55,6 +57,8 @@ export async function run(context: CommandContext): Promise<number> {
   using _ = { [Symbol.dispose]: log.flush }
   const { warnings, notes } = findEnvironmentNotes(context.env)
   for (const detail of warnings) log.warn('an option of Node endangers secrets', { detail })
+  const { proxy } = config.service
+  if (proxy !== null) log.info('all requests to the service go through a proxy', { detail: new URL(proxy).host })
   for (const detail of notes) log.info('other variables are set that concern connections', { detail })
   let otherTable = Promise.withResolvers<void>()
   let app: App | null = null
@@ -96,7 +100,7 @@ export async function run(context: CommandContext): Promise<number> {
   context.onReload(() => void reload())
   const looking = setInterval(() => {
     files.look()
-    credentials.renew(credentials.broken() === null ? ['authority', 'certificate'] : credentialParts)
+    credentials.renew(credentials.broken() === null ? connectionParts : credentialParts)
   }, lookEveryMs)
   using __ = { [Symbol.dispose]: () => clearInterval(looking) }
   context.onCrash((error) => {

@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import type { Config, Credentials } from '../config.ts'
+import { type Config, type Credentials, connectionParts } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { loops as loopNames } from '../observe/instruments.ts'
@@ -132,7 +132,7 @@ function renewedAtMostEachSecond(credentials: CredentialsInForce, clock: Clock):
   return () => {
     if (ageMs() >= renewEveryMs) {
       ageMs = clock.stopwatch()
-      credentials.renew(['authority', 'certificate'])
+      credentials.renew(connectionParts)
     }
     return credentials.now()
   }

@@ -68,10 +68,10 @@ export async function lookAtConnection(
 }
 
 /** @throws where none comes about */
-function open(origin: string, { requestTimeoutMs, ca, cert, key }: DiscoverConfig['service']): Promise<Socket> {
+function open(origin: string, service: DiscoverConfig['service']): Promise<Socket> {
   const { protocol, hostname, port } = new URL(origin)
-  const connectMs = Math.min(requestTimeoutMs, 10_000)
-  const connect = createConnect({ tls: { ca, cert, key }, clock: systemClock, connectMs, onCertificate() {} })
+  const connectMs = Math.min(service.requestTimeoutMs, 10_000)
+  const connect = createConnect({ settings: service, clock: systemClock, connectMs, onCertificate() {} })
   return new Promise((resolve, reject) =>
     connect({ protocol, hostname, port }, (...[error, socket]) => (error ? reject(error) : resolve(socket))),
   )

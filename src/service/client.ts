@@ -60,7 +60,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
     // And one for the token, so that no request ever waits for a connection.
     connections: maxInFlight + 1,
     answerMaxBytes: service.answerMaxBytes,
-    tls: credentials,
+    settings: credentials,
     onCertificate(host, expiresAtMs) {
       ends.set(host, expiresAtMs)
       onCertificate?.(Math.min(...ends.values()))

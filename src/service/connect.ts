@@ -2,18 +2,16 @@ import type { Socket } from 'node:net'
 import { createSecureContext, TLSSocket } from 'node:tls'
 import { buildConnector } from 'undici'
 import type { Clock } from '../clock.ts'
+import type { Credentials } from '../config.ts'
 import { skipInterim } from './interim.ts'
 import { HandshakeEnded } from './networkFault.ts'
+import { openTunnel } from './proxyTunnel.ts'
 
-/** Whom we believe and what we show; PEM texts. Without an authority of its own, those that Node trusts. */
-export interface TlsMaterial {
-  ca: string | null
-  cert: string | null
-  key: string | null
-}
+/** Whom we believe and what we show, as PEM texts, and the way. Without an authority of its own, those that Node trusts. */
+export type ConnectionSettings = Pick<Credentials, 'ca' | 'cert' | 'key' | 'proxy'>
 
 export interface ConnectDeps {
-  tls: TlsMaterial
+  settings: ConnectionSettings
   clock: Pick<Clock, 'stopwatch'>
   /** For the connection and the handshake together. */
   connectMs: number
@@ -38,11 +36,12 @@ const confirmMaxMs = 1_000
  *
  * @throws Error where a PEM text cannot be used
  */
-export function createConnect({ tls, clock, connectMs, onCertificate }: ConnectDeps): Connect {
-  const { ca, cert, key } = tls
+export function createConnect({ settings, clock, connectMs, onCertificate }: ConnectDeps): Connect {
+  const { ca, cert, key, proxy } = settings
   const given = { ...(ca !== null && { ca }), ...(cert !== null && { cert }), ...(key !== null && { key }) }
   const secureContext = createSecureContext({ ...given, minVersion: 'TLSv1.2' })
-  const open = buildConnector({ secureContext, rejectUnauthorized: true, allowH2: false, timeout: connectMs })
+  const openDirectly = buildConnector({ secureContext, rejectUnauthorized: true, allowH2: false, timeout: connectMs })
+  const open = proxy === null ? openDirectly : throughProxy(proxy, connectMs, openDirectly)
   return (options, callback) => {
     const tookMs = clock.stopwatch()
     open(options, (...[error, socket]) => {
@@ -51,6 +50,16 @@ export function createConnect({ tls, clock, connectMs, onCertificate }: ConnectD
       if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
       confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, tookMs())), callback)
     })
+  }
+}
+
+function throughProxy(proxy: string, connectMs: number, open: Connect): Connect {
+  return (options, callback) => {
+    const isTls = options.protocol === 'https:'
+    openTunnel(proxy, `${options.hostname}:${options.port || (isTls ? 443 : 80)}`, connectMs).then(
+      (tunnel) => (isTls ? open({ ...options, httpSocket: tunnel }, callback) : callback(null, tunnel)),
+      (error: Error) => callback(error, null),
+    )
   }
 }
 

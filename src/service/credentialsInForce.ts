@@ -47,7 +47,12 @@ export function createCredentialsInForce(deps: CredentialsInForceDeps): Credenti
 
   function readPart(part: CredentialPart): Partial<Credentials> | string {
     const read = deps.read(part)
-    return typeof read === 'string' ? read : (untimely(read) ?? read)
+    return typeof read === 'string' ? read : (emptied(read) ?? untimely(read) ?? read)
+  }
+
+  /** One that need not be set has an empty file for not set: but it was. */
+  function emptied({ proxy }: Partial<Credentials>): string | null {
+    return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
   }
 
   function untimely({ cert }: Partial<Credentials>): string | null {

@@ -1,6 +1,6 @@
 import { Agent, type Dispatcher } from 'undici'
 import type { Clock } from '../clock.ts'
-import { createConnect, type TlsMaterial } from './connect.ts'
+import { type ConnectionSettings, createConnect } from './connect.ts'
 import { describeFault, isTimeout } from './networkFault.ts'
 
 /** One HTTP/1.1 request. `path` begins with a slash and is sent as it stands. */
@@ -45,7 +45,7 @@ interface HttpDeps {
   /** More of an answer's body is not read. */
   answerMaxBytes: number
   /** What a new connection is made with; asked for each request. The same object says the same. */
-  tls: () => TlsMaterial
+  settings: () => ConnectionSettings
   onCertificate(host: string, expiresAtMs: number): void
 }
 
@@ -62,7 +62,7 @@ export function createHttp(deps: HttpDeps): Http {
 
   /** Connections made with what was in force before end with their requests. */
   function agents(): Agents {
-    if (inForce.tls === deps.tls()) return inForce
+    if (inForce.settings === deps.settings()) return inForce
     const former = inForce
     inForce = createAgents(deps)
     const closed = close(former).finally(() => closing.delete(closed))
@@ -81,19 +81,20 @@ export function createHttp(deps: HttpDeps): Http {
 }
 
 interface Agents {
-  tls: TlsMaterial
+  settings: ConnectionSettings
   GET: Agent
   POST: Agent
 }
 
 function createAgents(deps: HttpDeps): Agents {
-  const tls = deps.tls()
-  return { tls, GET: createAgent(deps, tls), POST: createAgent(deps, tls) }
+  const settings = deps.settings()
+  return { settings, GET: createAgent(deps, settings), POST: createAgent(deps, settings) }
 }
 
 const close = ({ GET, POST }: Agents): Promise<unknown> => Promise.all([GET.close(), POST.close()])
 
-function createAgent({ clock, connections, timeoutMs, onCertificate }: HttpDeps, tls: TlsMaterial): Agent {
+function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
+  const { clock, connections, timeoutMs, onCertificate } = deps
   return new Agent({
     allowH2: false,
     pipelining: 1,
@@ -101,7 +102,7 @@ function createAgent({ clock, connections, timeoutMs, onCertificate }: HttpDeps,
     // The deadline below is the only clock: these two would let a dripping answer run for ever.
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: createConnect({ tls, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
+    connect: createConnect({ settings, clock, connectMs: Math.min(timeoutMs, 10_000), onCertificate }),
   })
 }
 

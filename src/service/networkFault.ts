@@ -1,4 +1,11 @@
-const timeouts = new Set(['ETIMEDOUT', 'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT'])
+const timeouts = new Set([
+  'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT',
+  'UND_ERR_HEADERS_TIMEOUT',
+  'UND_ERR_BODY_TIMEOUT',
+  'PROXY_TIMEOUT',
+  'PROXY_ETIMEDOUT',
+])
 
 export function isTimeout(error: unknown): boolean {
   return timeouts.has(codeOf(error))
@@ -19,6 +26,21 @@ const ourCertificate = 'look at SERVICE_CERT_FILE and SERVICE_KEY_FILE, and ask 
 
 /** What the operator should look at, by the error's code: the first that fits. */
 const meanings: readonly [code: RegExp, meaning: string][] = [
+  [
+    /^PROXY_407/,
+    'the proxy wants a user name and a password, or does not know those that it was given: look at SERVICE_PROXY',
+  ],
+  [/^PROXY_(401|403)/, 'the proxy does not let us through to the service: ask whoever runs it to allow the host'],
+  [
+    /^PROXY_5/,
+    'the proxy could not reach the service: look at the address of the service, and ask whoever runs the proxy',
+  ],
+  [/^PROXY_TIMEOUT/, 'the proxy opened no way to the service in time: ask whoever runs it'],
+  [
+    /^PROXY_(CLOSED|HPE|\d)/,
+    'what answers at SERVICE_PROXY opened no way to the service: is it an HTTP proxy that knows CONNECT?',
+  ],
+  [/^PROXY_/, 'the proxy cannot be reached: look at SERVICE_PROXY, DNS, the network'],
   [/^ECONNREFUSED/, 'the connection was refused: is the service running at this address and port?'],
   [/^ENOTFOUND/, 'the host name is not known: look at the address and at DNS'],
   [/^EAI_/, 'the host name could not be looked up: look at DNS'],

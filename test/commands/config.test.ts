@@ -32,6 +32,7 @@ test('as JSON it says which secrets may come from a file', async () => {
     'STATE_DATABASE_URL_FILE',
     'SERVICE_CLIENT_ID_FILE',
     'SERVICE_CLIENT_SECRET_FILE',
+    'SERVICE_PROXY_FILE',
   ])
 })
 

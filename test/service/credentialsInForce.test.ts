@@ -41,13 +41,22 @@ test('a certificate of tomorrow is taken when its time comes, or when the one be
   expect(credentials.renew(['certificate'])).toBe(true)
 })
 
+test('a proxy whose file is empty of a sudden is kept: nothing goes out another way', () => {
+  const { credentials, files } = setup()
+  files.proxy = { proxy: null }
+  credentials.renew(['proxy'])
+  expect(credentials.now().proxy).toBe('p')
+  expect(credentials.broken()).toBe('SERVICE_PROXY_FILE is empty')
+})
+
 function setup() {
-  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: '0 to 30', key: 'k' }
-  const { clientId, clientSecret, ca, cert, key } = initial
+  const initial = { clientId: 'id', clientSecret: 'old', ca: 'ca', cert: '0 to 30', key: 'k', proxy: 'p' }
+  const { clientId, clientSecret, ca, cert, key, proxy } = initial
   const files: Record<CredentialPart, Partial<Credentials> | string> = {
     secret: { clientId, clientSecret },
     authority: { ca },
     certificate: { cert, key },
+    proxy: { proxy },
   }
   const told: string[] = []
   const clock = { nowMs: 10 }

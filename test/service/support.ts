@@ -93,6 +93,7 @@ export function permittedClientFor(
     ca: null,
     cert: null,
     key: null,
+    proxy: null,
     expiresInUnitMs: 1000,
     tokenRefreshMs: 300_000,
     requestTimeoutMs: 10_000,
