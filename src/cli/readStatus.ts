@@ -9,6 +9,7 @@ import type { Problem } from '../model.ts'
 import type { HiddenRows } from '../outbox/beforeStart.ts'
 import type { OutboxBacklog } from '../outbox/outbox.ts'
 import type { LockingSession } from '../postgres/lockingSessions.ts'
+import { waitedForLock } from '../postgres/sqlState.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { type Diagnosis, diagnose } from './diagnose.ts'
 import { type Backlog, estimateBacklog, throughAtMs } from './estimateBacklog.ts'
@@ -91,9 +92,6 @@ export async function readOutboxHalf(store: OutboxReads): Promise<OutboxHalf> {
   }
 }
 
-/** SQLSTATE of a lock_timeout. */
-const lockTimeout = '55P03'
-
 /** @param patient a lock that was waited for in vain is waited for once more: whose it is may take longer to see */
 async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf> {
   try {
@@ -104,8 +102,7 @@ async function askOutbox(store: OutboxReads, patient = true): Promise<OutboxHalf
     ])
     return { kind: 'read', outbox, hidden, readOnly }
   } catch (error) {
-    const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined
-    if (patient && cause?.code === lockTimeout) return askOutbox(store, false)
+    if (patient && error instanceof Error && waitedForLock(error.cause)) return askOutbox(store, false)
     return { kind: 'unreadable', problem: explain(error).message }
   }
 }

@@ -1,5 +1,6 @@
 import type { ClaimedSubmission, Submission } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 import type { DuePoll } from './queue.ts'
 import { forgotten } from './submissionColumns.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
@@ -50,7 +51,7 @@ export async function isOver(db: Database, xid: string): Promise<boolean> {
     const { rows } = await db.query<{ status: string | null }>('select pg_xact_status($1::xid8) as status', [xid])
     return rows[0]?.status !== 'in progress'
   } catch (error) {
-    if ((error as { code?: unknown }).code === transactionInFuture) return true
+    if (codeOf(error) === transactionInFuture) return true
     throw error
   }
 }

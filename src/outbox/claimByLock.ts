@@ -1,5 +1,6 @@
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { idsOf } from './idsOf.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
 import { createKeyOrder } from './keyOrder.ts'
 import type { RowExpressions } from './statements.ts'
@@ -128,7 +129,6 @@ function takeInLine(rows: readonly LockedRow[], overtaking: ReadonlySet<string>,
   return rows.filter(({ outboxId, line }) => goes(line, !overtaking.has(outboxId)))
 }
 
-const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
 const cutIdsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId.slice(0, idCharsMax))
 
 /** Where several instances know different types, those of the first rows that are left to another. */

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import type { ClaimedRows, OutboxRecord, RowStatus } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
+import { idsOf } from './idsOf.ts'
 import type { OpenTable } from './openTable.ts'
 import { type ReadRow, readFirstRows } from './readRows.ts'
 
@@ -75,5 +76,3 @@ async function mark(db: Database, from: OpenTable, statuses: readonly RowStatus[
   const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
   return idsOf(meant).filter((id) => !written.has(id))
 }
-
-const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)

@@ -1,5 +1,7 @@
+import { codeOf } from '../postgres/sqlState.ts'
+
 /** An error that what a row holds may be the reason of: a value that is none of the type, a function that raises. */
-export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String((error as { code?: unknown }).code))
+export const mayBeRowsFault = (error: unknown): boolean => /^(22|P0)/.test(String(codeOf(error)))
 
 /**
  * Those of these rows that a question fails for: all are asked about at once, then by halves, until each is alone.

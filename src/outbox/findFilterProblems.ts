@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { begin } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { saysTaken } from './outboxTable.ts'
@@ -51,7 +52,6 @@ function didYouMeanColumn(error: unknown, columns: Iterable<string>): string {
 
 /** 42P17, invalid_object_definition: "functions in index predicate must be marked IMMUTABLE". */
 const notImmutable = '42P17'
-const codeOf = (error: unknown) => (error as { code?: unknown }).code
 
 /** No right to create temporary tables or to copy this one, or a standby: then words that tell the time are looked for. */
 const mayNotCreate = (error: unknown) => ['42501', '25006', '0A000', '42809'].some((code) => code === codeOf(error))

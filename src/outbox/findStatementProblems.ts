@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { begin, type Database, isLock } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 
 /** A statement of the daemon, by the name that the code has for it. */
 export type NamedStatements = Readonly<Record<string, string>>
@@ -45,7 +46,7 @@ async function explain(db: Database, statement: string): Promise<string | null> 
   } catch (error) {
     await db.query('rollback to savepoint explained')
     if (isLock(error)) return 'locked'
-    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
+    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
   } finally {
     await forget(db) // a rollback does not
   }

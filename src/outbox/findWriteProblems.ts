@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { ended, type State, states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, literal } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
@@ -101,7 +102,7 @@ async function tryWrite(db: Database, { written, whole }: Trial): Promise<string
     return rows[0]?.whole === false ? 'it would be cut short, and the row would say something else' : null
   } catch (error) {
     await db.query('rollback to savepoint written')
-    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message}`
+    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message}`
   }
 }
 

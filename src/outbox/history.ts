@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { begin } from '../postgres/database.ts'
+import { wasCanceled } from '../postgres/sqlState.ts'
 
 /** The rows that waited before the first one was ever captured. */
 export interface OutboxHistory {
@@ -12,7 +13,6 @@ export interface OutboxHistory {
 }
 
 const countMs = 1_500
-const canceled = '57014'
 
 /**
  * Counts the rows that wait, within about two seconds.
@@ -33,7 +33,7 @@ export async function readHistory(
     )
     return { ...(rows[0] as (typeof rows)[0]), isEstimate: false }
   } catch (error) {
-    if ((error as { code?: unknown }).code !== canceled) throw error
+    if (!wasCanceled(error)) throw error
     const { rows } = await pool.query<{ 'QUERY PLAN': [{ Plan: { 'Plan Rows': number } }] }>(
       `explain (format json) select from ${from} where ${waits}`,
     )

@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { assertServed, claimOutbox, readServedOutbox } from '../ledger/servedOutbox.ts'
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { wasCanceled } from '../postgres/sqlState.ts'
 import { liesBefore, readHidden, whyNoStart } from './beforeStart.ts'
 import { findLeftTypes, lockById, lockRows } from './claimByLock.ts'
 import { heldRows, rememberedRows } from './claimedRows.ts'
@@ -10,6 +11,7 @@ import { mayBeRowsFault } from './failingRows.ts'
 import { findNow } from './findNow.ts'
 import { findRemarks } from './findRemarks.ts'
 import { readHistory } from './history.ts'
+import { idsOf } from './idsOf.ts'
 import { qualifiedName } from './inspectTable.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
 import { findLocked } from './lockedRows.ts'
@@ -244,15 +246,11 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   }
 }
 
-const wasCanceled = (error: unknown) => (error as { code?: unknown }).code === '57014'
-
 /** More rows are not counted by their types: some ten milliseconds. */
 const typedMax = 10_000
 
 /** Rows of one slice of a comparison: some ten milliseconds. */
 const sliceMax = 10_000
-
-const idsOf = (rows: readonly { outboxId: string }[]) => rows.map(({ outboxId }) => outboxId)
 
 /** Leaves nothing where it is. */
 const everything = {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { RowStatus, Telling, ToldRow } from '../model.ts'
 import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 import type { WriteStatements } from './writeBack.ts'
 
 export interface TellDeps {
@@ -37,11 +38,10 @@ function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R
   return { kind: 'refused', statuses, code: String(codeOf(error)), message, isLock: isLock(error) }
 }
 
-const codeOf = (error: Error) => (error as { code?: unknown }).code
-const isLock = (error: Error) => waitedForLock.has(String(codeOf(error)))
+const isLock = (error: Error) => lockStates.has(String(codeOf(error)))
 
 /** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
-const waitedForLock: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
+const lockStates: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
 const messageMaxChars = 200
 
 interface Failed<R extends RowStatus> {

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { RowStatus, State } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
 import { anyTransactionId } from './findWriteProblems.ts'
 import type { WriteStatements } from './writeBack.ts'
 
@@ -83,7 +84,7 @@ async function tryStep(
     return 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
   } catch (error) {
     await db.query('rollback to trial')
-    return `SQLSTATE ${(error as { code?: unknown }).code}: ${(error as Error).message.slice(0, messageMaxChars)}`
+    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message.slice(0, messageMaxChars)}`
   }
 }
 

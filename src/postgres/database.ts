@@ -1,5 +1,6 @@
 import pg from 'pg'
 import { SessionPool } from './sessionPool.ts'
+import { codeOf, waitedForLock, wasCanceled } from './sqlState.ts'
 
 /** Statements with their values; a pool and a client both are one. */
 export interface Database {
@@ -142,7 +143,7 @@ export async function inTransaction<T>(pool: pg.Pool, work: (db: Database) => Pr
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isPassing(error.cause)
-  const code = (error as { code?: unknown }).code
+  const code = codeOf(error)
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for
   // idling, 25006 the server is read-only: a standby, or a primary that was one
@@ -152,7 +153,7 @@ export function isPassing(error: unknown): boolean {
 /** Whether the database took no writes: a standby, or a primary that was set so. */
 export function isReadOnly(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isReadOnly(error.cause)
-  return error instanceof Error && (error as { code?: unknown }).code === '25006'
+  return error instanceof Error && codeOf(error) === '25006'
 }
 
 /** Whether it is a word of the server that leaves the session alive: whatever its code, a row's trigger may have raised it. */
@@ -165,7 +166,7 @@ export function leavesSession(error: unknown): boolean {
  * it has prepared is gone (26000) or has another result since a migration (0A000).
  */
 function endsSession(error: unknown): boolean {
-  const code = (error as { code?: unknown }).code
+  const code = codeOf(error)
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
@@ -174,14 +175,13 @@ function endsSession(error: unknown): boolean {
  * or a mistake of ours. The same work would be refused again.
  */
 export function isRefusal(error: unknown): boolean {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  const code = codeOf(error)
   return typeof code === 'string' ? /^2[23]/.test(code) : !isPassing(error)
 }
 
 /** Whether somebody's lock stood in the way for longer than we wait: 55P03 the lock's time was up, 57014 the statement's. */
 export function isLock(error: unknown): boolean {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
-  return code === '55P03' || code === '57014'
+  return waitedForLock(error) || wasCanceled(error)
 }
 
 /** What stands in the way of work on many rows. */
@@ -199,7 +199,7 @@ export type Blame =
  * @param isMark it was a mark on the client's table, whose triggers may raise whatever they like for a row
  */
 export function blameFor(error: unknown, isMark: boolean): Blame {
-  const code = error instanceof Error ? (error as { code?: unknown }).code : undefined
+  const code = codeOf(error)
   // 57014 a statement's time was up, 53200 and 53400 memory and limits of one statement, 58030 a block cannot be read
   if (typeof code === 'string' && /^(40|55P03|57014|53200|53400|58030)/.test(code)) return 'moment'
   // In the transaction that has locked the rows nothing else can say that it may not write. 53100 the disk is full
@@ -225,7 +225,7 @@ export async function withDatabase<T>(variable: string, url: string, work: () =>
   } catch (error) {
     if (error instanceof DatabaseUnusable || !(error instanceof Error) || !('code' in error || isPassing(error)))
       throw error
-    throw new DatabaseUnusable(variable, url, error.message || String((error as { code?: unknown }).code), error)
+    throw new DatabaseUnusable(variable, url, error.message || String(codeOf(error)), error)
   }
 }
 

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { installQueue } from '../ledger/queue.ts'
 import { outboxTableName } from '../outbox/outboxTableName.ts'
 import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
+import { codeOf, waitedForLock } from '../postgres/sqlState.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
 
@@ -46,7 +47,7 @@ async function applyNext(dbClient: pg.Client): Promise<string | null> {
       return applied?.name ?? null
     } catch (error) {
       // Daemons that run take the same tables' locks in another order. Postgres has ended one of the two.
-      if ((error as { code?: unknown }).code !== deadlock || deadlocks === deadlocksMax) throw error
+      if (codeOf(error) !== deadlock || deadlocks === deadlocksMax) throw error
       await dbClient.query('rollback')
       await dbClient.query('select pg_advisory_unlock_all()')
     }
@@ -170,7 +171,7 @@ function impatiently<T>(variable: string, url: string, work: (client: pg.Client)
       await client.query(`set lock_timeout = '${lockMaxSeconds}s'`)
       return await work(client)
     } catch (error) {
-      if ((error as { code?: unknown }).code !== lockNotAvailable) throw error
+      if (!waitedForLock(error)) throw error
       const why = `another session has held a lock that is needed for ${lockMaxSeconds} s. Nothing was changed by the step that waited: end that session (select pid, application_name, query from pg_stat_activity where xact_start < now() - interval '10 s' finds it), and run it again`
       throw new DatabaseUnusable(variable, url, why, error)
     } finally {
@@ -178,6 +179,3 @@ function impatiently<T>(variable: string, url: string, work: (client: pg.Client)
     }
   })
 }
-
-/** SQLSTATE of a lock_timeout. */
-const lockNotAvailable = '55P03'

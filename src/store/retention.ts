@@ -6,6 +6,7 @@ import { emptyBatch, pruneBatch } from '../ledger/retention/pruneBatch.ts'
 import type { Retention } from '../ledger/retention/readPrunable.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { begin, type Database } from '../postgres/database.ts'
+import { waitedForLock, wasCanceled } from '../postgres/sqlState.ts'
 
 /** What a round has done so far. */
 export interface Pruned {
@@ -125,7 +126,7 @@ async function tryBatch(ledger: pg.Pool, turn: PruneRound['turn'], step: Step, l
     await transaction.commit()
     return { kind: 'done', rows }
   } catch (error) {
-    if (codeOf(error) === '57014' && limit > 1) return { kind: 'too-slow' }
+    if (wasCanceled(error) && limit > 1) return { kind: 'too-slow' }
     throw error
   }
 }
@@ -142,9 +143,7 @@ async function takeTurn(db: Database, turn: PruneRound['turn']): Promise<boolean
     await db.query('select pg_advisory_xact_lock(7161)')
     return true
   } catch (error) {
-    if (codeOf(error) === '55P03') return false
+    if (waitedForLock(error)) return false
     throw error
   }
 }
-
-const codeOf = (error: unknown) => (error as { code?: unknown }).code

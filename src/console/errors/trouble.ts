@@ -1,6 +1,7 @@
 import { explain } from '../../cli/explainError.ts'
 import { capitalize } from '../../cli/table.ts'
-import { DatabaseUnusable, isPassing } from '../../postgres/database.ts'
+import { DatabaseUnusable, isLock, isPassing } from '../../postgres/database.ts'
+import { waitedForLock } from '../../postgres/sqlState.ts'
 
 /** What an error means for whoever asked for a page. */
 export interface Trouble {
@@ -15,11 +16,9 @@ export interface Trouble {
 /** A table, a column or a function that is not there: the ledger is of another version than we are, or gone. */
 const lacking = ['42P01', '42703', '42883', '3F000']
 
-const lockTimeUp = '55P03'
-
 export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
   const away = { status: 503, title: 'A database cannot be used', isPassing: true }
-  if (error.code === lockTimeUp)
+  if (waitedForLock(error))
     return { ...away, words: `The ledger does not answer: others hold a lock on it (${explain(error).message}).` }
   if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
   if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
@@ -34,9 +33,8 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
 }
 
 /** A statement's time was up, or that of a lock of the ERP's: asked again by itself, it would only cost the same again. */
-function isOfWhatWasAsked(error: Error & { code?: unknown }): boolean {
-  const { code } = error instanceof DatabaseUnusable ? ((error.cause ?? {}) as { code?: unknown }) : error
-  return code === '57014' || code === lockTimeUp
+function isOfWhatWasAsked(error: Error): boolean {
+  return isLock(error instanceof DatabaseUnusable ? error.cause : error)
 }
 
 const tooLong = (error: Error) =>

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { isPassing } from '../../postgres/database.ts'
+import { wasCanceled } from '../../postgres/sqlState.ts'
 import { type CatalogTable, readWords } from './catalogTable.ts'
 import type { WordsOf } from './findSentColumns.ts'
 import { findWordColumns } from './proposeOutbox.ts'
@@ -32,11 +33,9 @@ export async function lookAt<T>(what: string, warnings: string[], look: () => Pr
   try {
     return await look()
   } catch (error) {
-    if (isPassing(error) && !tookTooLong(error)) throw error
+    // What took too long is passed over: it was no lock, which would have ended it sooner (55P03).
+    if (isPassing(error) && !wasCanceled(error)) throw error
     warnings.push(`${what} could not be looked at: ${(error as Error).message}`)
     return undefined
   }
 }
-
-/** The statement's time was up: a lock would have ended it sooner (55P03). */
-const tookTooLong = (error: unknown) => (error as { code?: unknown }).code === '57014'

@@ -1,0 +1,8 @@
+/** The SQLSTATE of what Postgres refused, or the code of a connection that broke; undefined where an error has neither. */
+export const codeOf = (error: unknown): unknown => (error as { code?: unknown } | null | undefined)?.code
+
+/** A lock was not to be had within lock_timeout. */
+export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P03'
+
+/** A statement took longer than statement_timeout, or somebody cancelled it. */
+export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014'
