@@ -15,7 +15,7 @@ export interface Truth {
  * It is asked as `ask(url, customers)` of ask.ts has it, with processing that takes two seconds.
  */
 export function truthOf(service: NotShown, bodyLimitBytes: number): Record<string, Truth> {
-  return {
+  const truth = {
     ...ofTokens(service),
     ...ofRefusals(service),
     ...ofRecords(service),
@@ -25,6 +25,13 @@ export function truthOf(service: NotShown, bodyLimitBytes: number): Record<strin
     ...ofAnswers(service),
     'body-size': likely(String(bodyLimitBytes)),
   }
+  return service.errorShape === 'html' ? asPages(truth) : truth
+}
+
+/** Who answers an unknown id with a page looks as if it were no service at all: to stop there is right. */
+function asPages(truth: Record<string, Truth>): Record<string, Truth> {
+  const unsure = Object.entries(truth).map(([name, { found }]) => [name, { found, surely: false }])
+  return { ...Object.fromEntries(unsure), address: sure('let in', 'something else') }
 }
 
 const literal = (text: string | number) => String(text).replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')

@@ -146,21 +146,23 @@ function trialResult(
 }
 
 function pauseFor(
-  { job, trial, attempted: { step, answer } }: EndedAttempt,
+  { job, trial, attempted: { step, answer, breach } }: EndedAttempt,
   heard: Heard,
   { maxInFlight }: Circumstances,
 ): { pause: PauseCall | null; heard: Heard } {
   if (step.pause !== null || answer === null) return { pause: step.pause, heard }
-  const now = hearSilence(answer, job === null, heard)
+  // Who takes records and gives no ids would leave each in doubt, as one does who gives no answer.
+  const silent = isSilence(answer) || breach === 'missing_id'
+  const now = hearSilence(silent, job === null, heard)
   const isLong = now.silentRequests >= silentMax || now.silentRecords >= Math.min(silentMax, maxInFlight)
   // The record that goes first after a trial is proof enough alone.
-  if (!isLong && !(trial && isSilence(answer))) return { pause: null, heard: now }
+  if (!isLong && !(trial && silent)) return { pause: null, heard: now }
   const call = answer.kind === 'response' ? answeredInstead(step.cause, answer.status) : silence
   return { pause: trial && job === null && !call.answered ? { ...call, patient: true } : call, heard: now }
 }
 
-function hearSilence(answer: Answer, isRecord: boolean, heard: Heard): Heard {
-  const count = (before: number) => (isSilence(answer) ? before + 1 : 0)
+function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
+  const count = (before: number) => (silent ? before + 1 : 0)
   return {
     ...heard,
     silentRequests: count(heard.silentRequests),

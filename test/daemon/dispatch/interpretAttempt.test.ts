@@ -40,6 +40,10 @@ const record = (answer: Answer | null, given: Partial<EndedAttempt> = {}): Ended
   ...given,
 })
 const poll = (answer: Answer | null, given: Partial<EndedAttempt> = {}) => record(answer, { job, ...given })
+/** Something says that it took a record, and gives no id: as a gateway would, or a service that calls its ids otherwise. */
+const unnamed = record(response(200, {}), {
+  attempted: { ...result(response(200, {}), null, 'uncertain'), breach: 'missing_id' },
+})
 const trialPoll = (answer: Answer) => poll(answer, { trial: true, judged: judge(answer) })
 const heard = (given: Partial<Heard>): Heard => ({ ...heardNothing, ...given })
 
@@ -51,6 +55,7 @@ describe('silence', () => {
     ['a record unanswered', record(silent), {}, { silentRequests: 1, silentRecords: 1 }],
     ['a poll unanswered', poll(silent), {}, { silentRequests: 1, silentRecords: 0 }],
     ['a gateway’s answer', record(response(502)), {}, { silentRequests: 1, silentRecords: 1 }],
+    ['a success that names no transaction', unnamed, {}, { silentRequests: 1, silentRecords: 1 }],
     ['a record answered', record(response(200, {})), { silentRequests: 3, silentRecords: 3 }, {}],
     ['a poll answered', poll(response(200, {})), { silentRequests: 3, silentRecords: 3 }, { silentRecords: 3 }],
     ['a request that never left', record(null), { silentRequests: 3 }, { silentRequests: 3 }],
@@ -75,6 +80,7 @@ describe('silence', () => {
       { silentRequests: 4 },
       ['throttled'],
     ],
+    ['the fifth success that names no transaction', unnamed, { silentRecords: 4 }, ['unreachable']],
     ['a trial', trialPoll(silent), { silentRequests: 9 }, []],
   ] as [string, EndedAttempt, Partial<Heard>, string[]][])('%s: pauses %#', (_, attempt, before, reasons) => {
     const { work, endsSilence } = interpret(attempt, heard(before))

@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { notShownSettings } from '../../../src/sandbox/notShownSettings.ts'
+import { alternatives, type NotShown } from '../../support/serviceAlternatives.ts'
+import { type Harness, setup } from '../faults/harness.ts'
+import { type BatchSeen, type Outcomes, runBatch, usual } from './batch.ts'
+
+/**
+ * What the daemon makes of each answer that the interface leaves open, as docs/contract.md says: the sandbox is set to one after the
+ * other, and a batch goes through. LONG=1 tries all of them, the suite those with which the outcome is another.
+ */
+
+let harness: Harness
+beforeAll(async () => {
+  harness = await setup({ processingTime: 'constant:0.3' })
+})
+afterAll(() => harness[Symbol.asyncDispose]())
+
+type Alternative = { [K in keyof NotShown]: { name: K; value: NotShown[K] } }[keyof NotShown]
+
+interface Different {
+  outcomes: Partial<Outcomes>
+  /** Kinds of breaches. */
+  breaches?: string[]
+}
+
+const all = (state: string): Outcomes => ({
+  ...usual,
+  ...Object.fromEntries(Object.keys(usual).map((name) => [name, state])),
+})
+const data = (state: string): Partial<Outcomes> => ({ ...all(state), order: usual.order })
+/** Nobody finds a code in it. */
+const withoutCodes: Different = { outcomes: { unknown: 'rejected, 0', lost: 'uncertain, 1' } }
+
+/** By setting and value, what is not as usual. */
+const different: Record<string, Different> = {
+  'expiresInForm absent': { outcomes: {}, breaches: ['unreadable_answer'] },
+  'errorShape text': withoutCodes,
+  'errorShape html': withoutCodes,
+  'errorShape empty': withoutCodes,
+  'customerIdUnit utf16': { outcomes: { emoji: 'rejected, 0' } },
+  'customerIdUnit bytes': { outcomes: { emoji: 'rejected, 0' } },
+  // The mapping has to be another: docs/mapping.md.
+  'mappedFields refused': { outcomes: data('rejected, 0') },
+  'amountForm text': { outcomes: data('rejected, 0') },
+  'dateFractions false': { outcomes: { fraction: 'rejected, 0' } },
+  // With UNCERTAIN_POLICY=resend, whether the service knows the key decides how often a record is there.
+  'idempotency replay': { outcomes: { lost: 'completed, 1' } },
+  'idempotency ignore': { outcomes: { lost: 'completed, 2' } },
+  'idempotencyHeaders X-Idempotency-Key': { outcomes: { lost: 'completed, 2' } },
+  'idempotencyHeaders X-Request-Id': { outcomes: { lost: 'completed, 2' } },
+  'errorCodeShown false': { outcomes: { failing: 'failed, 1' } },
+  'orderLastStatus shipped': { outcomes: { order: 'accepted, 1' }, breaches: ['unknown_status'] },
+  'compression always': { outcomes: all('queued, 0'), breaches: ['unreadable_answer'] },
+}
+
+/** In the suite. */
+const short = ['errorShape html', 'idempotency replay', 'idempotency ignore']
+
+const isUsual = ({ name, value }: Alternative) =>
+  JSON.stringify(value) === JSON.stringify(notShownSettings[name].parse(undefined))
+const titled = (Object.keys(alternatives) as (keyof NotShown)[])
+  .flatMap((name) => alternatives[name].map((value) => ({ name, value }) as Alternative))
+  .filter((each) => !isUsual(each))
+  .map((each) => [`${each.name} ${each.value}`, each] as const)
+
+const tried = titled.filter(([title]) => process.env.LONG || short.includes(title))
+
+describe('a batch through a service that is otherwise in one thing', () => {
+  test.each(tried)('%s', { timeout: 300_000 }, async (title: string, { name, value }) => {
+    const seen: BatchSeen = await runBatch(harness, { [name]: value }, {}, title in different ? 15_000 : 60_000)
+    expect(seen.outcomes).toEqual({ ...usual, ...different[title]?.outcomes })
+    expect(Object.keys(seen.breaches)).toEqual(different[title]?.breaches ?? [])
+  })
+
+  test('what is expected of one is of one that is tried', () => {
+    const titles: string[] = titled.map(([title]) => title)
+    expect([...Object.keys(different), ...short].filter((title) => !titles.includes(title))).toEqual([])
+  })
+})
