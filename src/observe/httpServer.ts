@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { AddressInfo, Socket } from 'node:net'
 
 /** Whether something works: it does if there is no reason why not. Reasons are words for an operator. */
 export interface Readiness {
@@ -39,8 +39,11 @@ const jsonType = 'application/json; charset=utf-8'
  * @throws AddressUnusable when it cannot be listened on
  */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
-  const server = createServer(limits, (request, response) => void answer(deps, request, response))
-  server.maxConnections = 100
+  const shared = { ...deps, metrics: { render: shareRendering(deps.metrics.render) } }
+  const server = createServer(limits, (request, response) => void answer(shared, request, response))
+  server.maxRequestsPerSocket = requestsPerConnectionMax
+  server.timeout = silenceMs
+  closeOldestBeyond(server, connectionsMax)
   await listen(server, deps)
   // Without a listener a failure to accept a connection, such as too many open files, would end the process.
   server.on('error', () => {})
@@ -64,6 +67,37 @@ const limits = {
   keepAliveTimeout: 5_000,
   connectionsCheckingInterval: 1_000,
   maxHeaderSize: 8_192,
+}
+
+const connectionsMax = 200
+/** Whoever sends more at once is not a scrape, and each answer is kept until it is read. */
+const requestsPerConnectionMax = 100
+/** Of a connection on which nothing moves, such as one whose answer nobody reads. */
+const silenceMs = 10_000
+
+/**
+ * Connections are bounded by ending the oldest, not by turning away the newest: whoever holds as many as there may be
+ * would otherwise keep the probe out by which a supervisor decides whether we live.
+ */
+function closeOldestBeyond(server: Server, most: number): void {
+  const open = new Set<Socket>()
+  server.on('connection', (socket) => {
+    const [oldest] = open
+    if (open.size >= most) oldest?.destroy()
+    open.add(socket)
+    socket.on('close', () => open.delete(socket))
+  })
+}
+
+/** Whoever asks while the metrics are being written gets the same text. */
+function shareRendering(render: () => Promise<string>): () => Promise<string> {
+  let underWay: Promise<string> | null = null
+  return () => {
+    underWay ??= render().finally(() => {
+      underWay = null
+    })
+    return underWay
+  }
 }
 
 async function listen(server: Server, { host, port }: HttpServerDeps): Promise<void> {
