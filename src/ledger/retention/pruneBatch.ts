@@ -18,12 +18,11 @@ export interface Batch {
   limit: number
 }
 
-/** Those of a batch, locked: $1 is how many days ago they ended at least, $2 how many there are at most. */
-const due = (condition: string) => `due as (
-       select id from outboxd.submission
-       where ${condition} and ended_at < now() - $1 * interval '1 day'
-       order by ended_at limit $2 for update skip locked
-     )`
+/** How many of the oldest are looked at for each that goes. */
+const oldestPerRow = 10
+
+/** $1 is how many days ago they ended at least. */
+const isOld = `ended_at < now() - $1 * interval '1 day'`
 
 /**
  * Deletes the submissions that ended longest ago, with their events. Of those whose row may be met again, that of the
@@ -36,7 +35,17 @@ const due = (condition: string) => `due as (
  */
 export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ n: number }>(
-    `with ${due(`${mayGo} and ${isChained}`)}, gone as (
+    // Entries are chained by their age. To look for chained ones among all that are due, while the chain is far behind, took
+    // seconds; a few of the oldest may have a younger entry.
+    `with oldest as materialized (
+       select id from outboxd.submission where ${mayGo} and ${isOld}
+       order by ended_at limit ${oldestPerRow} * $2
+     ), chained as materialized (
+       select id from oldest submission where ${isChained} limit $2
+     ), due as (
+       select s.id from chained join outboxd.submission s using (id)
+       where ${mayGo} and ${isOld} for update of s skip locked
+     ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
      ), remembered as (
@@ -58,7 +67,9 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
  */
 export async function emptyBatch(db: Database, { olderThanDays, limit }: Batch): Promise<number> {
   const { rows } = await db.query<{ id: string }>(
-    `with ${due(mayBeEmptied)}
+    `with due as (
+       select id from outboxd.submission where ${mayBeEmptied} and ${isOld} order by ended_at limit $2 for update skip locked
+     )
      update outboxd.submission s set payload = null, body = null, result = null, emptied_at = clock_timestamp()
      from due where s.id = due.id returning s.id`,
     [olderThanDays, limit],
