@@ -2,20 +2,27 @@ import { setTimeout as after } from 'node:timers/promises'
 import { type Violation, verify } from './checker.ts'
 import { type Environment, openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
+import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
 import { gatherHistory, type History } from './history.ts'
 import { ledgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
-import { type NemesisReport, type Pace, resolveHeads, unleash } from './nemesis.ts'
-import { copyProgram } from './programCopy.ts'
+import { type NemesisReport, resolveHeads, unleash } from './nemesis.ts'
+import { copyProgram, copyVersion010 } from './programCopy.ts'
+import { retentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
 import { serviceFaults } from './serviceFaults.ts'
+import { upgrade } from './upgrade.ts'
 
 export interface CampaignOptions {
   kills: number
   seed: number
   mutation: MutationName | null
   daemons: number
+  /** Whether the daemons are of 0.1.0 at first, and are brought to this version while all else goes on. */
+  upgrade: boolean
+  /** Folder of another PostgreSQL's binaries; null: the registry's. */
+  postgresDir: string | null
   pace: Pace
   say(text: string): void
   /** Ends the campaign early, by an error, with everything it started put away. */
@@ -40,25 +47,28 @@ const drainMostMs = 240_000
  * service misbehaves; then lets them finish in peace, and compares what the outbox, the ledger and the service say.
  */
 export async function runCampaign(options: CampaignOptions): Promise<CampaignResult> {
-  const { seed, kills, pace, say } = options
+  const { seed, kills, pace, postgresDir, say, signal } = options
   const mutation = options.mutation === null ? null : mutations[options.mutation]
   // Two seeds of three show what was sent twice as two effects; the third tries what E002 is taken for.
   const idempotency = mutation?.idempotency ?? (seed % 3 === 0 ? 'e002' : 'ignore')
   const begun = performance.now()
   await using program = await copyProgram(mutation?.patches ?? [])
-  await using environment = await openEnvironment(program, { idempotency, seed })
-  const fleet = launchFleet({ ...program, env: environment.env, size: options.daemons })
+  await using before = options.upgrade ? await copyVersion010() : null
+  const oldest = before ?? program
+  await using environment = await openEnvironment(program, { idempotency, seed, migratedBy: oldest, postgresDir })
+  const fleet = launchFleet({ program: oldest, env: environment.env, size: options.daemons })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
-    const faults = serviceFaults(environment.sandboxUrl, random('service'), idempotency)
+    const service = serviceFaults(environment.sandboxUrl, random('service'), idempotency)
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
     const ledger = ledgerFaults(environment.ledger)
+    const retention = retentionFaults(program, environment)
     const nemesis = await unleash(
-      { environment, fleet, faults, erp, ledger, random },
-      { kills, pace, say, signal: options.signal },
+      { environment, fleet, service, erp, ledger, retention },
+      { kills, pace, random, say, signal, upgrade: before && (() => upgrade(environment, fleet, program, say)) },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
-    const left = await drain(environment, nemesis, options.signal)
+    const left = await drain(environment, nemesis, signal)
     const codes = await fleet.terminate()
     const history = await gatherHistory(environment, nemesis.written)
     const violations = [

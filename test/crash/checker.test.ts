@@ -31,11 +31,14 @@ function evidence(change: {
     throttledUnasked: 0,
     chainBroken: null,
     requests: 2,
+    emptied: 0,
+    problems: [],
     ...change.more,
   }
 }
 
 const ledgerRow: LedgerRow = {
+  isPruned: false,
   id: 'a',
   outboxId: '1',
   state: 'completed',
@@ -48,6 +51,7 @@ const ledgerRow: LedgerRow = {
   error: null,
   reportDue: false,
 }
+const prunedRow = { isPruned: true, attempt: 0, seq: 0 }
 const step = (atUs: number, from: string | null, to: string, attempt: number): EventRow => ({
   submissionId: 'a',
   atUs,
@@ -79,6 +83,10 @@ test('a record that was sent once and completed is no violation', () => {
   expect(verify(evidence({}))).toEqual([])
 })
 
+test('a record that was pruned is known by its outcome alone', () => {
+  expect(verify(evidence({ ledger: prunedRow, events: [] }))).toEqual([])
+})
+
 test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['a record without a submission', { more: { ledger: [] } }, /was lost/],
   ['two submissions of one record', { more: { ledger: [ledgerRow, { ...ledgerRow, id: 'b' }] } }, /2 submissions/],
@@ -100,6 +108,20 @@ test.each<[string, Parameters<typeof evidence>[0], RegExp]>([
   ['a break in the chain', { more: { chainBroken: 'event 7 was changed' } }, /chain of the logs: event 7 was changed/],
   ['a service that had to throttle', { more: { throttledUnasked: 1 } }, /had to throttle/],
   ['a record that was never committed', { arrivals: [arrival, { ...second, marker: 'm2.' }] }, /never committed/],
+  ['one that was pruned and sent again', { ledger: prunedRow, events: [], arrivals: [arrival, second] }, /sent twice/],
+  [
+    'one that was pruned and captured again',
+    {
+      more: {
+        ledger: [
+          { ...ledgerRow, ...prunedRow },
+          { ...ledgerRow, id: 'b' },
+        ],
+      },
+    },
+    /2 submissions/,
+  ],
+  ['one that was pruned while it waited', { ledger: { ...prunedRow, state: 'failed' }, events: [] }, /pruned although/],
   ['a submission without a row', { more: { ledger: [ledgerRow, { ...ledgerRow, outboxId: '2' }] } }, /no outbox row/],
 ])('%s is a violation', (_, change, what) => {
   expect(verify(evidence(change)).map((violation) => violation.what)).toContainEqual(expect.stringMatching(what))

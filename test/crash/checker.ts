@@ -72,7 +72,7 @@ function check(each: Case): string[] {
   if (!ends.has(submission.state)) return [`it has not come to an end: ${submission.state}`]
   return [
     ...row(each.row, submission),
-    ...path(each.events, submission),
+    ...(submission.isPruned ? pruned(submission) : path(each.events, submission)),
     ...requests(each, submission),
     ...effects(each, submission),
     ...outcomeAnomalies(each, submission),
@@ -85,7 +85,7 @@ function row(outbox: OutboxRow, ledger: LedgerRow): string[] {
   if (ledger.reportDue) wrong.push('its outbox row was not told')
   if (outbox.status !== ledger.state) wrong.push(`the outbox row says ${outbox.status}, the ledger ${ledger.state}`)
   if (outbox.transactionId !== ledger.transactionId) wrong.push('the outbox row has another transaction id')
-  if (outbox.errorCode !== ledger.errorCode) wrong.push('the outbox row has another error code')
+  if (!ledger.isPruned && outbox.errorCode !== ledger.errorCode) wrong.push('the outbox row has another error code')
   return wrong
 }
 
@@ -119,17 +119,23 @@ function path(events: EventRow[], submission: LedgerRow): string[] {
   return wrong
 }
 
+/** Only what needs nobody any more goes. */
+function pruned({ state }: LedgerRow): string[] {
+  return state === 'completed' || state === 'discarded' ? [] : [`it was pruned although it was ${state}`]
+}
+
 /** Every request was committed to before it left, with the amount as it was written. */
 function requests({ arrivals, events, written }: Case, submission: LedgerRow): string[] {
   const wrong: string[] = []
   const commitments = events.filter(({ to, from }) => from === 'queued' && to === 'sending')
   arrivals.forEach((arrival, i) => {
-    if (commitments.filter(({ atUs }) => atUs <= arrival.arrivedUs).length < i + 1)
+    if (!submission.isPruned && commitments.filter(({ atUs }) => atUs <= arrival.arrivedUs).length < i + 1)
       wrong.push(`request ${arrival.sequence} arrived before it was committed to`)
     if (arrival.amount !== written.amount) wrong.push(`${written.amount} arrived as ${arrival.amount}`)
   })
   const keys = new Set(arrivals.map(({ idempotencyKey }) => idempotencyKey)).size
-  if (keys > 1 + submission.renewedKeys + submission.resubmissions) wrong.push(`it was sent under ${keys} keys`)
+  if (!submission.isPruned && keys > 1 + submission.renewedKeys + submission.resubmissions)
+    wrong.push(`it was sent under ${keys} keys`)
   return wrong
 }
 
@@ -183,7 +189,7 @@ function keyOrder(cases: Case[]): Violation[] {
     line.slice(1).flatMap((each, i) => {
       const before = line[i] as Case
       const [mine, its] = [each.submissions[0], before.submissions[0]]
-      if (!mine || !its) return []
+      if (!mine || !its || mine.isPruned || its.isPruned) return []
       if (mine.seq < its.seq) return [{ what: `captured before ${before.row.outboxId} of its key`, case: each }]
       const sentUs = each.events.find(({ to }) => to === 'sending')?.atUs ?? Number.POSITIVE_INFINITY
       const freeUs = before.events.find(({ to }) => to === 'accepted' || (ends.has(to) && to !== 'uncertain'))?.atUs

@@ -1,7 +1,6 @@
 import type pg from 'pg'
 import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
 import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
-import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 import { daemonEnvironment } from '../support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
@@ -19,26 +18,37 @@ export interface Environment extends AsyncDisposable {
   /** The sandbox's own database, on a server that nobody touches. */
   telemetry: pg.Pool
   sandboxUrl: string
-  /** Environment of a daemon. */
+  /** Environment of a daemon and of commands, whichever program it is. */
   env: Record<string, string>
   /** The same for an operator's commands. */
   config: StoreConfig
 }
 
-/** @param idempotency `ignore` shows a record that was sent twice as two effects */
+export interface EnvironmentOptions {
+  /** `ignore` shows a record that was sent twice as two effects. */
+  idempotency: 'ignore' | 'e002'
+  seed: number
+  /** The program that the databases are migrated by. */
+  migratedBy: ProgramCopy
+  /** Folder of another PostgreSQL's binaries for the server of outbox and ledger; null: the registry's. */
+  postgresDir: string | null
+}
+
+/** @param program runs the sandbox */
 export async function openEnvironment(
   program: ProgramCopy,
-  { idempotency, seed }: { idempotency: 'ignore' | 'e002'; seed: number },
+  { idempotency, seed, migratedBy, postgresDir }: EnvironmentOptions,
 ): Promise<Environment> {
   await using stack = new AsyncDisposableStack()
   // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
-  const [postgres, still] = await Promise.all([startPostgres({ fsync: 'off' }), startPostgres({ fsync: 'off' })])
+  const [postgres, still] = await Promise.all([
+    startPostgres({ fsync: 'off' }, postgresDir ?? undefined),
+    startPostgres({ fsync: 'off' }),
+  ])
   stack.use(postgres)
   stack.use(still)
   const erpUrl = await createDatabaseOn(postgres.url, 'erp')
   const stateUrl = await createDatabaseOn(postgres.url, 'state')
-  await migrateState(stateUrl)
-  await migrateOutbox(erpUrl, 'outbox')
   const sandbox = await startSandboxProcess(program, {
     SANDBOX_DATABASE_URL: still.url,
     SANDBOX_RATE_LIMIT_REQUESTS: String(rateLimit.requests),
@@ -50,9 +60,7 @@ export async function openEnvironment(
   stack.use(sandbox.program)
   const [outbox, ledger, telemetry] = [erpUrl, stateUrl, still.url].map(openBounded) as [pg.Pool, pg.Pool, pg.Pool]
   for (const pool of [outbox, ledger, telemetry]) stack.defer(() => pool.end())
-  const owned = stack.move()
   const env = daemonEnvironment(erpUrl, sandbox.url, {
-    NODE_COMPILE_CACHE: `${program.dir}/cache`,
     STATE_DATABASE_URL: stateUrl,
     RATE_LIMIT_REQUESTS: String(rateLimit.requests),
     RATE_LIMIT_WINDOW_SECONDS: String(rateLimit.windowSeconds),
@@ -61,6 +69,8 @@ export async function openEnvironment(
     UNAUTHORIZED_PAUSE_SECONDS: '1',
     MAPPINGS_DIR: `${program.dir}/mappings`,
   })
+  await runToEnd(migratedBy, ['migrate', '--outbox'], env)
+  const owned = stack.move()
   return {
     postgres,
     outbox,
@@ -71,6 +81,13 @@ export async function openEnvironment(
     config: readStoreConfig(env),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   }
+}
+
+/** Runs a command to its end. @throws Error with its last words where it leaves with anything but 0 */
+export async function runToEnd({ main, dir }: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {
+  const program = startProgram({ script: main, args, folder: dir, env: { ...env, NODE_COMPILE_CACHE: `${dir}/cache` } })
+  const { code, signal } = await program.ended()
+  if (code !== 0) throw new Error(`${args.join(' ')} left with ${code ?? signal}:\n${program.lastLines()}`)
 }
 
 /** Nothing that the campaign does may hang for ever: its server is crashed under it. */

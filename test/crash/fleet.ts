@@ -1,6 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { saysRunning } from '../support/daemon.ts'
 import { type Program, startProgram } from '../support/program.ts'
+import { until } from '../support/until.ts'
+import type { ProgramCopy } from './programCopy.ts'
 
 /** One place in the fleet: a daemon, and the next one when it has died. */
 export interface Berth {
@@ -11,11 +13,13 @@ export interface Berth {
   kill(): void
   /** SIGSTOP for so long, then SIGCONT, unless it was killed before. @returns when it goes on, or is dead */
   stopFor(ms: number): Promise<void>
+  /** Ends its daemon by that signal; the next one runs another program. Resolves when that is at work. */
+  replace(program: ProgramCopy, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
 }
 
 export interface Fleet {
   readonly berths: readonly Berth[]
-  /** Daemons that ended though nobody killed them, with their last words. */
+  /** Daemons that ended though nobody killed them, or not with 0 on SIGTERM, with their last words. */
   readonly deserters: string[]
   /** Starts that found no database. */
   readonly failedStarts: () => number
@@ -28,7 +32,7 @@ export interface Fleet {
 const restartMs = 200
 
 /** Starts daemons and starts each anew whenever it ends, as a service manager would. */
-export function launchFleet(options: { main: string; dir: string; env: Record<string, string>; size: number }): Fleet {
+export function launchFleet(options: { program: ProgramCopy; env: Record<string, string>; size: number }): Fleet {
   const deserters: string[] = []
   let failedStarts = 0
   let recalled = false
@@ -36,17 +40,19 @@ export function launchFleet(options: { main: string; dir: string; env: Record<st
   const berths = Array.from({ length: options.size }, (_, number) => man(number))
 
   function man(number: number): Berth {
+    let { program } = options
     let daemon: Program
     let running = false
     let stopped = false
     let killed = false
+    let terminated = false
 
     function launch(): void {
       const launched = startProgram({
-        script: options.main,
+        script: program.main,
         args: ['run'],
-        folder: options.dir,
-        env: options.env,
+        folder: program.dir,
+        env: { ...options.env, NODE_COMPILE_CACHE: `${program.dir}/cache`, MAPPINGS_DIR: `${program.dir}/mappings` },
         onLine(line) {
           if (daemon === launched && saysRunning(line)) running = true
         },
@@ -56,19 +62,23 @@ export function launchFleet(options: { main: string; dir: string; env: Record<st
       running = false
       stopped = false
       killed = false
+      terminated = false
       void launched.ended().then(({ code, signal }) => {
         daemons.delete(number)
         if (recalled) return
-        if (!killed && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
-        if (!killed && !running) failedStarts += 1
+        const isExpected = killed || (terminated && code === 0)
+        if (!isExpected && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
+        if (!isExpected && !running) failedStarts += 1
         setTimeout(launch, restartMs)
       })
     }
 
+    const atWork = () => running && !stopped && !killed && !terminated
+
     launch()
     return {
       number,
-      atWork: () => running && !stopped && !killed,
+      atWork,
       kill() {
         killed = true
         daemon.signal('SIGKILL')
@@ -81,6 +91,14 @@ export function launchFleet(options: { main: string; dir: string; env: Record<st
         if (victim !== daemon) return
         victim.signal('SIGCONT')
         stopped = false
+      },
+      async replace(next, signal) {
+        await until(atWork, Boolean)
+        program = next
+        if (signal === 'SIGKILL') killed = true
+        else terminated = true
+        daemon.signal(signal)
+        await until(atWork, Boolean)
       },
     }
   }

@@ -15,8 +15,10 @@ export interface OutboxRow {
   errorCode: string | null
 }
 
-/** A submission as our ledger has it in the end. */
+/** A submission as our ledger has it in the end, or what it knows of one that was pruned. */
 export interface LedgerRow {
+  /** Its events are gone with it, and no step is known any more but the last. */
+  isPruned: boolean
   id: string
   outboxId: string
   state: string
@@ -72,21 +74,30 @@ export interface History {
   /** What is wrong with the logs' chain, which the daemons made among all that; null where nothing is. */
   chainBroken: string | null
   requests: number
+  /** Submissions whose contents are gone. */
+  emptied: number
+  /** What the ledger would have an operator look at, in its own words. */
+  problems: string[]
 }
 
 /** Chains what is left, and looks whether each event is in the chain, once and as it was. */
-async function findChainBreak(ledger: pg.Pool, events: number): Promise<string | null> {
+async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean): Promise<string | null> {
   await createChain(ledger).runOnce(() => true)
   const { broken, entries, gone } = await verifyChain(ledger, null, () => {})
   const { rows } = await ledger.query<{ acts: number }>('select count(*)::int as acts from outboxd.operator_act')
   const expected = events + (rows[0]?.acts ?? 0)
-  return broken ?? (entries === expected && gone === 0 ? null : `it has ${entries} entries of ${expected}`)
+  return (
+    broken ??
+    (entries === expected && gone > 0 === isPruned
+      ? null
+      : `it has ${entries} entries of ${expected}, ${gone} are gone`)
+  )
 }
 
 const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::float8`
 
 export async function gatherHistory(environment: Environment, written: ReadonlyMap<string, Written>): Promise<History> {
-  const [outbox, ledger, events, arrivals, counts, rate] = await Promise.all([
+  const [outbox, ledger, events, arrivals, counts, emptied, problems, rate] = await Promise.all([
     rows<OutboxRow>(
       environment.outbox,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
@@ -95,8 +106,11 @@ export async function gatherHistory(environment: Environment, written: ReadonlyM
     rows<LedgerRow>(
       environment.ledger,
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
-         transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue"
-       from outboxd.submission order by seq`,
+         transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue", false as "isPruned"
+       from outboxd.submission
+       union all
+       select id, outbox_id, state, 0, 0, 0, 0, transaction_id, null, null, false, true from outboxd.pruned_submission
+       order by seq`,
     ),
     rows<EventRow>(
       environment.ledger,
@@ -117,6 +131,15 @@ export async function gatherHistory(environment: Environment, written: ReadonlyM
       `select count(*)::int as requests, (count(*) filter (where status = 429 and fault_id is null))::int as "throttledUnasked"
        from sandbox.ledger where path like '/api/%'`,
     ),
+    rows<{ n: number }>(
+      environment.ledger,
+      'select count(*)::int as n from outboxd.submission where emptied_at is not null',
+    ),
+    rows<{ problem: string }>(
+      environment.ledger,
+      `select concat_ws(' ', kind, subject, detail) as problem from outboxd.problem
+       union all select concat_ws(' ', 'put off', to_jsonb(s)) from outboxd.skipped_row s`,
+    ),
     fetch(`${environment.sandboxUrl}/_sandbox/rate?windowSeconds=${rateLimit.windowSeconds}`).then(
       async (response) => (await response.json()) as { maxArrived: number },
     ),
@@ -130,8 +153,14 @@ export async function gatherHistory(environment: Environment, written: ReadonlyM
     requestsMost: rate.maxArrived,
     requestsAllowed: rateLimit.requests,
     throttledUnasked: counts[0]?.throttledUnasked ?? 0,
-    chainBroken: await findChainBreak(environment.ledger, events.length),
+    chainBroken: await findChainBreak(
+      environment.ledger,
+      events.length,
+      ledger.some((row) => row.isPruned),
+    ),
     requests: counts[0]?.requests ?? 0,
+    emptied: emptied[0]?.n ?? 0,
+    problems: problems.map(({ problem }) => problem),
   }
 }
 

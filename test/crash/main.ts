@@ -3,11 +3,13 @@ import { runCampaign } from './campaign.ts'
 import { isMutation, mutations } from './mutations.ts'
 import { printResult } from './printReport.ts'
 
-const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME]
+const usage = `npm run crash -- [--kills N] [--seed S] [--daemons N] [--mutation NAME] [--upgrade] [--postgres DIR]
   --kills     kill -9 so many daemons (default 200)
   --seed      of all chances (default 1); a multiple of 3 makes the service answer a repeated key with E002
   --daemons   at once (default 6)
   --mutation  break the guarantee on purpose, in a copy of the source: ${Object.keys(mutations).join(', ')}
+  --upgrade   the daemons are of version 0.1.0 at first; migrated and restarted one by one while all goes on
+  --postgres  another PostgreSQL for outbox and ledger: the folder of its binaries, such as /usr/lib/postgresql/15/bin
 Leaves with 0 where the guarantee held, with 1 where it was broken.
 `
 
@@ -17,6 +19,8 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     daemons: { type: 'string', default: '6' },
     mutation: { type: 'string' },
+    upgrade: { type: 'boolean', default: false },
+    postgres: { type: 'string' },
     help: { type: 'boolean', default: false },
   },
 })
@@ -38,6 +42,8 @@ if (values.help || wrong) {
     seed,
     daemons,
     mutation,
+    upgrade: values.upgrade,
+    postgresDir: values.postgres ?? null,
     pace: {
       killMs: many ? 1_500 : 450,
       stopMs: many ? 1_500 : 12_000,
@@ -46,6 +52,7 @@ if (values.help || wrong) {
       erpMs: 3_000,
       hangMs: 20_000,
       clockMs: 15_000,
+      pruneMs: 5_000,
     },
     say: (text) => process.stderr.write(`${text}\n`),
   })

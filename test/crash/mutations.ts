@@ -39,6 +39,17 @@ export const mutations = {
     ],
     idempotency: 'e002',
   },
+  'forgetful-prune': {
+    breaks: 'what is pruned is forgotten, so that a row that says again that it waits is sent again',
+    patches: [
+      {
+        file: 'src/ledger/retention/pruneBatch.ts',
+        from: 'from gone s where outbox = outboxd.current_outbox()',
+        to: 'from gone s where false',
+      },
+    ],
+    idempotency: 'ignore',
+  },
   'no-fence': {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [

@@ -6,11 +6,13 @@ const violationsShown = 10
 /** The campaign's figures, and each violation with all that is known of its record. */
 export function printResult(result: CampaignResult): string {
   const { violations } = result
-  const lines = figures(result).map(([name, value]) => `  ${name.padEnd(34)} ${value}`)
+  const lines = figures(result).map(([name, value]) => `  ${name.padEnd(36)} ${value}`)
   const shown = violations.slice(0, violationsShown).flatMap(describe)
   const verdict =
     violations.length === 0 ? 'the guarantee held' : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
-  return [...lines, '', verdict, ...kinds(violations), '', ...shown, ''].join('\n')
+  const problems = violations.length === 0 ? [] : result.history.problems.slice(0, violationsShown)
+  const standing = problems.map((problem) => `  stands as a problem: ${problem}`)
+  return [...lines, '', verdict, ...kinds(violations), ...standing, '', ...shown, ''].join('\n')
 }
 
 /** How often what was violated, whatever the record. */
@@ -33,17 +35,12 @@ function figures({
     ['mutation', options.mutation ?? 'none'],
     ['service takes a repeated key', idempotency === 'ignore' ? 'as a new record' : 'as E002'],
     ['seconds', seconds],
-    ['daemons', options.daemons],
-    ['kill -9', report.kills],
-    ['SIGSTOP past the lease', report.stops],
-    ['Postgres immediate restarts', report.restarts],
-    ['backends terminated', report.terminated],
-    ['faults of the service switched on', report.faults],
-    ['faults of the ERP', report.erpFaults],
-    ['times that COMMIT hung', report.hangs],
-    ['times that the clock was set back', report.clockSteps],
+    ['daemons', `${options.daemons}${options.upgrade ? ', of version 0.1.0 at first' : ''}`],
+    ['PostgreSQL', options.postgresDir ?? 'of the registry'],
+    ...report.struck,
     ['starts without a database', failedStarts],
     ['records committed', evidence.outbox.length],
+    ['  pruned / emptied', `${evidence.ledger.filter((row) => row.isPruned).length} / ${evidence.emptied}`],
     ...[...states].map(([state, rows]): [string, unknown] => [`  ${state}`, rows.length]),
     ['discarded / resolved by an operator', `${report.discarded} / ${report.resolved}`],
     ['requests at the service', evidence.requests],

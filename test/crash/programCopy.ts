@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -13,20 +14,47 @@ export interface ProgramCopy extends AsyncDisposable {
   readonly main: string
 }
 
+/** Version 0.1.0, whose ledger is kept in test/store/version-0.1.0. */
+const commitOf010 = '2f42af5dc39dbed5520e22280af8aa7ccc97f94c'
+
 /** Copies the program, and breaks the copy where patches say so. @throws Error where a patch finds nothing to break */
-export async function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
+export function copyProgram(patches: readonly Patch[]): Promise<ProgramCopy> {
+  return copyInto(async (dir) => {
+    for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
+      await cp(join(checkout, part), join(dir, part), { recursive: true })
+    for (const patch of patches) await apply(dir, patch)
+  })
+}
+
+/** The program as version 0.1.0 was. It runs with the packages of today. @throws Error where the repository does not have it */
+export function copyVersion010(): Promise<ProgramCopy> {
+  return copyInto(async (dir) => {
+    try {
+      const archive = execFileSync('git', ['archive', commitOf010, 'src', 'migrations', 'mappings', 'package.json'], {
+        cwd: checkout,
+        maxBuffer: 1e9,
+        stdio: ['ignore', 'pipe', 'pipe'],
+      })
+      execFileSync('tar', ['-x', '-C', dir], { input: archive })
+    } catch (cause) {
+      throw new Error(`version 0.1.0 is not here: it takes a git repository that has ${commitOf010}`, { cause })
+    }
+  })
+}
+
+async function copyInto(fill: (dir: string) => Promise<void>): Promise<ProgramCopy> {
   const dir = await mkdtemp(join(tmpdir(), 'outboxd-crash-'))
-  for (const part of ['assets', 'bin', 'src', 'migrations', 'mappings', 'package.json'])
-    await cp(join(checkout, part), join(dir, part), { recursive: true })
-  await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
-  await mkdir(join(dir, 'cache'))
-  for (const patch of patches) await apply(dir, patch)
-  const main = join(dir, 'src', 'main.ts')
-  await fillCompileCache(main, `${dir}/cache`)
-  return {
-    dir,
-    main,
-    [Symbol.asyncDispose]: () => rm(dir, { recursive: true, force: true }),
+  const remove = () => rm(dir, { recursive: true, force: true })
+  try {
+    await fill(dir)
+    await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
+    await mkdir(join(dir, 'cache'))
+    const main = join(dir, 'src', 'main.ts')
+    await fillCompileCache(main, `${dir}/cache`)
+    return { dir, main, [Symbol.asyncDispose]: remove }
+  } catch (error) {
+    await remove()
+    throw error
   }
 }
 

@@ -62,6 +62,8 @@ const storedAnd500: Spec = { kind: 'answer', endpoint: posts, status: 500, when:
 export interface ServiceFaults {
   /** Clears what is on, makes requests slow, and at times switches on a few things that go wrong. @returns how many */
   stir(): Promise<number>
+  /** Makes requests slow, and nothing else. */
+  slow(): Promise<void>
   clear(): Promise<void>
 }
 
@@ -88,6 +90,7 @@ export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempote
       if (random.chance(0.1)) await call('POST', 'tokens/revoke')
       return faults.length
     },
+    slow: () => call('POST', 'faults', random.pick(slow)),
     clear: () => call('DELETE', 'faults'),
   }
 }

@@ -1,0 +1,162 @@
+import type { Environment } from './environment.ts'
+import type { ErpFaults } from './erpFaults.ts'
+import type { Fleet } from './fleet.ts'
+import type { LedgerFaults } from './ledgerFaults.ts'
+import type { RetentionFaults } from './retentionFaults.ts'
+import { retryPatiently } from './retryPatiently.ts'
+import type { SeededRandom } from './seededRandom.ts'
+import type { ServiceFaults } from './serviceFaults.ts'
+
+/** What is done again and again to the daemons and what they live on. */
+export interface Fault {
+  /** What the report calls it. */
+  what: string
+  /** Milliseconds between two times, on the average. */
+  everyMs: number
+  /** Whether daemons of 0.1.0 are to bear it, too: what they are known not to bear begins when all are of this version. */
+  from: '0.1.0' | 'this version'
+  /** @returns how often it has struck */
+  strike(random: SeededRandom): Promise<number> | number
+}
+
+/** How often what happens, in milliseconds between two times. */
+export interface Pace {
+  killMs: number
+  stopMs: number
+  restartMs: number
+  insertMs: number
+  /** The ERP refuses, ignores or locks rows. */
+  erpMs: number
+  /** A COMMIT hangs. */
+  hangMs: number
+  clockMs: number
+  /** Records grow old, and are pruned; the ERP sets rows back. */
+  pruneMs: number
+}
+
+export interface Adversaries {
+  environment: Environment
+  fleet: Fleet
+  service: ServiceFaults
+  erp: ErpFaults
+  ledger: LedgerFaults
+  retention: RetentionFaults
+}
+
+export const kills = 'kill -9'
+
+/** Longer than the lease of a silent instance (12 s) and a round of those who judge it (3 s). */
+const stopForMs = [16_000, 22_000] as const
+/** The one that is mostly spared, so that somebody lives long enough to rescue what the dead were sending. */
+const anchor = 0
+const anchorKilledShare = 0.02
+/** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
+const atWorkMin = 2
+const lastKilledShare = 0.3
+
+/** The campaign's faults, a row each. @param stopped takes what ends later: the wakening of those that were stopped */
+export function faultTable(
+  { environment, fleet, service, erp, ledger, retention }: Adversaries,
+  pace: Pace,
+  stopped: Promise<void>[],
+): Fault[] {
+  return [
+    {
+      what: kills,
+      everyMs: pace.killMs,
+      from: '0.1.0',
+      strike(random) {
+        const victims = fleet.berths.filter(
+          (berth) => berth.atWork() && (berth.number !== anchor || random.chance(anchorKilledShare)),
+        )
+        if (victims.length === 0 || (victims.length < atWorkMin && !random.chance(lastKilledShare))) return 0
+        random.pick(victims).kill()
+        return 1
+      },
+    },
+    {
+      what: 'SIGSTOP past the lease',
+      everyMs: pace.stopMs,
+      from: '0.1.0',
+      strike(random) {
+        const victims = fleet.berths.filter((berth) => berth.atWork() && berth.number !== anchor)
+        if (victims.length === 0) return 0
+        stopped.push(random.pick(victims).stopFor(random.whole(...stopForMs)))
+        return 1
+      },
+    },
+    {
+      what: 'Postgres immediate restarts',
+      everyMs: pace.restartMs,
+      from: '0.1.0',
+      async strike() {
+        await environment.postgres.restartImmediately()
+        return 1
+      },
+    },
+    {
+      what: 'backends terminated',
+      everyMs: pace.restartMs / 3,
+      from: '0.1.0',
+      async strike() {
+        const { rowCount } = await retryPatiently(() =>
+          environment.ledger.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'outboxd%' and random() < 0.2`,
+          ),
+        )
+        return rowCount ?? 0
+      },
+    },
+    {
+      what: 'faults of the service switched on',
+      everyMs: 1_500,
+      from: 'this version',
+      strike: () => service.stir(),
+    },
+    {
+      what: 'faults of the ERP',
+      everyMs: pace.erpMs,
+      from: 'this version',
+      async strike(random) {
+        await erp.strike(random)
+        return 1
+      },
+    },
+    {
+      what: 'times that COMMIT hung',
+      everyMs: pace.hangMs,
+      from: 'this version',
+      async strike(random) {
+        await ledger.hangCommits(random)
+        return 1
+      },
+    },
+    {
+      what: 'times that the clock was set back',
+      everyMs: pace.clockMs,
+      from: 'this version',
+      async strike(random) {
+        await ledger.setClockBack(random)
+        return 1
+      },
+    },
+    {
+      what: 'records made old enough to go',
+      everyMs: pace.pruneMs,
+      from: 'this version',
+      strike: (random) => retention.age(random),
+    },
+    {
+      what: 'outboxd prune, half of them killed',
+      everyMs: pace.pruneMs,
+      from: 'this version',
+      strike: (random) => retention.prune(random),
+    },
+    {
+      what: 'rows of ended records set back',
+      everyMs: pace.pruneMs,
+      from: 'this version',
+      strike: (random) => retention.setBack(random),
+    },
+  ]
+}

@@ -1,0 +1,60 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { startProgram } from '../support/program.ts'
+import type { Environment } from './environment.ts'
+import type { ProgramCopy } from './programCopy.ts'
+import { retryPatiently } from './retryPatiently.ts'
+import type { SeededRandom } from './seededRandom.ts'
+
+/** Months go by for some records: the daemons empty and delete them, as does `outboxd prune`, and the ERP meets their rows again. */
+export interface RetentionFaults {
+  /** Some that have ended did so long ago. @returns how many */
+  age(random: SeededRandom): Promise<number>
+  /** `outboxd prune`, killed in the middle or not. @returns 1 */
+  prune(random: SeededRandom): Promise<number>
+  /** The ERP has rows say again that they wait, of records that have ended and may have been pruned. @returns how many */
+  setBack(random: SeededRandom): Promise<number>
+}
+
+/** Past RETENTION_PAYLOAD_DAYS, or past RETENTION_DAYS, by as much as the clock may be set back and more. */
+const agedDays = [32, 95] as const
+const agedShare = 0.1
+const killedAfterMs = [400, 3_000] as const
+const setBackMost = 6
+
+export function retentionFaults({ dir, main }: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
+  return {
+    async age(random) {
+      const { rowCount } = await retryPatiently(() =>
+        ledger.query(
+          `update outboxd.submission set ended_at = ended_at - $1 * interval '1 day'
+           where state in ('completed', 'discarded') and not report_due and random() < $2`,
+          [random.pick(agedDays), agedShare],
+        ),
+      )
+      return rowCount ?? 0
+    },
+    async prune(random) {
+      const command = startProgram({
+        script: main,
+        args: ['prune', '--as', 'crash', '--reason', 'crash campaign'],
+        folder: dir,
+        env: { ...env, NODE_COMPILE_CACHE: `${dir}/cache` },
+      })
+      if (random.chance(0.5)) {
+        await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])
+        command.signal('SIGKILL')
+      }
+      await command.ended()
+      return 1
+    },
+    async setBack() {
+      const { rowCount } = await retryPatiently(() =>
+        outbox.query(
+          `update outbox set status = 'new' where id in (
+             select id from outbox where status in ('completed', 'discarded') order by random() limit ${setBackMost})`,
+        ),
+      )
+      return rowCount ?? 0
+    },
+  }
+}
