@@ -18,6 +18,21 @@ import {
   serviceBaseUrl,
 } from './variableSchemas.ts'
 
+/** What a POST says otherwise. */
+const ownHeaders: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-encoding',
+  'authorization',
+  'connection',
+  'content-length',
+  'content-type',
+  'expect',
+  'host',
+  'transfer-encoding',
+  'upgrade',
+  'user-agent',
+])
+
 /** Every variable of the environment that the daemon reads: what it must look like, its default, what it is for. */
 export const variables = {
   DATABASE_URL: { schema: postgresUrl, secret: true, about: 'the database with the outbox' },
@@ -99,6 +114,14 @@ export const variables = {
     about:
       'their payloads, bodies and results, which may hold personal data, are emptied so many days after their end; 0: with the record',
   },
+  IDEMPOTENCY_HEADER: {
+    schema: z
+      .string()
+      .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
+      .refine((name) => !ownHeaders.has(name.toLowerCase()), 'must be no header that a request has already')
+      .default('Idempotency-Key'),
+    about: 'header in which each POST carries its idempotency key',
+  },
   UNCERTAIN_POLICY: {
     schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
     about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
@@ -178,6 +201,7 @@ export interface ServiceSettings extends Credentials {
   authUrl: string
   expiresInUnitMs: number
   tokenRefreshMs: number
+  idempotencyHeader: string
   requestTimeoutMs: number
   /** An answer may give back what was sent, and say something of it. */
   answerMaxBytes: number
@@ -376,6 +400,7 @@ function serviceSettings(reader: Reader): ServiceSettings {
     ...readProxy(reader),
     expiresInUnitMs: { milliseconds: 1, seconds: 1000, minutes: 60_000 }[value('TOKEN_EXPIRES_IN_UNIT')],
     tokenRefreshMs: value('TOKEN_REFRESH_SECONDS'),
+    idempotencyHeader: value('IDEMPOTENCY_HEADER'),
     requestTimeoutMs: value('REQUEST_TIMEOUT_SECONDS'),
     answerMaxBytes: Math.max(1_000_000, 2 * value('PAYLOAD_MAX_BYTES')),
   }

@@ -40,6 +40,7 @@ describe('what is set and what is not', () => {
         proxy: null,
         expiresInUnitMs: 1000,
         tokenRefreshMs: 300_000,
+        idempotencyHeader: 'Idempotency-Key',
         requestTimeoutMs: 30_000,
         answerMaxBytes: 2_000_000,
       },

@@ -12,6 +12,7 @@ import { field1 } from './questions/field1.ts'
 import { field2 } from './questions/field2.ts'
 import { httpVersion } from './questions/httpVersion.ts'
 import { idempotency } from './questions/idempotency.ts'
+import { idempotencyHeader } from './questions/idempotencyHeader.ts'
 import { keepAlive } from './questions/keepAlive.ts'
 import { longCustomer } from './questions/longCustomer.ts'
 import { mappedFields } from './questions/mappedFields.ts'
@@ -19,6 +20,7 @@ import { oddId } from './questions/oddId.ts'
 import { order } from './questions/order.ts'
 import { orderCreatedAt } from './questions/orderCreatedAt.ts'
 import { orderDate } from './questions/orderDate.ts'
+import { orderItemShape } from './questions/orderItemShape.ts'
 import { orderItems } from './questions/orderItems.ts'
 import { orderStatus } from './questions/orderStatus.ts'
 import { orderUnknownCustomer } from './questions/orderUnknownCustomer.ts'
@@ -27,6 +29,7 @@ import { ownId } from './questions/ownId.ts'
 import { processingTime } from './questions/processingTime.ts'
 import { rateHeader } from './questions/rateHeader.ts'
 import { rateOrders } from './questions/rateOrders.ts'
+import { ratePolls } from './questions/ratePolls.ts'
 import { rateScope } from './questions/rateScope.ts'
 import { rateTokens } from './questions/rateTokens.ts'
 import { redirects } from './questions/redirects.ts'
@@ -38,6 +41,7 @@ import { submission } from './questions/submission.ts'
 import { tls } from './questions/tls.ts'
 import { tokenFields } from './questions/tokenFields.ts'
 import { tokenUnit } from './questions/tokenUnit.ts'
+import { transactionId } from './questions/transactionId.ts'
 import { unknownCustomer } from './questions/unknownCustomer.ts'
 import { unknownId } from './questions/unknownId.ts'
 import { unknownOrder } from './questions/unknownOrder.ts'
@@ -54,12 +58,19 @@ export const questions: readonly Question[] = [
   address,
   unknownId,
   badToken,
+  rateScope,
+  ratePolls,
+  rateOrders,
+  rateTokens,
+  secondToken,
   submission,
-  mappedFields,
+  transactionId,
   statusValues,
   processingTime,
   result,
+  mappedFields,
   idempotency,
+  idempotencyHeader,
   ownId,
   e002,
   e003,
@@ -68,14 +79,11 @@ export const questions: readonly Question[] = [
   orderDate,
   order,
   orderItems,
+  orderItemShape,
   orderStatus,
   orderCreatedAt,
   orderUnknownCustomer,
   unknownOrder,
-  rateScope,
-  rateTokens,
-  rateOrders,
-  secondToken,
   wrongSecret,
   unknownPath,
   otherMethod,

@@ -1,12 +1,25 @@
 import type { Parts } from './question.ts'
 
-/** Where the client's fields of docs/interface.md, 2.5, stand in a request: the first is how mappings/data.yaml sends them. */
-export const shapes = ['in data', 'in data, the amount as text', 'nowhere', 'beside data'] as const
-export type RecordShape = (typeof shapes)[number]
+/** Where the client's fields of docs/interface.md, 2.5, stand in a request, and how the amount is written. */
+export interface RecordShape {
+  place: 'data' | 'beside' | 'nowhere'
+  amount: 'number' | 'text'
+}
+
+/** In the order in which they are tried: the first is how mappings/data.yaml sends them. */
+export const shapes: readonly RecordShape[] = [
+  { place: 'data', amount: 'number' },
+  { place: 'data', amount: 'text' },
+  { place: 'nowhere', amount: 'number' },
+  { place: 'beside', amount: 'number' },
+  { place: 'beside', amount: 'text' },
+]
 
 export interface RecordChange {
   customerId?: string
-  /** Fields of data in place of its own, or beside them; undefined takes one away. */
+  /** The client's fields in place of those of a usual record, wherever they stand. */
+  mapped?: Readonly<Record<string, unknown>>
+  /** Fields of data in place of its own, or beside them. */
   data?: Readonly<Record<string, unknown>>
   /** Fields beside data. */
   beside?: Readonly<Record<string, unknown>>
@@ -18,20 +31,20 @@ export const noteOf = ({ run }: Pick<Parts, 'run'>, what: string): string => `ou
 /** The body of a test record (docs/interface.md, 2.2) as JSON text. */
 export function testRecord(shape: RecordShape, customer: string, note: string, change: RecordChange = {}): string {
   const customerId = change.customerId ?? customer
-  const mapped = mappedFields(shape, customerId)
+  const mapped = { ...mappedFields(shape, customerId), ...change.mapped }
+  const standing = (place: RecordShape['place']) => (shape.place === place ? mapped : {})
   return JSON.stringify({
     customerId,
-    data: { field1: 'value1', field2: note, ...(shape.startsWith('in data') ? mapped : {}), ...change.data },
-    ...(shape === 'beside data' ? mapped : {}),
+    data: { field1: 'value1', field2: note, ...standing('data'), ...change.data },
+    ...standing('beside'),
     ...change.beside,
   })
 }
 
-function mappedFields(shape: RecordShape, customerId: string): Record<string, unknown> {
-  const digits = '12.30'
-  return {
-    customer_id: customerId,
-    order_date: '2026-01-02T03:04:05Z',
-    total_amount: shape === 'in data, the amount as text' ? digits : JSON.rawJSON(digits),
-  }
+function mappedFields({ amount }: RecordShape, customerId: string): Record<string, unknown> {
+  return { customer_id: customerId, order_date: '2026-01-02T03:04:05Z', total_amount: amountAs(amount, '12.30') }
 }
+
+/** An amount with its digits. */
+export const amountAs = (form: RecordShape['amount'], digits: string): unknown =>
+  form === 'text' ? digits : JSON.rawJSON(digits)

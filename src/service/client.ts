@@ -78,7 +78,8 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   }
 
   return {
-    send: (request, accessToken, mayLeave) => callApi(apiRequest(request), accessToken, mayLeave),
+    send: (request, accessToken, mayLeave) =>
+      callApi(apiRequest(request, service.idempotencyHeader), accessToken, mayLeave),
 
     askBeside: (accessToken, mayLeave) =>
       callApi({ method: 'GET', path: `/api/v1/${randomUUID()}`, headers: {}, body: null }, accessToken, mayLeave),
@@ -110,13 +111,14 @@ type ApiRequest = Omit<HttpRequest, 'origin' | 'mayLeave'>
 
 /**
  * The request on the wire. `Idempotency-Key` is the uuid in double quotes: draft-ietf-httpapi-idempotency-key-header
- * makes it a structured-field string (RFC 8941, 3.3.3).
+ * makes it a structured-field string (RFC 8941, 3.3.3). Under another header it is the same.
  */
-function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest): ApiRequest {
+function apiRequest({ endpoint, body, idempotencyKey }: ServiceRequest, idempotencyHeader: string): ApiRequest {
   const { method, path } = routeOf(endpoint)
   if (method === 'GET')
     return { method, path: `${path}/${encodeURIComponent(body.toWellFormed())}`, headers: {}, body: null }
-  const key: Record<string, string> = idempotencyKey === null ? {} : { 'idempotency-key': `"${idempotencyKey}"` }
+  const key: Record<string, string> =
+    idempotencyKey === null ? {} : { [idempotencyHeader.toLowerCase()]: `"${idempotencyKey}"` }
   return { method, path, headers: { 'content-type': 'application/json', ...key }, body }
 }
 

@@ -34,7 +34,7 @@ test('the sandbox as it is by default is found to be what docs/contract.md says 
     e003: null,
     'unknown-customer': '400 E001',
     amount: 'number or text',
-    'order-date': 'milliseconds, UTC alone',
+    'order-date': 'milliseconds, UTC',
     order: '201',
     'order-items': 'as sent',
     'rate-scope': 'client',

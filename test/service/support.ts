@@ -96,6 +96,7 @@ export function permittedClientFor(
     proxy: null,
     expiresInUnitMs: 1000,
     tokenRefreshMs: 300_000,
+    idempotencyHeader: 'Idempotency-Key',
     requestTimeoutMs: 10_000,
     answerMaxBytes: 1_000_000,
     ...service,

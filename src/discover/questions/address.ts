@@ -1,4 +1,5 @@
-import { isRefusal, isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { randomUUID } from 'node:crypto'
+import { isRefusal, isSuccess, jsonOf, lineOf, nameOf, type Seen } from '../exchange.ts'
 import { type Finding, likely, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
@@ -7,20 +8,29 @@ export const address: Question = {
   name: 'address',
   section: '5.6',
   asks: 'whether this machine’s address may call the API, and what answers there',
-  requestsMax: 0,
+  requestsMax: 1,
   recordsMax: 0,
   samples: [firstCallSample],
   needs: [],
   harmless: true,
   async run(parts) {
-    const { finding, stop } = judgeAddress((await parts.sample(firstCallSample)).answer)
+    const first = (await parts.sample(firstCallSample)).answer
+    const beside = isPage(first) ? (await parts.get(`/api/v1/${randomUUID()}`)).answer : null
+    const { finding, stop } = judgeAddress(first, beside)
     if (stop !== null) parts.stop(stop)
     return finding
   },
 }
 
-/** Says, too, why nothing more should be asked of whatever answers so; null where more can be. Pure. */
-export function judgeAddress(seen: Seen): { finding: Finding; stop: string | null } {
+/** A success that is no JSON: a web page, or a service with an odd way to say that it knows no such id. */
+const isPage = (seen: Seen) => isSuccess(seen) && jsonOf(seen) === undefined
+
+/**
+ * Says, too, why nothing more should be asked of whatever answers so; null where more can be. Pure.
+ *
+ * @param beside what a path at which nothing is served is answered, where it was asked
+ */
+export function judgeAddress(seen: Seen, beside: Seen | null): { finding: Finding; stop: string | null } {
   const assumed = 'let in; else 401, as the interface says, or 403'
   const line = lineOf(seen)
   if (seen.kind === 'no-answer') return { finding: unknown(line, { assumed }), stop: null }
@@ -40,7 +50,7 @@ export function judgeAddress(seen: Seen): { finding: Finding; stop: string | nul
       `was answered ${seen.status} to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`,
       'redirects are never followed: look at SERVICE_BASE_URL, or at a proxy in between',
     )
-  if (/^\s*</.test(seen.text) || (isSuccess(seen) && seen.json === undefined))
+  if (isPage(seen) && !(beside !== null && isRefusal(beside)))
     return refused(
       'something else',
       `was answered ${line}: a page, and not the service`,

@@ -6,7 +6,7 @@ import { lengthsSample } from '../samples/lengths.ts'
 export const customerLength: Question = {
   name: 'customer-length',
   section: '2.2',
-  asks: 'how the ten characters of a customerId are counted: as characters, as bytes, as halves of them',
+  asks: 'how the ten characters of a customerId are counted: as characters, bytes or UTF-16 units',
   requestsMax: 0,
   recordsMax: 0,
   samples: [lengthsSample],
@@ -41,7 +41,7 @@ export function judgeCustomerLength({ ten, eleven, bytes, halves }: LengthAnswer
         'a mapping counts characters: a customerId with letters beyond ASCII may be refused by the service though it maps',
     })
   if (fits(halves) === 'too long')
-    return sure('halves', why, {
+    return sure('UTF-16 units', why, {
       assumed,
       differs: true,
       cannot:

@@ -52,7 +52,10 @@ export function shapeOf({ headers, json, text }: Pick<Response, 'headers' | 'jso
   if (text.trim() === '') return 'empty'
   if (/^\s*</.test(text)) return 'page'
   if (json === undefined) return 'text'
-  if (/problem\+json/i.test(headers['content-type'] ?? '')) return 'problem document'
+  if (/problem\+json/i.test(headers['content-type'] ?? ''))
+    return fieldOf(json, 'code') === undefined && /\bE\d{3}$/.test(String(fieldOf(json, 'type')))
+      ? 'problem type'
+      : 'problem document'
   if (Array.isArray(json)) return 'list'
   if (typeof json !== 'object' || json === null) return 'bare value'
   if (Array.isArray(fieldOf(json, 'errors'))) return 'errors[]'

@@ -1,8 +1,8 @@
 import type { DiscoverConfig } from '../../config.ts'
-import { type Exchange, isSuccess, lineOf, nameOf } from '../exchange.ts'
+import { lineOf, nameOf } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
-import { type Repeats, repeatsSample } from '../samples/repeats.ts'
+import { type Repeats, recognised, repeatsSample } from '../samples/repeats.ts'
 import { idIn } from '../samples/submission.ts'
 
 export const idempotency: Question = {
@@ -67,13 +67,4 @@ function ignored(why: string, policy: Policy): Finding {
     differs: policy === 'resend',
     set: [hold('the service does not know a request again: whatever is sent twice is there twice')],
   })
-}
-
-/** Whether a second request was known for the first; null where its answer says neither. */
-function recognised(first: Exchange, second: Exchange): 'same id' | 'E002' | 'other' | 'no' | null {
-  const { answer } = second
-  if (answer.kind === 'no-answer') return null
-  if (isSuccess(answer)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
-  if (answer.code === 'E002') return 'E002'
-  return answer.status >= 400 && answer.status < 500 && answer.status !== 401 && answer.status !== 403 ? 'other' : null
 }

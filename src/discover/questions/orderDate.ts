@@ -1,33 +1,42 @@
-import { isSuccess, lineOf, type Seen } from '../exchange.ts'
-import { type Finding, notAsked, sure, unknown } from '../finding.ts'
+import { isSuccess, nameOf, type Seen } from '../exchange.ts'
+import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
-import { acceptedShape, submissionSample, submit } from '../samples/submission.ts'
+import { amountsSample, readShape } from '../samples/mapped.ts'
+import { submit } from '../samples/submission.ts'
 
 export const orderDate: Question = {
   name: 'order-date',
   section: '2.5',
-  asks: 'whether order_date may have milliseconds, or an offset',
-  requestsMax: 2,
-  recordsMax: 2,
-  samples: [submissionSample],
+  asks: 'whether order_date may have milliseconds, and which offsets',
+  requestsMax: 3,
+  recordsMax: 3,
+  samples: [amountsSample],
   needs: ['customer'],
   harmless: false,
   async run(parts) {
-    const shape = await acceptedShape(parts)
-    if (!shape.startsWith('in data')) return notAsked('the service takes no order_date in data')
+    const shape = await readShape(parts)
     const withDate = async (date: string) =>
-      (await submit(parts, shape, `a date as ${date}`, { data: { order_date: date } })).answer
-    return judgeOrderDate(await withDate('2026-01-02T03:04:05.678Z'), await withDate('2026-01-02T03:04:05+01:00'))
+      (await submit(parts, shape, `the date ${date}`, { mapped: { order_date: date } })).answer
+    return judgeOrderDate({
+      milliseconds: await withDate('2026-01-02T03:04:05.678Z'),
+      zero: await withDate('2026-01-02T03:04:05+00:00'),
+      offset: await withDate('2026-01-02T03:04:05+01:00'),
+    })
   },
 }
 
 /** Pure. */
-export function judgeOrderDate(milliseconds: Seen, offset: Seen): Finding {
+export function judgeOrderDate({
+  milliseconds,
+  zero,
+  offset,
+}: Record<'milliseconds' | 'zero' | 'offset', Seen>): Finding {
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
-  if (milliseconds.kind === 'no-answer') return unknown(lineOf(milliseconds), { assumed })
+  const why = `with milliseconds: ${nameOf(milliseconds)}; with +00:00: ${nameOf(zero)}; with +01:00: ${nameOf(offset)}`
+  if ([milliseconds, zero, offset].some(({ kind }) => kind === 'no-answer')) return unknown(why, { assumed })
+  const offsets = isSuccess(offset) ? 'any offset' : isSuccess(zero) ? 'UTC' : 'Z alone'
   const takes = isSuccess(milliseconds)
-  const found = `${takes ? 'milliseconds' : 'whole seconds'}, ${isSuccess(offset) ? 'any offset' : 'UTC alone'}`
-  const why = `with milliseconds: ${lineOf(milliseconds)}; with an offset: ${lineOf(offset)}`
+  const found = `${takes ? 'milliseconds' : 'whole seconds'}, ${offsets}`
   if (takes) return sure(found, why, { assumed })
   return sure(found, why, {
     assumed,

@@ -11,21 +11,21 @@ export const rateOrders: Question = {
   recordsMax: 0,
   samples: [tokensSample],
   needs: [],
-  harmless: true,
+  harmless: false,
   async run(parts) {
     return judgeRateOrders(await parts.sample(tokensSample))
   },
 }
 
 /** Pure. */
-export function judgeRateOrders({ before, beside }: Pick<Tokens, 'before' | 'beside'>): Finding {
+export function judgeRateOrders({ poll, order }: Pick<Tokens, 'poll' | 'order'>): Finding {
   const assumed = 'shared'
-  const [data, order] = [remainingOf(before.answer), remainingOf(beside.answer)]
-  if (data === null || order === null) return unknown('X-RateLimit-Remaining is not on these answers', { assumed })
-  const why = `${data} remained after a question for a transaction, ${order} after one for an order that followed it`
-  if (order === data - 1) return likely('shared', why, { assumed })
-  if (order > data)
-    return likely('separate', why, {
+  const [data, orders] = [remainingOf(poll.answer), remainingOf(order.answer)]
+  if (data === null || orders === null) return unknown('X-RateLimit-Remaining is not on these answers', { assumed })
+  const why = `${data} remained after a question for a transaction, ${orders} after an order that followed it`
+  if (orders === data - 1) return likely('shared', why, { assumed })
+  if (orders >= data)
+    return likely('apart', why, {
       assumed,
       differs: true,
       advice: ['the daemon counts both halves together, which keeps any limit'],

@@ -6,28 +6,29 @@ import { type Tokens, tokensSample } from '../samples/tokens.ts'
 export const rateScope: Question = {
   name: 'rate-scope',
   section: '8',
-  asks: 'whether the limit is one for all tokens of a client, or one for each',
+  asks: 'whether the limit is one for all tokens of a client (or for its address), or one for each token',
   requestsMax: 0,
   recordsMax: 0,
   samples: [tokensSample],
   needs: [],
-  harmless: true,
+  harmless: false,
   async run(parts) {
     return judgeRateScope(await parts.sample(tokensSample))
   },
 }
 
-/** By whether a call with the second token goes on counting where those with the first stood. Pure. */
-export function judgeRateScope({ beside, second, first }: Tokens): Finding {
+/** By whether a POST with the second token goes on counting where those with the first stood. Pure. */
+export function judgeRateScope({ poll, second, first }: Pick<Tokens, 'poll' | 'second' | 'first'>): Finding {
   const assumed = 'client'
-  const [one, two, three] = [beside.answer, second?.answer, first.answer].map((seen) =>
+  const [before, other, again] = [poll.answer, second?.answer, first.answer].map((seen) =>
     seen === undefined ? null : remainingOf(seen),
   )
-  if (one === undefined || two === undefined || three === undefined || one === null || two === null || three === null)
+  if (typeof before !== 'number' || typeof other !== 'number' || typeof again !== 'number')
     return unknown('X-RateLimit-Remaining is not on these answers', { assumed })
-  const why = `remaining: ${one} with the first token, ${two} with the second, ${three} with the first again`
-  if (two < one && three < two) return likely('client', why, { assumed })
-  if (two > one && three < one && three >= one - 2)
+  const why = `remaining: ${before} with the first token, ${other} with the second, ${again} with the first again`
+  if (other < before && again === other - 1)
+    return likely('client', `${why}; one for the address would look the same`, { assumed })
+  if (other >= before && again < before)
     return likely('token', why, {
       assumed,
       differs: true,

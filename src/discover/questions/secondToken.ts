@@ -12,7 +12,7 @@ export const secondToken: Question = {
   recordsMax: 0,
   samples: [tokenSample, tokensSample],
   needs: [],
-  harmless: true,
+  harmless: false,
   async run(parts) {
     const { accessToken } = await parts.sample(tokenSample)
     return judgeSecondToken(await parts.sample(tokensSample), accessToken)

@@ -17,8 +17,7 @@ export const unknownCustomer: Question = {
   async run(parts) {
     const shape = await acceptedShape(parts)
     const customerId = parts.given.unknownCustomer ?? ''
-    const data = shape.startsWith('in data') ? { customer_id: customerId } : {}
-    const submitted = await submit(parts, shape, 'an unknown customer', { customerId, data })
+    const submitted = await submit(parts, shape, 'an unknown customer', { customerId })
     const id = idIn(submitted)
     if (id === null) return judgeUnknownCustomer(submitted.answer)
     const polls = await follow(parts, `${resources.data.path}/${encodeURIComponent(id)}`, [1_000, 4_000, 15_000])

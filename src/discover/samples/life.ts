@@ -32,10 +32,14 @@ export async function follow(parts: Parts, path: string, waits: readonly number[
     await parts.waitMs(waitMs)
     const poll = await parts.get(path)
     polls.push(poll)
-    if (hasEnded(statusIn(poll))) break
+    if (soundsEnded.test(statusIn(poll) ?? '')) break
   }
   return polls
 }
+
+/** Words of an end, also such that the daemon does not know: nobody waits for more after one. */
+const soundsEnded =
+  /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed)$/i
 
 /** The status that an answer says, as it is written; null where it says none. */
 export function statusIn({ answer }: Exchange): string | null {

@@ -23,7 +23,11 @@ export const orderSample: Sample<Exchange> = {
 }
 
 export const postOrder = (parts: Parts, customerId: string): Promise<Exchange> =>
-  parts.post(resources.orders.path, `{"customerId":${JSON.stringify(customerId)},"items":${itemsText(parts)}}`)
+  postItems(parts, customerId, itemsText(parts))
+
+/** @param items JSON text */
+export const postItems = (parts: Parts, customerId: string, items: string): Promise<Exchange> =>
+  parts.post(resources.orders.path, `{"customerId":${JSON.stringify(customerId)},"items":${items}}`)
 
 const waitsMs = [0, 500, 3_000, 10_000, 30_000]
 

@@ -5,32 +5,35 @@ import type { Sample } from '../question.ts'
 import { firstCallSample } from './firstCall.ts'
 import { accessTokenIn, tokenSample } from './token.ts'
 
-/** Calls around a second token, each for an unknown id, in quick succession: what of it the limit counts. */
+/** Calls around a second token in quick succession: what of it the limit counts. */
 export interface Tokens {
-  /** With the first token. */
-  before: Exchange
-  /** The same of the other half of the service. */
-  beside: Exchange
+  /** A POST that is refused, as its body is empty. */
+  post: Exchange
+  /** A question for a transaction. */
+  poll: Exchange
+  /** A POST of an order that is refused. */
+  order: Exchange
   renewal: Exchange
-  /** With the second token; null where the issuer gave none. */
+  /** A refused POST with the second token; null where the issuer gave none. */
   second: Exchange | null
-  /** With the first one again. */
+  /** One with the first again. */
   first: Exchange
 }
 
 export const tokensSample: Sample<Tokens> = {
-  name: 'calls with a second token',
-  requestsMax: 5,
+  name: 'calls around a second token, with POSTs of an empty body',
+  requestsMax: 6,
   recordsMax: 0,
   samples: [tokenSample, firstCallSample],
   async take(parts) {
     await parts.sample(firstCallSample)
-    const unknown = (path: string) => `${path}/${randomUUID()}`
-    const before = await parts.get(unknown(resources.data.path))
-    const beside = await parts.get(unknown(resources.orders.path))
+    const empty = (accessToken?: string) =>
+      parts.post(resources.data.path, '{}', accessToken === undefined ? {} : { accessToken })
+    const post = await empty()
+    const poll = await parts.get(`${resources.data.path}/${randomUUID()}`)
+    const order = await parts.post(resources.orders.path, '{}')
     const renewal = await parts.askToken(parts.config.service.clientSecret)
     const token = accessTokenIn(renewal.answer)
-    const second = token === null ? null : await parts.get(unknown(resources.data.path), { accessToken: token })
-    return { before, beside, renewal, second, first: await parts.get(unknown(resources.data.path)) }
+    return { post, poll, order, renewal, second: token === null ? null : await empty(token), first: await empty() }
   },
 }

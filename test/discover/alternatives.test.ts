@@ -1,0 +1,219 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
+import { type Asked, ask, customers, foundIn } from './ask.ts'
+
+/** What a service may answer where the interface is silent is told apart by what it answers, over the socket alone. */
+
+let service: Setup
+beforeAll(async () => {
+  service = await setup({ processingTime: 'constant:0.4' })
+})
+beforeEach(() => service.control('DELETE', '/settings'))
+afterAll(() => service[Symbol.asyncDispose]())
+
+const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', settings)
+
+async function askOf(settings: SettingsPatch, only?: string, env: Record<string, string> = {}): Promise<Asked> {
+  await set(settings)
+  return ask(service.sandbox.url, { ...customers, ...(only === undefined ? {} : { only }) }, env)
+}
+
+describe('a service that is otherwise in all', () => {
+  test('one of an older kind', async () => {
+    const asked = await askOf({
+      expiresInUnit: 'milliseconds',
+      tokenForm: 'opaque',
+      tokenMoreFields: true,
+      wrongSecretStatus: 400,
+      errorShape: 'error',
+      wwwAuthenticate: 'none',
+      unknownIdStatus: 400,
+      wrongMethodStatus: 404,
+      invalidCustomerCode: 'E001',
+      customerIdUnit: 'bytes',
+      field2Empty: false,
+      mappedFields: 'top',
+      mappedFieldsRequired: true,
+      amountForm: 'text',
+      dateFractions: false,
+      dateOffsets: 'z',
+      idempotency: 'replay',
+      idempotencyHeaders: ['X-Idempotency-Key'],
+      ownIds: 'ignored',
+      transactionIdForm: 'digits',
+      firstStatus: 'accepted',
+      resultShape: 'list',
+      orderItems: 'sku',
+      createdAtOnRead: false,
+      rateLimitPolls: false,
+      rateLimitOrders: 'apart',
+      remainingHeader: 'api',
+      clockSkewSeconds: 30,
+    })
+    expect(foundIn(asked)).toMatchObject({
+      'token-unit': 'milliseconds',
+      'token-fields': expect.stringContaining('scope'),
+      'wrong-secret': '400',
+      'error-body': 'error.code',
+      'unknown-id': '400',
+      'other-method': '404',
+      'long-customer': '400 E001',
+      'customer-length': 'bytes',
+      field2: 'not empty',
+      'mapped-fields': 'beside data, required',
+      amount: 'text',
+      'order-date': 'whole seconds, Z alone',
+      idempotency: 'replay',
+      'idempotency-header': 'X-Idempotency-Key',
+      'own-id': 'ignored',
+      'transaction-id': 'digits',
+      'status-values': expect.stringMatching(/^accepted, (pending, )?completed$/),
+      result: 'list',
+      'order-item-shape': 'objects with certain fields',
+      'order-created-at': 'no',
+      'rate-scope': 'client',
+      'rate-polls': 'no',
+      'rate-orders': 'apart',
+      'rate-tokens': 'no',
+      clock: expect.stringMatching(/^(29|30) s ahead$/),
+    })
+    expect(asked.findings['token-unit']).toMatchObject({ certainty: 'likely', differs: true })
+    expect(asked.set).toEqual({
+      TOKEN_EXPIRES_IN_UNIT: 'milliseconds',
+      UNCERTAIN_POLICY: 'resend',
+      IDEMPOTENCY_HEADER: 'X-Idempotency-Key',
+    })
+  })
+
+  test('one behind a gateway, which knows nothing again', async () => {
+    const asked = await askOf({
+      expiresInForm: 'text',
+      errorShape: 'html',
+      unauthorizedShape: 'empty',
+      unknownIdStatus: 410,
+      oddIdStatus: 403,
+      e001Status: 404,
+      customerIdUnit: 'utf16',
+      field2LengthMax: 200,
+      mappedFields: 'refused',
+      idempotency: 'ignore',
+      ownIds: 'refused',
+      transactionIdForm: 'odd',
+      firstStatus: 'processing',
+      resultShape: 'absent',
+      orderItems: 'filled',
+      orderFirstStatus: 'open',
+      orderLastStatus: 'done',
+      rateLimitScope: 'token',
+      rateLimitTokens: true,
+      remainingHeader: 'none',
+    })
+    expect(foundIn(asked)).toMatchObject({
+      'token-unit': 'seconds',
+      'error-body': 'page',
+      'unknown-id': '410',
+      'odd-id': '403',
+      'customer-length': 'UTF-16 units',
+      field2: 'below 1,000 characters',
+      'mapped-fields': 'refused',
+      idempotency: 'ignored',
+      'idempotency-header': 'none',
+      'own-id': 'refused',
+      e002: null,
+      'transaction-id': 'characters that a path must encode',
+      'status-values': expect.stringMatching(/^processing, (pending, )?completed$/),
+      result: 'none',
+      'order-item-shape': 'not empty',
+      'order-status': 'open, done',
+      'unknown-customer': '404',
+      'rate-header': 'none',
+      'rate-scope': null,
+    })
+    const cannot = (name: string) => asked.findings[name]?.cannot
+    expect(cannot('status-values')).toMatch(/processing is no status that the daemon knows/)
+    expect(cannot('order-status')).toMatch(/done.*never ends/)
+    expect(cannot('error-body')).toMatch(/does not find the code/)
+    expect(cannot('unknown-customer')).toMatch(/404 without E001/)
+    expect(asked.set).toMatchObject({ UNCERTAIN_POLICY: 'hold' })
+  })
+})
+
+test.each<[SettingsPatch, string, Record<string, string | null>]>([
+  [{ expiresInUnit: 'minutes' }, 'token-unit', { 'token-unit': 'minutes' }],
+  [{ expiresInForm: 'absent' }, 'token-unit', { 'token-unit': 'none' }],
+  [{ expiresInUnit: 'minutes', tokenForm: 'opaque' }, 'token-unit', { 'token-unit': null }],
+  [{ unknownIdStatus: 200 }, 'unknown-id,unknown-order', { 'unknown-id': '200', 'unknown-order': '200' }],
+  [{ unknownIdStatus: 200, errorShape: 'text' }, 'unknown-id,address', { 'unknown-id': '200', address: 'let in' }],
+  [{ mappedFields: 'ignored' }, 'mapped-fields,amount', { 'mapped-fields': 'ignored', amount: null }],
+  [
+    { mappedFieldsRequired: true, amountForm: 'number' },
+    'mapped-fields,amount',
+    { 'mapped-fields': 'in data, required', amount: 'number' },
+  ],
+  [
+    { amountForm: 'text', dateOffsets: 'any' },
+    'amount,order-date',
+    { amount: 'text', 'order-date': 'milliseconds, any offset' },
+  ],
+  [{ e002Status: 422 }, 'e002,idempotency', { e002: '422', idempotency: 'e002' }],
+  [{ e002Status: 400, errorShape: 'text' }, 'e002,idempotency', { e002: null, idempotency: 'refused with 400' }],
+  [{ idempotency: 'ignore' }, 'e002,own-id', { e002: '409', 'own-id': 'taken' }],
+  [{ rateLimitScope: 'token' }, 'rate-scope', { 'rate-scope': 'token' }],
+  [{ rateLimitTokens: true }, 'rate-tokens,rate-scope', { 'rate-tokens': 'yes', 'rate-scope': 'client' }],
+  [{ resultShape: 'text' }, 'result', { result: 'string' }],
+  [{ orderItems: 'objects' }, 'order-item-shape', { 'order-item-shape': 'objects' }],
+  [
+    { errorShape: 'type' },
+    'error-body,unknown-customer',
+    { 'error-body': 'problem type', 'unknown-customer': '400 E001' },
+  ],
+  [
+    { errorShape: 'errors' },
+    'error-body,unknown-customer',
+    { 'error-body': 'errors[]', 'unknown-customer': '400 E001' },
+  ],
+  [
+    { errorShape: 'errorCode' },
+    'error-body,unknown-customer',
+    { 'error-body': 'errorCode', 'unknown-customer': '400 E001' },
+  ],
+  [{ failureShare: 1, failureCode: 'E003' }, 'status-values', { 'status-values': 'pending, failed' }],
+])('set to %j, %s', async (settings, only, found) => {
+  expect(
+    foundIn(await askOf(settings, only.replace('error-body,unknown-customer', 'unknown-customer,error-body'))),
+  ).toMatchObject(found)
+})
+
+test('what is refused ends it, before anything is created', async () => {
+  const before = (await service.control('GET', '/transactions?limit=1000')).rows.length
+  const { findings } = await askOf({ allowedAddresses: ['10.0.0.1'], addressStatus: 403 })
+  expect(findings.address).toMatchObject({
+    found: 'refused with 403',
+    cannot: expect.stringContaining('every record waits'),
+  })
+  expect(findings.submission).toMatchObject({ certainty: 'not asked', why: expect.stringContaining('403') })
+  expect((await service.control('GET', '/transactions?limit=1000')).rows.length).toBe(before)
+  await set({ allowedAddresses: ['127.0.0.1'], down: true })
+  const down = await ask(service.sandbox.url, customers)
+  expect(down.findings.submission).toMatchObject({
+    certainty: 'not asked',
+    why: expect.stringContaining('down (E003)'),
+  })
+})
+
+test('with a policy that sends again, a service that knows nothing again is a danger that is told', async () => {
+  const { findings } = await askOf({ idempotency: 'ignore' }, 'idempotency', { UNCERTAIN_POLICY: 'resend' })
+  expect(findings.idempotency).toMatchObject({ differs: true, set: [{ variable: 'UNCERTAIN_POLICY', value: 'hold' }] })
+})
+
+test('with the header that is set, keys are sent there', async () => {
+  const { findings } = await askOf(
+    { idempotency: 'replay', idempotencyHeaders: ['X-Request-ID'] },
+    'idempotency,idempotency-header',
+    {
+      IDEMPOTENCY_HEADER: 'X-Request-ID',
+    },
+  )
+  expect(findings['idempotency-header']).toMatchObject({ found: 'X-Request-ID', differs: false })
+})
