@@ -13,12 +13,12 @@ import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
 import { type Answered, askQuestions } from '../discover/askQuestions.ts'
 import { lookAtConnection } from '../discover/connection.ts'
-import { createParts } from '../discover/createParts.ts'
+import { createParts, renewalsMax } from '../discover/createParts.ts'
 import type { Exchange } from '../discover/exchange.ts'
 import { exchangeText } from '../discover/exchangeText.ts'
 import { harOf } from '../discover/har.ts'
 import { maskExchanges } from '../discover/masking.ts'
-import { type Plan, planQuestions } from '../discover/plan.ts'
+import { type Plan, planQuestions, samplesOf } from '../discover/plan.ts'
 import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import { contractOf, settingsFile, settingsOf } from '../discover/settingsFile.ts'
@@ -90,8 +90,8 @@ export async function discover(context: CommandContext, options: DiscoverOptions
   if (problems.length > 0) return usageError(context, problems)
   const given = givenBy(options)
   const budget = options.budget ?? budgetDefault
-  const plan = planQuestions(questions, { given, budget, only })
-  context.stderr.write(escapeLines(announce(plan, config)))
+  const plan = planQuestions(questions, given, only)
+  context.stderr.write(escapeLines(announce(plan, config, budget)))
   if (!options.yes) {
     const answer = await confirm(context, 'Ask the service?')
     if (answer !== 'yes') {
@@ -209,10 +209,14 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
 }
 
 /** What is going to happen, before anything does. */
-function announce({ asked, left, requestsMax, recordsMax }: Plan, { service }: DiscoverConfig): string {
-  const samples = new Set(asked.flatMap((question) => question.samples))
+function announce(plan: Plan, { service }: DiscoverConfig, budget: number): string {
+  const { asked, left, recordsMax } = plan
+  const samples = new Set(asked.flatMap((question) => [...samplesOf(question)]))
+  const requestsMax = Math.min(budget, plan.requestsMax + 2 * renewalsMax)
+  const isShort = plan.requestsMax > budget
   const lines = [
     `${pluralize(asked.length, 'question')} to ${service.baseUrl} (tokens from ${service.authUrl}): ${pluralize(requestsMax, 'request')} at most.`,
+    ...(isShort ? [`All of it may take ${plan.requestsMax}: where --budget ends, the last questions are left.`] : []),
     recordsMax === 0
       ? 'No record is created.'
       : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, each with the words "outboxd discover".`,

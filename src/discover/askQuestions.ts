@@ -1,6 +1,6 @@
 import type { OwnedParts } from './createParts.ts'
 import { type Finding, notAsked } from './finding.ts'
-import type { Plan } from './plan.ts'
+import { costOf, type Plan } from './plan.ts'
 import { CannotAsk, type Question, Stopped } from './question.ts'
 
 /** What was found out about one question. */
@@ -9,16 +9,20 @@ export interface Answered {
   finding: Finding
 }
 
-/** Asks what the plan has, one question after the other. @param onAnswered told of each as it comes */
+/** Asks what the plan has, one question after the other, as far as the budget goes. @param onAnswered told of each as it comes */
 export async function askQuestions(
   { asked, left }: Plan,
-  { parts, begin }: OwnedParts,
+  { parts, begin, left: requestsLeft, isTaken }: OwnedParts,
   onAnswered: (answered: Answered) => void,
 ): Promise<Answered[]> {
   const answered: Answered[] = []
   for (const question of asked) {
     begin(question.name)
-    const finding = await question.run(parts).catch(explainUnasked)
+    const [cost, most] = [costOf(question, isTaken), requestsLeft()]
+    const finding =
+      cost > most
+        ? notAsked(`it may take ${cost} requests, and --budget leaves ${most}`)
+        : await question.run(parts).catch(explainUnasked)
     answered.push({ question, finding })
     onAnswered({ question, finding })
   }

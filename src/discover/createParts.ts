@@ -7,7 +7,7 @@ import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
 import type { Exchange, Seen } from './exchange.ts'
 import { type Given, type Parts, type Sample, Stopped } from './question.ts'
-import { tokenSample } from './samples/token.ts'
+import { accessTokenIn, tokenSample } from './samples/token.ts'
 import type { Slots } from './slots.ts'
 
 export interface PartsDeps {
@@ -27,6 +27,8 @@ export interface PartsDeps {
 
 /** So often in a row nobody answers; then nobody will. */
 const unansweredMax = 3
+/** So many tokens may end meanwhile. */
+export const renewalsMax = 3
 /** Longer than this nobody is waited for who says when to come back. */
 const comeBackMaxMs = 90_000
 
@@ -37,6 +39,9 @@ export interface OwnedParts {
   begin(question: string): void
   /** How many requests have been made. */
   requests(): number
+  /** How many more may be. */
+  left(): number
+  isTaken(sample: Sample<unknown>): boolean
 }
 
 /** Sends what questions ask for: one request after the other, each paid for, and none beyond the budget. */
@@ -51,6 +56,9 @@ export function createParts(deps: PartsDeps): OwnedParts {
   let unanswered = 0
   let requests = 0
   let stopped: string | null = null
+  /** In place of the first, which has ended. */
+  let token: string | null = null
+  let renewals = 0
 
   /** Makes a request, if one may be made: pays for it, and counts it. */
   async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>): Promise<T> {
@@ -152,9 +160,23 @@ export function createParts(deps: PartsDeps): OwnedParts {
     more: Readonly<Record<string, string>>,
     given: string | undefined,
   ): Promise<Exchange> {
-    const accessToken = given ?? (await parts.sample(tokenSample)).accessToken
-    const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...more }
-    return send({ method, origin: api.origin, path: api.prefix + path, headers, body }, accessToken)
+    const as = (accessToken: string) => {
+      const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...more }
+      return send({ method, origin: api.origin, path: api.prefix + path, headers, body }, accessToken)
+    }
+    if (given !== undefined) return as(given)
+    const first = (await parts.sample(tokenSample)).accessToken
+    const exchange = await as(token ?? first)
+    if (!hasEnded(exchange)) return exchange
+    token = accessTokenIn((await parts.askToken(config.service.clientSecret)).answer)
+    renewals++
+    return token === null ? exchange : as(token)
+  }
+
+  /** Whether a token that was good is so no more. One that never was is no use to renew. */
+  function hasEnded({ accessToken, answer }: Exchange): boolean {
+    if (answer.kind === 'no-answer' || answer.status !== 401 || renewals >= renewalsMax) return false
+    return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
   }
 
   function asPart<T>(name: string, work: () => Promise<T>): Promise<T> {
@@ -168,8 +190,12 @@ export function createParts(deps: PartsDeps): OwnedParts {
       of = question
     },
     requests: () => requests,
+    left: () => deps.budget - requests,
+    isTaken: (sample) => taken.has(sample),
   }
 }
+
+const isLetIn = (seen: Seen) => seen.kind === 'response' && ![401, 403, 429].includes(seen.status)
 
 function seenOf(answer: HttpAnswer): Seen {
   if (answer.kind === 'no-answer') return answer

@@ -1,49 +1,30 @@
 import type { Given, Need, Question, Sample } from './question.ts'
 
-/** What will be asked, and what will not. */
+/** What is to be asked, and what cannot be. */
 export interface Plan {
   asked: readonly Question[]
   left: readonly { question: Question; why: string }[]
-  /** The most requests that it takes, and the most records that it creates. */
+  /** The most requests that all of it takes, and the most records that it creates. */
   requestsMax: number
   recordsMax: number
 }
 
-export interface PlanOptions {
-  given: Given
-  budget: number
-  /** Names of questions; null for all. */
-  only: readonly string[] | null
+/** Chooses, in the order in which the questions are listed, those that can be asked. Pure. @param only names; null for all */
+export function planQuestions(questions: readonly Question[], given: Given, only: readonly string[] | null): Plan {
+  const wanted = questions.filter(({ name }) => only === null || only.includes(name))
+  const missingFor = ({ needs }: Question) => needs.find((need) => given[need] === null || given[need] === false)
+  const asked = wanted.filter((question) => missingFor(question) === undefined)
+  const left = wanted.flatMap((question) => {
+    const need = missingFor(question)
+    return need === undefined ? [] : [{ question, why: `${option[need]} was not given` }]
+  })
+  const parts = [...asked, ...new Set(asked.flatMap((question) => [...samplesOf(question)]))]
+  return { asked, left, requestsMax: sum(parts, 'requestsMax'), recordsMax: sum(parts, 'recordsMax') }
 }
 
-/** Chooses, in the order in which the questions are listed, those that can be asked and fit into the budget. Pure. */
-export function planQuestions(questions: readonly Question[], { given, budget, only }: PlanOptions): Plan {
-  const asked: Question[] = []
-  const left: { question: Question; why: string }[] = []
-  const taken = new Set<Sample<unknown>>()
-  let [requestsMax, recordsMax] = [0, 0]
-  for (const question of questions) {
-    if (only !== null && !only.includes(question.name)) continue
-    const missing = question.needs.find((need) => given[need] === null || given[need] === false)
-    if (missing !== undefined) {
-      left.push({ question, why: `${option[missing]} was not given` })
-      continue
-    }
-    const added = [...samplesOf(question)].filter((sample) => !taken.has(sample))
-    const requests = sum([question, ...added], 'requestsMax')
-    if (requestsMax + requests > budget) {
-      left.push({
-        question,
-        why: `it may take ${requests} requests, and --budget ${budget} leaves ${budget - requestsMax}`,
-      })
-      continue
-    }
-    for (const sample of added) taken.add(sample)
-    requestsMax += requests
-    recordsMax += sum([question, ...added], 'recordsMax')
-    asked.push(question)
-  }
-  return { asked, left, requestsMax, recordsMax }
+/** The most requests that a question takes yet, beside the samples that were taken. Pure. */
+export function costOf(question: Question, isTaken: (sample: Sample<unknown>) => boolean): number {
+  return sum([question, ...[...samplesOf(question)].filter((sample) => !isTaken(sample))], 'requestsMax')
 }
 
 const option: Record<Need, string> = {
@@ -56,7 +37,7 @@ const option: Record<Need, string> = {
 }
 
 /** All samples that are taken for a question, each once. */
-function samplesOf({ samples }: Pick<Question, 'samples'>): Set<Sample<unknown>> {
+export function samplesOf({ samples }: Pick<Question, 'samples'>): Set<Sample<unknown>> {
   return new Set(samples.flatMap((sample) => [...samplesOf(sample), sample]))
 }
 

@@ -40,6 +40,7 @@ import { statusValues } from './questions/statusValues.ts'
 import { submission } from './questions/submission.ts'
 import { tls } from './questions/tls.ts'
 import { tokenFields } from './questions/tokenFields.ts'
+import { tokenHeld } from './questions/tokenHeld.ts'
 import { tokenUnit } from './questions/tokenUnit.ts'
 import { transactionId } from './questions/transactionId.ts'
 import { unknownCustomer } from './questions/unknownCustomer.ts'
@@ -95,6 +96,7 @@ export const questions: readonly Question[] = [
   httpVersion,
   keepAlive,
   tls,
+  tokenHeld,
   errorBody,
   rateHeader,
   compression,

@@ -61,7 +61,7 @@ describe('before the first request', () => {
     const context = testContext({ ...env(), SERVICE_IS_TEST: 'yes' }, 'n\n')
     expect(await discover(context, { ledger: false, ...customers })).toBe(4)
     expect(context.messages()).toMatch(
-      /\d+ questions to http.*: \d+ requests at most\.\nIt creates up to \d+ test records/,
+      /\d+ questions to http.*: \d+ requests at most\.\n(All of .*\n)?It creates up to \d+ test records/,
     )
     expect(context.messages()).toContain('Nothing was sent.')
     expect(await requestsMade()).toBe(before)
@@ -147,17 +147,21 @@ test('the budget is never overspent, whatever is asked', async () => {
     expect((await ask(service.sandbox.url, { ...customers, budget })).requests).toBeLessThanOrEqual(budget)
 })
 
-test('a plan counts what questions share once, and leaves what does not fit', () => {
+test('a plan counts what questions share once', () => {
   const given = { ...customers, slow: false, rate: false, size: false }
-  const named = (...names: string[]) => questions.filter(({ name }) => names.includes(name))
-  const plan = planQuestions(named('status-values', 'result'), { given, budget: 60, only: null })
-  const one = planQuestions(named('result'), { given, budget: 60, only: null })
-  expect(plan.requestsMax).toBe(one.requestsMax)
-  const small = planQuestions(named('token-unit', 'result'), { given, budget: 3, only: null })
-  expect(small.asked.map(({ name }) => name)).toEqual(['token-unit'])
-  expect(small.left).toEqual([
-    { question: expect.objectContaining({ name: 'result' }), why: expect.stringMatching(/--budget 3 leaves 2/) },
-  ])
+  const planOf = (...names: string[]) => planQuestions(questions, given, names)
+  expect(planOf('status-values', 'result').requestsMax).toBe(planOf('result').requestsMax)
+  const none = planQuestions(questions, { ...given, customer: null }, ['result'])
+  expect(none).toMatchObject({ asked: [], left: [{ why: expect.stringContaining('--customer') }], requestsMax: 0 })
+})
+
+test('where the budget ends, the last questions are left, and say so', async () => {
+  const { findings } = await ask(service.sandbox.url, { ...customers, only: 'token-unit,status-values', budget: 3 })
+  expect(findings['token-unit']).toMatchObject({ found: 'seconds' })
+  expect(findings['status-values']).toMatchObject({
+    certainty: 'not asked',
+    why: expect.stringMatching(/--budget leaves 2/),
+  })
 })
 
 test('docs/discover.md has every question with its section and what it asks', () => {

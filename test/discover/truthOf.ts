@@ -14,8 +14,8 @@ export interface Truth {
  *
  * It is asked as `ask(url, customers)` of ask.ts has it, with processing that takes two seconds.
  */
-export function truthOf(service: NotShown, bodyLimitBytes: number): Record<string, Truth> {
-  const truth = {
+export function truthOf(service: NotShown): Record<string, Truth> {
+  return {
     ...ofTokens(service),
     ...ofRefusals(service),
     ...ofRecords(service),
@@ -23,15 +23,7 @@ export function truthOf(service: NotShown, bodyLimitBytes: number): Record<strin
     ...ofTransactions(service),
     ...ofTheLimit(service),
     ...ofAnswers(service),
-    'body-size': likely(String(bodyLimitBytes)),
   }
-  return service.errorShape === 'html' ? asPages(truth) : truth
-}
-
-/** Who answers an unknown id with a page looks as if it were no service at all: to stop there is right. */
-function asPages(truth: Record<string, Truth>): Record<string, Truth> {
-  const unsure = Object.entries(truth).map(([name, { found }]) => [name, { found, surely: false }])
-  return { ...Object.fromEntries(unsure), address: sure('let in', 'something else') }
 }
 
 const literal = (text: string | number) => String(text).replaceAll(/[\\^$.*+?()[\]{}|]/g, '\\$&')
@@ -78,7 +70,7 @@ function ofRefusals(service: NotShown): Record<string, Truth> {
 function errorBody({ errorShape, unauthorizedShape, unknownIdStatus }: NotShown): RegExp {
   const shapes = {
     problem: oneOf('problem document'),
-    type: oneOf('problem document'),
+    type: oneOf('problem type', 'problem document'),
     code: oneOf('code', 'message'),
     errorCode: oneOf('errorCode', 'object: errorMessage'),
     error: oneOf('error.code'),
@@ -97,7 +89,7 @@ function ofRecords(service: NotShown): Record<string, Truth> {
   const longCode = invalidCustomerCode === 'E001' ? 'E001' : null
   return {
     submission: sure(200),
-    'customer-length': sure({ characters: 'characters', bytes: 'bytes', utf16: 'halves' }[customerIdUnit]),
+    'customer-length': sure({ characters: 'characters', bytes: 'bytes', utf16: 'UTF-16 units' }[customerIdUnit]),
     'long-customer': sure(named(400, longCode, service)),
     field1: sure(400),
     field2: sure(limits.join(', ') || 'any text'),
@@ -107,33 +99,29 @@ function ofRecords(service: NotShown): Record<string, Truth> {
 
 function ofMappedFields(service: NotShown): Record<string, Truth> {
   const { mappedFields, mappedFieldsRequired, amountForm, dateFractions, dateOffsets } = service
-  switch (mappedFields) {
-    case 'data':
-      return {
-        'mapped-fields': sure(mappedFieldsRequired ? 'required in data' : 'optional in data'),
-        amount: sure({ either: 'number or text', number: 'number', text: 'text' }[amountForm]),
-        'order-date': sure(
-          `${dateFractions ? 'milliseconds' : 'whole seconds'}, ${dateOffsets === 'any' ? 'any offset' : 'UTC alone'}`,
-        ),
-      }
-    case 'top':
-      return { 'mapped-fields': { ...matching(/beside data/), surely: mappedFieldsRequired } }
-    case 'refused':
-      return { 'mapped-fields': sure('refused in data') }
-    case 'ignored':
-      return { 'mapped-fields': matching(/ignored|not (read|checked|looked at)/, false) }
-    default:
-      return mappedFields satisfies never
+  if (mappedFields === 'refused' || mappedFields === 'ignored') return { 'mapped-fields': sure(mappedFields) }
+  const place = { data: 'in data', top: 'beside data' }[mappedFields]
+  return {
+    'mapped-fields': sure(`${place}, ${mappedFieldsRequired ? 'required' : 'optional'}`),
+    amount: sure({ either: 'number or text', number: 'number', text: 'text' }[amountForm]),
+    'order-date': sure(
+      `${dateFractions ? 'milliseconds' : 'whole seconds'}, ${{ z: 'Z alone', utc: 'UTC', any: 'any offset' }[dateOffsets]}`,
+    ),
   }
 }
 
+/** In which a key is tried. */
+const askedHeaders = ['idempotency-key', 'x-idempotency-key', 'x-request-id', 'request-id']
+
 function ofRepetition(service: NotShown): Record<string, Truth> {
   const { idempotency, idempotencyHeaders, ownIds, e002Status, errorShape } = service
-  const isHonoured = idempotency !== 'ignore' && idempotencyHeaders.includes('Idempotency-Key')
+  const header = idempotencyHeaders.find((name) => name === 'Idempotency-Key') ?? idempotencyHeaders[0] ?? ''
+  const isHonoured = idempotency !== 'ignore' && askedHeaders.includes(header.toLowerCase())
   const e002 = showsCode(errorShape) ? 'e002' : `refused with ${e002Status}`
   const isE002Seen = showsCode(errorShape) && ((isHonoured && idempotency === 'e002') || ownIds === 'taken')
   return {
     idempotency: sure(isHonoured ? { e002, replay: 'replay' }[idempotency] : 'ignored'),
+    'idempotency-header': matching(new RegExp(`^${isHonoured ? header : 'none'}$`, 'i')),
     'own-id': sure(ownIds),
     e002: { ...sure(e002Status), surely: isE002Seen },
   }
@@ -141,11 +129,18 @@ function ofRepetition(service: NotShown): Record<string, Truth> {
 
 function ofTransactions(service: NotShown): Record<string, Truth> {
   const { firstStatus, resultShape, orderFirstStatus, orderLastStatus, createdAtOnRead } = service
+  const { transactionIdForm, orderItems } = service
   const results = { object: /^object: customerId, processedAt$/, absent: /^none$/, text: /^string$/, list: /^list$/ }
   const first = [...new Set([firstStatus, 'pending'])].map((word) => `(${word}, )?`).join('')
   return {
     'status-values': matching(new RegExp(`^${first}completed$`)),
+    'transaction-id': sure(
+      { uuid: 'uuid', digits: 'digits', odd: 'characters that a path must encode' }[transactionIdForm],
+    ),
     result: matching(results[resultShape]),
+    'order-item-shape': sure(
+      { any: 'any', filled: 'not empty', objects: 'objects', sku: 'objects with certain fields' }[orderItems],
+    ),
     order: sure(201),
     'order-status': matching(new RegExp(`^${orderFirstStatus}, ${orderLastStatus}$`)),
     'order-items': sure('as sent'),
@@ -153,15 +148,15 @@ function ofTransactions(service: NotShown): Record<string, Truth> {
   }
 }
 
-/** It shows itself in X-RateLimit-Remaining, as far as that is there and questions count; one address alone asks. */
+/** It shows itself in X-RateLimit-Remaining, as far as that is there; one address alone asks. */
 function ofTheLimit(service: NotShown): Record<string, Truth> {
   const { rateLimitScope, rateLimitPolls, rateLimitTokens, rateLimitOrders, remainingHeader } = service
-  const isSeen = remainingHeader !== 'none' && rateLimitPolls && rateLimitOrders === 'shared'
+  const isSeen = remainingHeader !== 'none'
   const headers = { all: /^all$/, api: /^(?!.*tokens)./, none: /^none$/ }
   return {
     'rate-header': matching(headers[remainingHeader]),
     'rate-scope': { ...sure(rateLimitScope === 'token' ? 'token' : 'client'), surely: isSeen },
-    'rate-orders': likely(rateLimitOrders === 'apart' ? 'separate' : 'shared'),
+    'rate-orders': likely(rateLimitOrders === 'apart' ? 'apart' : 'shared'),
     'rate-polls': likely(rateLimitPolls ? 'yes' : 'no'),
     // Before there is a token, no token's limit can count a request for one.
     ...(rateLimitScope === 'token' ? {} : { 'rate-tokens': likely(rateLimitTokens ? 'yes' : 'no') }),

@@ -40,6 +40,13 @@ describe('the request on the wire', () => {
     })
   })
 
+  test('the key goes in the header that is set, and in no other', async () => {
+    const { received, url } = await startServer((_request, response) => json(response, 200, accepted))
+    await clientFor(url, { idempotencyHeader: 'X-Idempotency-Key' }).send(submitRequest, accessToken)
+    expect(received[0]?.headers['x-idempotency-key']).toBe('"0193c1b2-0000-7000-8000-000000000001"')
+    expect(received[0]?.headers['idempotency-key']).toBeUndefined()
+  })
+
   test('a GET names the id as one path segment, under the address’s own path', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, {}))
     const client = clientFor(`${url}/partner`)

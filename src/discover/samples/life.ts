@@ -39,7 +39,7 @@ export async function follow(parts: Parts, path: string, waits: readonly number[
 
 /** Words of an end, also such that the daemon does not know: nobody waits for more after one. */
 const soundsEnded =
-  /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed)$/i
+  /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed|shipped|delivered)$/i
 
 /** The status that an answer says, as it is written; null where it says none. */
 export function statusIn({ answer }: Exchange): string | null {

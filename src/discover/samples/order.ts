@@ -29,7 +29,7 @@ export const postOrder = (parts: Parts, customerId: string): Promise<Exchange> =
 export const postItems = (parts: Parts, customerId: string, items: string): Promise<Exchange> =>
   parts.post(resources.orders.path, `{"customerId":${JSON.stringify(customerId)},"items":${items}}`)
 
-const waitsMs = [0, 500, 3_000, 10_000, 30_000]
+const waitsMs = [0, 500, 2_500, 5_000, 10_000]
 
 /** The order, asked for until it has ended. */
 export const orderLifeSample: Sample<readonly Exchange[]> = {
