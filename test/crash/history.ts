@@ -17,7 +17,7 @@ export interface OutboxRow {
 
 /** A submission as our ledger has it in the end, or what it knows of one that was pruned. */
 export interface LedgerRow {
-  /** Its events are gone with it, and no step is known any more but the last. */
+  /** Its steps are not known any more: also of one that came back since, as its row said again that it waits. */
   isPruned: boolean
   id: string
   outboxId: string
@@ -106,8 +106,11 @@ export async function gatherHistory(environment: Environment, written: ReadonlyM
     rows<LedgerRow>(
       environment.ledger,
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
-         transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue", false as "isPruned"
-       from outboxd.submission
+         transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
+         exists (
+           select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = 0 and e.from_state = e.to_state
+         ) as "isPruned"
+       from outboxd.submission s
        union all
        select id, outbox_id, state, 0, 0, 0, 0, transaction_id, null, null, false, true from outboxd.pruned_submission
        order by seq`,
