@@ -246,7 +246,7 @@ export function readConfig(env: Environment): Config {
   const { value, mistake, done } = reader
   refuseBlindTrust(env, mistake)
   const config: Config = {
-    ...storeConfig(value, env),
+    ...storeConfig(reader, env),
     service: serviceSettings(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
@@ -301,9 +301,24 @@ export const connectionParts = ['authority', 'certificate', 'proxy'] as const sa
 
 /** Reads a part of the credentials again. @returns in words what keeps it from being used, where something does */
 export function readCredentials(env: Environment, part: CredentialPart): Partial<Credentials> | string {
+  return readAgain<Partial<Credentials>>(env, credentialReaders[part])
+}
+
+/** Where the databases are, with the names and passwords by which we sign in. */
+export type DatabaseUrls = Pick<StoreConfig, 'databaseUrl' | 'stateDatabaseUrl'>
+
+const databaseUrls = ({ value }: Reader): DatabaseUrls => {
+  const databaseUrl = value('DATABASE_URL')
+  return { databaseUrl, stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl }
+}
+
+/** Reads them again. @returns in words what keeps them from being used, where something does */
+export const readDatabaseUrls = (env: Environment): DatabaseUrls | string => readAgain(env, databaseUrls)
+
+function readAgain<T>(env: Environment, read: (reader: Reader) => T): T | string {
   const reader = readVariables(variables, env)
   try {
-    return reader.done(credentialReaders[part](reader))
+    return reader.done(read(reader))
   } catch (error) {
     if (!(error instanceof ConfigInvalid)) throw error
     return error.problems.join('\n')
@@ -316,9 +331,9 @@ export function readCredentials(env: Environment, part: CredentialPart): Partial
  * @throws ConfigInvalid with every mistake among them
  */
 export function readStoreConfig(env: Environment): StoreConfig {
-  const { value, mistake, done } = readVariables(variables, env)
-  refuseBlindTrust(env, mistake)
-  return done(storeConfig(value, env))
+  const reader = readVariables(variables, env)
+  refuseBlindTrust(env, reader.mistake)
+  return reader.done(storeConfig(reader, env))
 }
 
 /** Node’s own variable would have us believe any certificate, of the databases too. */
@@ -406,11 +421,10 @@ function serviceSettings(reader: Reader): ServiceSettings {
   }
 }
 
-function storeConfig(value: Reader['value'], env: Environment): StoreConfig {
-  const databaseUrl = value('DATABASE_URL')
+function storeConfig(reader: Reader, env: Environment): StoreConfig {
+  const { value } = reader
   return {
-    databaseUrl,
-    stateDatabaseUrl: value('STATE_DATABASE_URL') ?? databaseUrl,
+    ...databaseUrls(reader),
     outboxTable: value('OUTBOX_TABLE'),
     keyOnFailure: value('KEY_ON_FAILURE'),
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),

@@ -3,7 +3,14 @@ import type { CommandContext } from '../cli/context.ts'
 import { findEnvironmentNotes } from '../cli/environmentNotes.ts'
 import { findMistypedVariables } from '../cli/mistypedVariables.ts'
 import { systemClock } from '../clock.ts'
-import { type CredentialPart, connectionParts, credentialParts, readConfig, readCredentials } from '../config.ts'
+import {
+  type CredentialPart,
+  connectionParts,
+  credentialParts,
+  readConfig,
+  readCredentials,
+  readDatabaseUrls,
+} from '../config.ts'
 import { type App, type AppDeps, startApp } from '../daemon/app.ts'
 import { type FilesInForce, readFilesInForce } from '../daemon/filesInForce.ts'
 import { createLog } from '../observe/log.ts'
@@ -112,6 +119,7 @@ export async function run(context: CommandContext): Promise<number> {
     mappings: files.mappings,
     files: { ...files, reload },
     credentials,
+    readDatabaseUrls: () => readDatabaseUrls(context.env),
     clock: systemClock,
     log,
     metrics,

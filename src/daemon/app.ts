@@ -3,7 +3,7 @@ import { hostname } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import cron from 'node-cron'
 import type { Clock } from '../clock.ts'
-import { type Config, type Credentials, connectionParts } from '../config.ts'
+import { type Config, type Credentials, connectionParts, type DatabaseUrls } from '../config.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { type HttpServer, startHttpServer } from '../observe/httpServer.ts'
 import { loops as loopNames } from '../observe/instruments.ts'
@@ -12,6 +12,7 @@ import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
 import { earliestExpiryMs } from '../pem.ts'
 import { isPassing } from '../postgres/database.ts'
+import { createDatabaseAddress, type DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { createServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { slotLeaseMs, slotReachMs } from '../slotReach.ts'
@@ -32,6 +33,8 @@ export interface AppDeps {
   files?: PartsDeps['files']
   /** What proves who we are, where it can be read again. */
   credentials?: CredentialsInForce
+  /** Reads again where the databases are. @returns in words what keeps them from being used, where something does */
+  readDatabaseUrls?: () => DatabaseUrls | string
   clock: Clock
   log: Log
   metrics: Metrics
@@ -182,11 +185,16 @@ async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Pr
   }
 }
 
-function storeDeps({ config, outboxTable, log, version }: AppDeps): StoreDeps {
+function storeDeps(deps: AppDeps): StoreDeps {
+  const { config, outboxTable, log, version } = deps
   const { requestTimeoutMs } = config.service
   const instanceId = randomUUID()
   return {
     config,
+    addresses: {
+      outbox: addressOf(deps, 'databaseUrl', 'DATABASE_URL'),
+      ledger: addressOf(deps, 'stateDatabaseUrl', 'STATE_DATABASE_URL'),
+    },
     outboxTable: outboxTable ?? config.outboxTable,
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
@@ -194,4 +202,18 @@ function storeDeps({ config, outboxTable, log, version }: AppDeps): StoreDeps {
     overdueMs: 2 * requestTimeoutMs + 60_000,
     onError: (error) => log.warn('a database connection broke', { error }),
   }
+}
+
+function addressOf(deps: AppDeps, name: keyof DatabaseUrls, variable: string): DatabaseAddress {
+  const { config, log, readDatabaseUrls = () => config } = deps
+  return createDatabaseAddress({
+    url: config[name],
+    read() {
+      const urls = readDatabaseUrls()
+      return typeof urls === 'string' ? { problem: urls } : { url: urls[name] }
+    },
+    onRenewed: () => log.info('a database refused us: read its address again, and sign in anew', { detail: variable }),
+    onRefused: (why) =>
+      log.error('a database refuses us, and its address read again does not help', { detail: `${variable}: ${why}` }),
+  })
 }

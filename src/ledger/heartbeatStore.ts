@@ -1,4 +1,5 @@
 import { createPool } from '../postgres/database.ts'
+import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { writeHeartbeat } from './instances.ts'
 import { ownNames } from './ownNames.ts'
@@ -33,7 +34,7 @@ const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
  * nor a disk that is away. Nothing is lost with a sign of life that a crash takes back.
  */
 export function openHeartbeatStore(
-  url: string,
+  url: string | DatabaseAddress,
   instance: { id: string; version: string; host: string },
   onIdleError: (error: Error) => void,
 ): HeartbeatStore {

@@ -2,6 +2,7 @@ import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { PollJob } from '../model.ts'
 import { createPool, type Database } from '../postgres/database.ts'
+import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { ownNames } from './ownNames.ts'
 import { shortReads } from './shortReads.ts'
 
@@ -99,7 +100,7 @@ function updatable({ policy: _, ...options }: typeof queueOptions) {
 export const queueConnections = 2
 
 /** Opens the queue. @param onError pg-boss's background work failed; it tries again by itself */
-export async function openQueue(url: string, onError: (error: Error) => void): Promise<Queue> {
+export async function openQueue(url: string | DatabaseAddress, onError: (error: Error) => void): Promise<Queue> {
   // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
   const pool = createPool({
     url,

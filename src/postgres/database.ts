@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { SessionPool } from './sessionPool.ts'
 import { codeOf, waitedForLock, wasCanceled } from './sqlState.ts'
 
@@ -8,7 +9,7 @@ export interface Database {
 }
 
 export interface PoolOptions {
-  url: string
+  url: string | DatabaseAddress
   /** Shown in pg_stat_activity. */
   name: string
   connections: number
@@ -40,9 +41,9 @@ export function createPool({
   prepares = false,
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
+  const address = typeof url === 'string' ? fixedAddress(url) : url
   const pool = new SessionPool(
     {
-      connectionString: url,
       application_name: name,
       max: connections,
       keepAlive: true,
@@ -52,6 +53,7 @@ export function createPool({
       maxLifetimeSeconds: 300,
     },
     {
+      address,
       timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
       settings,
       everywhere,

@@ -1,4 +1,6 @@
 import pg from 'pg'
+import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
+import { isRefusedName } from './sessionPool.ts'
 
 export interface Listener {
   /** Says to the trigger on the outbox that we sleep, so that it notifies us. Tells what came of it within seconds. */
@@ -21,7 +23,7 @@ export type Mark =
   | 'unavailable'
 
 export interface ListenerDeps {
-  url: string
+  url: string | DatabaseAddress
   channel: string
   /** The outbox table, quoted, whose trigger asks whether we sleep. */
   table: string
@@ -55,6 +57,7 @@ const markStatement = `select case
  * look by itself now and then.
  */
 export function openListener({ url, channel, table, onNotice, onError }: ListenerDeps): Listener {
+  const address = typeof url === 'string' ? fixedAddress(url) : url
   let closed = false
   let client: pg.Client | undefined
   let timer: NodeJS.Timeout | undefined
@@ -83,7 +86,7 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
 
   async function connect() {
     const next = new pg.Client({
-      connectionString: url,
+      connectionString: address.now(),
       application_name: 'outboxd listen',
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
@@ -106,6 +109,7 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)
     } catch (error) {
+      if (isRefusedName(error)) address.renew()
       again(error as Error)
     }
   }

@@ -1,8 +1,10 @@
 import pg from 'pg'
+import type { DatabaseAddress } from './databaseAddress.ts'
 import { isOwnSession, prepareRepeated } from './prepareRepeated.ts'
 
 /** What a session has from its start. */
 export interface SessionSettings {
+  address: DatabaseAddress
   /** Milliseconds, by the server's names. */
   timeouts: { statement_timeout: number; idle_in_transaction_session_timeout: number }
   /** Others, by the server's names. */
@@ -32,7 +34,12 @@ export class SessionPool extends pg.Pool {
   #goodFrom = 0
 
   constructor(config: pg.PoolConfig, settings: SessionSettings) {
-    super({ ...config, ...settings.timeouts, options: startOptions(settings) })
+    super({
+      ...config,
+      connectionString: settings.address.now(),
+      ...settings.timeouts,
+      options: startOptions(settings),
+    })
     this.#settings = settings
     this.on('connect', (client) => {
       this.#openedAs.set(client, this.#opened++)
@@ -59,7 +66,7 @@ export class SessionPool extends pg.Pool {
 
   async #connect(): Promise<pg.PoolClient> {
     for (;;) {
-      const client = await this.#connectAny()
+      const client = await this.#connectRenewed()
       if ((this.#openedAs.get(client) ?? this.#opened) < this.#goodFrom) client.release(true)
       else if (this.#begun.has(client)) return client
       else return this.#begin(client)
@@ -74,6 +81,21 @@ export class SessionPool extends pg.Pool {
     } catch (error) {
       client.release(true)
       throw error
+    }
+  }
+
+  /** A name or a password that the server refuses may have become another. */
+  async #connectRenewed(): Promise<pg.PoolClient> {
+    const { address } = this.#settings
+    try {
+      return await this.#connectAny()
+    } catch (error) {
+      if (!isRefusedName(error)) throw error
+      const options: pg.PoolConfig = this.options
+      if (address.now() === options.connectionString) address.renew()
+      if (address.now() === options.connectionString) throw error
+      options.connectionString = address.now()
+      return this.#connectAny()
     }
   }
 
@@ -107,6 +129,12 @@ const setLocal = ([name, value]: [string, string | number]): string =>
 
 /** The server is a standby, or a primary that was one. */
 const isReadOnly = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '25006'
+
+/** 28P01 a wrong password, 28000 a role that is not there or may not sign in; poolers have codes of their own. */
+export function isRefusedName(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return ('code' in error && /^28/.test(String(error.code))) || /authentication/i.test(error.message)
+}
 
 /** pgbouncer does not know the parameter. One that was told to ignore it says nothing. */
 function isRefusedStart(error: unknown): boolean {

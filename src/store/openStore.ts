@@ -34,6 +34,7 @@ import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
+import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
 import { type Comparison, comparisonBounds, createComparison } from './comparison.ts'
 import { poolConnections } from './daemonConnections.ts'
@@ -99,8 +100,15 @@ export interface Problems {
   replace(kind: ProblemKind, problems: readonly Omit<RaisedProblem, 'kind'>[]): Promise<void>
 }
 
+export interface DatabaseAddresses {
+  outbox: DatabaseAddress
+  ledger: DatabaseAddress
+}
+
 export interface StoreDeps {
   config: Config
+  /** Where the databases are, by what is in them. */
+  addresses: DatabaseAddresses
   /** As described, or its name. */
   outboxTable: OutboxTable | string
   instance: { id: string; who: string; version: string; host: string }
@@ -123,6 +131,7 @@ const goodbyeMs = 3_000
  */
 export async function openStore({
   config,
+  addresses,
   outboxTable,
   instance,
   reachMs,
@@ -131,7 +140,7 @@ export async function openStore({
   onError,
 }: StoreDeps): Promise<Store> {
   const pool = createPool({
-    url: config.stateDatabaseUrl,
+    url: addresses.ledger,
     name: workName,
     connections: poolConnections.ledger,
     onIdleError: onError,
@@ -140,13 +149,13 @@ export async function openStore({
     settings: { ...ownNames, ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
   })
   const outboxPool = createPool({
-    url: config.databaseUrl,
+    url: addresses.outbox,
     name: 'outboxd outbox',
     connections: poolConnections.outbox,
     onIdleError: onError,
     everywhere: asText,
   })
-  const pulse = openHeartbeatStore(config.stateDatabaseUrl, instance, onError)
+  const pulse = openHeartbeatStore(addresses.ledger, instance, onError)
   let listener: Listener | undefined
   const agreeOnSettings = () =>
     agreeOnBudget(pool, {
@@ -161,7 +170,7 @@ export async function openStore({
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertMigrated(pool, config.stateDatabaseUrl)
       await agreeOnSettings()
-      return openQueue(config.stateDatabaseUrl, onError)
+      return openQueue(addresses.ledger, onError)
     })
     opened = queue
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
@@ -233,7 +242,7 @@ export async function openStore({
       },
       listen(onNotice) {
         const { channel, qualified: table } = outbox
-        if (channel !== null) listener ??= openListener({ url: config.databaseUrl, channel, table, onNotice, onError })
+        if (channel !== null) listener ??= openListener({ url: addresses.outbox, channel, table, onNotice, onError })
       },
       sleepMark: {
         mark: async () => (await listener?.mark()) ?? 'unavailable',

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { createDatabaseAddress } from '../../src/postgres/databaseAddress.ts'
+
+const first = 'postgres://erp:one@db.example:5432/erp?sslmode=require'
+
+test.each([
+  ['another password', 'postgres://erp:two@db.example:5432/erp?sslmode=require'],
+  ['another name', 'postgresql://erp_2@db.example:5432/erp?sslmode=require'],
+])('%s is taken', (_, url) => {
+  const { address, told } = setup({ url })
+  address.renew()
+  expect(address.now()).toBe(url)
+  expect(told).toEqual(['renewed'])
+})
+
+test.each([
+  'postgres://erp:one@other.example:5432/erp?sslmode=require',
+  'postgres://erp:one@db.example:5432/other?sslmode=require',
+  'postgres://erp:one@db.example:5432/erp?sslmode=disable',
+])('%s is another database, or another way to it: not taken while we run', (url) => {
+  const { address, told } = setup({ url })
+  address.renew()
+  expect(address.now()).toBe(first)
+  expect(told).toEqual(['it leads to another database, which a restart alone takes'])
+})
+
+test('the same is no news; a file that cannot be read is', () => {
+  const same = setup({ url: first })
+  same.address.renew()
+  expect(same.told).toEqual([])
+  const unreadable = setup({ problem: 'DATABASE_URL_FILE: cannot read /nowhere (ENOENT)' })
+  unreadable.address.renew()
+  expect([unreadable.address.now(), ...unreadable.told]).toEqual([
+    first,
+    'DATABASE_URL_FILE: cannot read /nowhere (ENOENT)',
+  ])
+})
+
+function setup(found: { url: string } | { problem: string }) {
+  const told: string[] = []
+  const address = createDatabaseAddress({
+    url: first,
+    read: () => found,
+    onRenewed: () => told.push('renewed'),
+    onRefused: (why) => told.push(why),
+  })
+  return { address, told }
+}
