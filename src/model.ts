@@ -27,7 +27,7 @@ export const waitingForPerson = ['failed', 'rejected', 'uncertain'] as const sat
 /** The states in which a submission has come to its end, until an operator says otherwise. */
 export const ended = ['completed', 'failed', 'rejected', 'uncertain', 'discarded'] as const satisfies readonly State[]
 
-export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator'] as const
+export const pauseReasons = ['throttled', 'unavailable', 'unauthorized', 'unreachable', 'operator', 'history'] as const
 /** Why nobody sends for a while. */
 export type PauseReason = (typeof pauseReasons)[number]
 

@@ -65,21 +65,25 @@ const untoldMs = 300_000
  * Pure.
  */
 export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
+  const [history, others] = partition(status.problems, ({ kind }) => kind === 'ledger_history')
+  const [forHistory, otherPauses] = partition(status.pauses, ({ reason }) => reason === 'history')
   const wrong = [
+    ...paused(forHistory, status.nowMs),
+    ...problemMessage(history),
     outboxAway(status),
     ...status.readOnly.map((database) => sentence(readOnlyMessage(database))),
     noDaemon(status),
-    ...paused(status),
+    ...paused(otherPauses, status.nowMs),
     ...targetsMissed(status.lastHour),
-    ...problemMessage(status.problems),
+    ...problemMessage(others),
     waitsForPerson(status),
     late(status),
     untold(status),
   ]
     .filter((message) => message !== null)
     .map((message) => ({ isWell: false, message }))
-  const [first, ...others] = wrong
-  if (first !== undefined) return [first, ...others]
+  const [first, ...rest] = wrong
+  if (first !== undefined) return [first, ...rest]
   const untaken = notTaken(status)
   return [untaken === null ? { isWell: true, message: allIsWell(status) } : { isWell: false, message: untaken }]
 }
@@ -115,9 +119,15 @@ const explains: Record<PauseReason, string> = {
   unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
   unreachable: 'we do not get through to the service, or something else answers in its place: outboxd check says why.',
   operator: 'somebody paused it: outboxd resume ends the pause.',
+  history:
+    'the ledger’s database was restored, or failed over, and may not know of all that was sent: the next sentence says what was found.',
 }
 
-function paused({ pauses, nowMs }: SystemStatus): string[] {
+function partition<T>(all: readonly T[], belongs: (each: T) => boolean): [T[], T[]] {
+  return [all.filter(belongs), all.filter((each) => !belongs(each))]
+}
+
+function paused(pauses: SystemStatus['pauses'], nowMs: number): string[] {
   return pauses.map(
     ({ reason, sinceMs }) =>
       `Nothing is sent: paused (${reason}) for ${showDuration(nowMs - sinceMs)}; ${explains[reason]}`,

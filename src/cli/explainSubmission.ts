@@ -232,6 +232,7 @@ export function longestPause(pauses: readonly ActivePause[]): ActivePause | null
 const pauseMessage = ({ reason, detail }: ActivePause) => `paused (${reason}): ${detail.replace(/\s+/g, ' ')}`
 
 function pauseNext({ reason, untilMs }: ActivePause, nowMs: number, what: string): string {
+  if (reason === 'history') return `${what} when outboxd status says nothing of the ledger’s history any more`
   if (untilMs === null) return `${what} after outboxd resume`
   if (reason === 'operator') return `${what} after ${showMoment(untilMs, nowMs)}, or after outboxd resume`
   if (untilMs <= nowMs) return `${what} once a request has shown that the service answers again`

@@ -45,6 +45,10 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `A file of a secret or a certificate cannot be used (${first(all)}), and the daemon goes on with what it has read before: the lines below say what is wrong; when it is mended, outboxd reload.`,
   prune_behind: ([problem]) =>
     `The ledger is not pruned as it should be: ${problem?.detail}. outboxd prune does it now, and says what keeps it.`,
+  ledger_history: ([history]) =>
+    history?.subject === 'standby'
+      ? `${history.detail}: nothing is sent until nobody would trust it any more, which is within two minutes; then sending goes on by itself.`
+      : `The ledger’s history is another than the daemons had agreed to: ${history?.detail}.`,
   outbox_history: ([history]) =>
     `${history?.detail}: if you do not want that, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
 }

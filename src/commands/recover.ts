@@ -1,6 +1,4 @@
-import { randomUUID } from 'node:crypto'
 import type { Command } from 'commander'
-import { v7 as uuidv7 } from 'uuid'
 import { actorOf } from '../cli/actor.ts'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
@@ -9,12 +7,9 @@ import { printJson } from '../cli/printJson.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
+import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
-import type { CapturedRecord } from '../model.ts'
-import { batches } from '../operations/bulkChange.ts'
-import type { TakenRow } from '../outbox/takenRows.ts'
-import type { LedgerGap } from '../store/ledgerGap.ts'
+import { findLoss, type Loss, lossJson, lossMessages, takeInRows } from '../operations/recover.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
@@ -23,31 +18,31 @@ export interface RecoverOptions {
   as?: string
   by?: string
   reason?: string
+  waiting?: boolean
   dryRun?: boolean
   yes?: boolean
   json?: boolean
 }
 
-const batchSize = 100
-const rowsShown = 10
-
 export function describeRecover(command: Command): Command {
   return command
-    .description(
-      'capture rows again that say they were taken and that the ledger has lost, as after a restore or a failover',
-    )
+    .description('after the ledger’s database was restored or failed over: take what may have been sent, and go on')
     .option('--as <state>', 'uncertain: a person decides about each; new: we send each')
+    .option('--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too')
     .addOption(byOption)
     .addOption(reasonOption)
-    .option('--dry-run', 'show which rows; change nothing')
+    .option('--dry-run', 'show what it would be; change nothing')
     .option('--yes', 'do not ask')
     .option('--json', 'as JSON')
     .addHelpText(
       'after',
       `
-Compares the whole outbox with the ledger. Rows that are completed or discarded are left as they are. A row that is marked at
-its end alone looks new until then, so nothing can be found of it: after a restore it is sent again by itself.
---as uncertain is the safe one: settle each with resolve. --as new sends twice what had arrived.
+Where the ledger went back in time, daemons have noticed and send nothing. This shows what they noticed and which records may have
+been sent since: what the ledger has as queued, rows that wait in an outbox which went back with it, and rows that say they
+were taken and that the ledger does not know. Once these are taken in, sending goes on.
+--as uncertain is the safe one: settle each with resolve, or many with resolve --file. --as new sends twice what had arrived, unless the
+service recognises the idempotency key; what the ledger knew keeps its own.
+Where the history is as it was, it compares the whole outbox with the ledger and takes in what that has lost.
 Safe to run twice, and beside daemons.
 
 Examples:
@@ -56,7 +51,7 @@ Examples:
     )
 }
 
-/** Takes in what the ledger lost. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
+/** Takes in what may have been sent. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
 export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
   const { as } = options
   const given = { as: options.by, reason: options.reason }
@@ -67,27 +62,36 @@ export async function recover(context: CommandContext, options: RecoverOptions):
   if (as === undefined && !options.dryRun) return usageError(context, ['give --as uncertain or --as new, or --dry-run'])
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
   return withOperatorStore(context, async (store) => {
-    const gap = await store.findGap(() => !context.signal.aborted)
-    if (options.json) printJson(context, jsonOf(gap))
-    if (gap.rows.length === 0) {
-      context.stderr.write(`${nothingMessage(gap)}\n`)
+    const loss = await findLoss(store, options.waiting ?? false, () => !context.signal.aborted)
+    if (options.json) printJson(context, lossJson(loss))
+    const messages = lossMessages(loss).map((line) => `${escapeControl(line)}\n`)
+    if (loss.history === null && loss.gap.rows.length === 0) {
+      context.stderr.write(messages.join(''))
       return exit.nothing
     }
-    if (!options.json) context.stdout.write(preview(gap))
+    if (!options.json) context.stdout.write(messages.join(''))
     if (options.dryRun || as === undefined) return exit.done
+    if (loss.history !== null && loss.gap.isCut) {
+      context.stderr.write(
+        'outboxd: interrupted, or there is more than one run compares: take it in by another, before sending goes on\n',
+      )
+      if (context.signal.aborted) return exit.failed
+    }
     if (!options.yes) {
-      const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
-      const answer = await confirm(context, `Take ${pluralize(gap.rows.length, 'row')} in as ${as}?${risk}`)
+      const answer = await confirm(context, question(loss, as))
       if (answer === 'no-terminal')
         context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
       if (answer !== 'yes') return exit.unconfirmed
     }
-    const changes = store.actingAs(actorOf(context, given))
-    const taken = await takeIn({ context, store, changes, mappings }, gap.rows, as)
-    context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
-    await store.tellGap(await store.findGap(() => !context.signal.aborted))
-    return context.signal.aborted ? exit.failed : exit.done
+    return takeIn({ context, store, changes: store.actingAs(actorOf(context, given)), mappings }, loss, as)
   })
+}
+
+function question({ gap, history }: Loss, as: RecoveredAs): string {
+  const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
+  return history === null
+    ? `Take ${pluralize(gap.rows.length, 'row')} in as ${as}?${risk}`
+    : `Take all of it as ${as}, and go on?${risk}`
 }
 
 interface Parts {
@@ -97,76 +101,27 @@ interface Parts {
   mappings: Mappings
 }
 
-async function takeIn(
-  { context, store, changes, mappings }: Parts,
-  rows: readonly TakenRow[],
-  as: 'uncertain' | 'new',
-): Promise<number> {
-  let taken = 0
-  for (const batch of batches(rows, batchSize)) {
-    if (context.signal.aborted) break
-    const records: CapturedRecord[] = []
-    for (const row of batch) {
-      const record = await readKept(store, mappings, row, as)
-      if (record !== null) records.push(record)
-    }
-    await changes.recover(records)
-    taken += records.length
+async function takeIn({ context, store, changes, mappings }: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
+  const goOn = () => !context.signal.aborted
+  const { gap, history } = loss
+  const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
+  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn }, rows, as)
+  if (rows.length > 0) context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
+  await store.tellGap(await store.findGap(goOn))
+  if (!goOn()) return exit.failed
+  if (history === null) return exit.done
+  if (gap.isCut) return exit.failed
+  const recovered = await changes.recoverHistory({
+    as,
+    seenAtMs: history.found.atMs,
+    isOutboxInDoubt: history.isOutboxInDoubt,
+  })
+  if (recovered === null) {
+    context.stderr.write('What was found has changed meanwhile: look again.\n')
+    return exit.failed
   }
-  return taken
+  context.stderr.write(
+    `Took ${pluralize(recovered.queued, 'record')} that ${recovered.queued === 1 ? 'was' : 'were'} queued as ${as}. Sending goes on.\n`,
+  )
+  return exit.done
 }
-
-/** The row as the ledger would have kept it; null where it is gone. What does not map cannot have been sent: it is rejected. */
-async function readKept(
-  store: OperatorStore,
-  mappings: Mappings,
-  { outboxId, stateText, transactionId }: TakenRow,
-  as: 'uncertain' | 'new',
-): Promise<CapturedRecord | null> {
-  const row = await store.outbox.readRecord(outboxId)
-  if (row === null) return null
-  const id = uuidv7()
-  const { unreadable: _, ...record } = row
-  const kept = { ...record, id, idempotencyKey: randomUUID() }
-  const mapped = mapOutboxRecord(mappings, row, id)
-  if (mapped.kind === 'refused')
-    return { ...kept, resource: mapped.resource, body: null, tracked: true, sendsOwnId: false, error: mapped.reason }
-  const { resource, body, amounts, tracked, sendsOwnId } = mapped
-  const named = transactionId === null ? '' : ` as transaction ${transactionId}`
-  const doubt =
-    as === 'new' ? null : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
-  return { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null, doubt }
-}
-
-function nothingMessage({ canTell, isCut }: LedgerGap): string {
-  if (!canTell)
-    return 'The rows of this outbox say only at their end that they were taken, so nobody can tell which the ledger has lost.'
-  return isCut ? 'Interrupted: nothing was found so far.' : 'The ledger knows every row that says it was taken.'
-}
-
-function preview({ rows, isCut }: LedgerGap): string {
-  const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
-  const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
-  const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
-  const lines = [
-    `${pluralize(rows.length, 'row')}${isCut ? ' or more' : ''} that the ledger does not know (${byState.join(', ')})${when}:`,
-    ...rows
-      .slice(0, rowsShown)
-      .map(({ outboxId, stateText: value, createdAt, transactionId }) =>
-        `  ${outboxId}  ${value}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
-      ),
-    ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
-  ]
-  return lines.map((line) => `${escapeControl(line)}\n`).join('')
-}
-
-const jsonOf = ({ canTell, rows, isCut }: LedgerGap) => ({
-  canTell,
-  isComplete: !isCut,
-  rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
-    outboxId,
-    state,
-    createdAt,
-    transactionId,
-  })),
-})

@@ -25,6 +25,7 @@ import { credentialsProblem, filesProblem, instanceProblems, waitsLong } from '.
 import type { LoopHealth } from './loopHealth.ts'
 import { type Chaining, createChaining } from './maintenance/chaining.ts'
 import { type Comparing, createComparing } from './maintenance/comparing.ts'
+import { createHistoryWatch, type HistoryWatch } from './maintenance/historyWatch.ts'
 import { createObserving, type Observing } from './maintenance/observing.ts'
 import { createOrphanRescue, type OrphanRescue } from './maintenance/orphanRescue.ts'
 import { createOutboxHistory, type OutboxHistory } from './maintenance/outboxHistory.ts'
@@ -68,6 +69,7 @@ export interface Parts {
   comparing: Comparing
   pruning: Pruning
   chaining: Chaining
+  historyWatch: HistoryWatch
   observing: Observing
   problemTelling: ProblemTelling
   reloadAnswering: ReloadAnswering
@@ -115,6 +117,7 @@ export function createParts(deps: PartsDeps): Parts {
     comparing: createComparing({ compareLedger: store.compareLedger }),
     pruning: pruningOf(deps, telemetry),
     chaining: chainingOf(deps, telemetry),
+    historyWatch: historyWatchOf(deps),
     observing: observingOf(deps, telemetry, async (rows) => {
       outboxWaiting = rows
       summing.sawWaiting(rows)
@@ -258,6 +261,22 @@ function chainingOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry):
     elapsedMs: clock.stopwatch(),
     onEndOfDay: telemetry.chainStood,
     showBehind: metrics.chainBehind,
+  })
+}
+
+function historyWatchOf({ log, store, wakeups }: PartsDeps): HistoryWatch {
+  return createHistoryWatch({
+    look: store.lookAtHistory,
+    onFound: ({ detail, mayGoOn }) =>
+      mayGoOn
+        ? log.warn(
+            `the ledger’s history is another: ${detail}. Every claim had been waited for by a standby: it is about to go on`,
+          )
+        : log.error(`the ledger’s history is another: ${detail}. Nothing is sent until outboxd recover has been given`),
+    onWentOn() {
+      log.warn('the ledger has all that was sent, and no daemon knows better: sending goes on')
+      wakeups.dispatch.wake()
+    },
   })
 }
 

@@ -29,6 +29,8 @@ export interface Loops {
 const usualMs = 10_000
 /** An instance that was away is to be heard again well before others may judge. */
 const heartbeatMs = 1_000
+/** What an instance knows of the ledger's history it says before others go on. */
+const historyMs = 1_000
 
 /** Without these no record gets on. */
 const neededLoops: LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
@@ -65,6 +67,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
     compare: start('compare', parts.comparing, usualMs),
     prune: start('prune', parts.pruning, usualMs),
     chain: start('chain', parts.chaining, usualMs),
+    history: start('history', parts.historyWatch, historyMs),
     observe: start('observe', parts.observing, usualMs),
   }
 

@@ -130,7 +130,7 @@ export async function startServer(
     server.once('close', () => reject(new ServerEnded(log.slice(-2000))))
     server.stderr.on('data', (chunk: Buffer) => {
       log = (log + chunk.toString()).slice(-4000)
-      if (log.includes('ready to accept connections')) resolve()
+      if (/ready to accept (read-only )?connections/.test(log)) resolve()
     })
   })
   return server

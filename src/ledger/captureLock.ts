@@ -34,7 +34,7 @@ export function createCaptureLock(deps: { pool: pg.Pool; who: string; keyOnFailu
         return work({
           ...standing,
           leave: (types) => leave(client, standing, types),
-          insert: (records) => insert(deps, client, records),
+          insert: (records) => insert(deps, client, withDoubts(records, standing)),
         })
       }),
     readAgenda: () => readAgenda(pool),
@@ -68,7 +68,22 @@ async function insert(
 
 interface Standing extends Pick<CaptureSession, 'queued' | 'lines' | 'skipped' | 'typesKnown'> {
   instances: { name: string; types: string[] | null }[]
+  /** Rows that were recorded before, epoch milliseconds, may have been sent by a ledger that has gone back since; null: none. */
+  doubtfulBeforeMs: number | null
 }
+
+/** What may have been sent is not sent on a guess. */
+function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: Standing): readonly CapturedRecord[] {
+  if (doubtfulBeforeMs === null) return records
+  return records.map((record) =>
+    record.error === null && record.createdAt !== null && Date.parse(record.createdAt) <= doubtfulBeforeMs
+      ? { ...record, doubt: waitingDoubt }
+      : record,
+  )
+}
+
+const waitingDoubt =
+  'its row was recorded before the ledger went back in time: it may have been captured and sent before that'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
   const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(
@@ -88,10 +103,11 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
           select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
+       (select extract(epoch from doubtful_before)::float8 * 1000 from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isAlive('i')}) as instances`,
   )
-  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [] }
+  const standing = rows[0] ?? { queued: 0, lines: [], skipped: [], instances: [], doubtfulBeforeMs: null }
   return { ...standing, typesKnown: typesOf(standing.instances) }
 }
 

@@ -1,9 +1,12 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { Claim, ClaimRequest, OutcomeBatch, Slot, Submission, Transition, WrittenStep } from '../model.ts'
-import { type Database, inTransaction } from '../postgres/database.ts'
+import { CommitUncertain, type Database, inTransaction } from '../postgres/database.ts'
 import * as budget from './budget.ts'
 import { type CommittedSubmission, claimQueued, isOver, readPolled, unclaim } from './claimQueued.ts'
+import type { History, Leave } from './history/createHistory.ts'
+import { readCommitsWait } from './history/readHistory.ts'
+import { claimOpening } from './history/writeHistory.ts'
 import { inLines, type KeyOnFailure } from './keyOrder.ts'
 import { recordPassages } from './passages.ts'
 import type { PauseBackoff } from './pauseBackoff.ts'
@@ -46,6 +49,7 @@ export interface DispatchStoreDeps {
   pool: pg.Pool
   queue: Queue
   instance: Instance
+  history: Pick<History, 'readLeave' | 'claimed'>
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
   /** For how long the trial is one instance's. */
@@ -57,16 +61,31 @@ export interface DispatchStoreDeps {
 export function createDispatchStore(deps: DispatchStoreDeps): DispatchStore {
   /** The transactions of the claims that are being committed, or whose COMMIT went unanswered. */
   const committing = new Map<string, string>()
+
+  /** Takes what is to be sent, where the ledger has all that was sent before: as durable as COMMITs are here, or not at all. */
+  async function taking<T>(work: (db: Database, leave: Leave) => Promise<T>, otherwise: T): Promise<T> {
+    const take = async (db: Database) => {
+      const leave = await deps.history.readLeave(db)
+      return leave.mayClaim ? work(db, leave) : otherwise
+    }
+    return inTransaction(deps.pool, take, { opening: claimOpening, isCertain: true })
+  }
+
   return {
     async claim(request, onCommit) {
-      const claimed = await inTransaction(deps.pool, async (client) => {
+      let isSynchronous = false
+      const claimed = await taking(async (client, leave) => {
+        isSynchronous = leave.isSynchronous
         const taken = await claim(deps, client, request)
         const xid = taken.submissions[0]?.xid
         if (xid !== undefined) committing.set(request.id, xid)
         onCommit(taken.submissions)
         return taken
-      })
+      }, nothing)
+      const last = claimed.submissions.at(-1)
+      if (last !== undefined && isSynchronous) await assertWaitedFor(deps.pool)
       committing.delete(request.id)
+      if (last !== undefined) deps.history.claimed(last)
       return claimed
     },
     async unclaim(claimId) {
@@ -76,10 +95,19 @@ export function createDispatchStore(deps: DispatchStoreDeps): DispatchStore {
       committing.delete(claimId)
       return true
     },
-    claimTrial: (permits) => inTransaction(deps.pool, (client) => claimTrial(deps, client, permits)),
-    takeSlots: (permits) => budget.takeSlots(deps.pool, permits, deps.reachMs, deps.instance.id),
+    claimTrial: (permits) => taking((client) => claimTrial(deps, client, permits), null),
+    takeSlots: (permits) => taking((client) => budget.takeSlots(client, permits, deps.reachMs, deps.instance.id), []),
     writeOutcomes: (batch) => inTransaction(deps.pool, (client) => writeOutcomes(deps, client, batch)),
   }
+}
+
+/**
+ * A COMMIT that waits for a standby is let go without a word when the server is told to wait for none.
+ *
+ * @throws CommitUncertain
+ */
+async function assertWaitedFor(pool: pg.Pool): Promise<void> {
+  if (!(await readCommitsWait(pool))) throw new CommitUncertain('the server waits for no standby any more')
 }
 
 /** A claim as the ledger knows it. */

@@ -46,7 +46,7 @@ export async function insertCaptured(
          case when error is not null then 'rejected' when doubt is not null then 'uncertain' else 'queued' end,
          key is not null and coalesce(error, doubt) is null, case when coalesce(error, doubt) is null then now() end,
          coalesce(error, doubt), case when coalesce(error, doubt) is not null then clock_timestamp() end,
-         error is null and doubt is not null, $3
+         error is null and doubt is not null, $3 or doubt is not null
        from record r where not exists (
          select from outboxd.pruned_submission p where p.outbox_id = r."outboxId" and p.outbox = outboxd.current_outbox()
        ) order by ord
@@ -83,7 +83,7 @@ export async function insertCaptured(
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
-         when state = 'queued' then 'captured' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
+         when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,
          amounts
        from kept join record using (id)
      )

@@ -22,6 +22,7 @@ export const problemKinds = [
   'files_broken',
   'credentials_broken',
   'prune_behind',
+  'ledger_history',
 ] as const
 export type ProblemKind = (typeof problemKinds)[number]
 

@@ -74,7 +74,7 @@ export type Breach = (typeof breaches)[number]
 
 /** A pause that an answer calls for. */
 export interface PauseCall {
-  reason: Exclude<PauseReason, 'operator'>
+  reason: Exclude<PauseReason, 'operator' | 'history'>
   /** How long the service asked for, where it said so; otherwise the reason's own steps apply. */
   askedMs: number | null
   /** For the operator: what happened and what to look at. */

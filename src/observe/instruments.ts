@@ -22,6 +22,7 @@ export const loops = [
   'compare',
   'prune',
   'chain',
+  'history',
 ] as const
 
 /** What is let go of the ledger: whole submissions, the contents of others, and ids that need not be known any more. */

@@ -17,6 +17,7 @@ const meanings: Record<PauseReason, string> = {
   unauthorized: 'the service does not let us in',
   unreachable: 'the service does not answer',
   operator: 'an operator has paused sending; outboxd resume ends it',
+  history: 'the ledger may have lost what was sent',
 }
 
 export function createPauseLog({ clock, log }: { clock: Clock; log: Log }): PauseLog {

@@ -55,7 +55,8 @@ export async function previewResume(
   return {
     ended: pauses.find(({ reason }) => reason === 'operator')?.detail ?? null,
     believed: believeRefusals ? refusals.map(({ detail }) => withoutAdvice(detail)) : [],
-    shortened: all || believeRefusals ? remaining.map(({ reason }) => reason) : [],
+    shortened:
+      all || believeRefusals ? remaining.flatMap(({ reason, untilMs }) => (untilMs === null ? [] : [reason])) : [],
     remaining,
   }
 }
@@ -78,10 +79,12 @@ export function resumeMessages(
     ...remaining.map(({ reason, untilMs, detail }) => {
       const until = shortened.includes(reason)
         ? 'until the next request has shown that it is over'
-        : `until ${showMoment(untilMs ?? nowMs, nowMs)} at least`
+        : untilMs === null
+          ? 'until outboxd recover, or outboxd status, says otherwise'
+          : `until ${showMoment(untilMs, nowMs)} at least`
       return `Still paused (${reason}) ${until}: ${truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)}`
     }),
-    ...(remaining.length > 0 && !all && !believeRefusals
+    ...(remaining.some(({ untilMs }) => untilMs !== null) && !all && !believeRefusals
       ? ['These end by themselves; outboxd resume --all tries at once.']
       : []),
   ]

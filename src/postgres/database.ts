@@ -19,6 +19,8 @@ export interface PoolOptions {
   settings?: Record<string, string>
   /** Those that all its statements shall have alike, or, behind a pooler that refuses them, none. */
   everywhere?: Record<string, string>
+  /** Whether what its transactions commit survives a crash, also where the server or the role is set so that it need not. */
+  durable?: boolean
   /** Whether its sessions prepare the statements that come again and again: where the tables are ours alone. */
   prepares?: boolean
   /** How long to wait: for a connection, of the server for a statement, and for the server's answer to it. */
@@ -38,6 +40,7 @@ export function createPool({
   onIdleError,
   settings = {},
   everywhere = {},
+  durable = false,
   prepares = false,
   limits = usualLimits,
 }: PoolOptions): pg.Pool {
@@ -57,6 +60,7 @@ export function createPool({
       timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
       settings,
       everywhere,
+      durable,
       prepares,
     },
   )
@@ -83,11 +87,33 @@ export interface Transaction extends AsyncDisposable {
   commit(): Promise<void>
 }
 
+/** What a transaction needs beside its statements. */
+export interface TransactionOptions {
+  /** Runs with its beginning, before it sees anything. */
+  opening?: string
+  /**
+   * Whether a COMMIT that comes with a warning has failed: a session that is told to wait no longer for its synchronous standby commits
+   * here, and warns that the standby may not have it.
+   */
+  isCertain?: boolean
+}
+
+/** A COMMIT took place here, and perhaps nowhere else. */
+export class CommitUncertain extends Error {
+  override name = 'CommitUncertain'
+  constructor(warning: string) {
+    super(`a transaction is committed, and may not survive a failover: ${warning}`)
+  }
+}
+
 /**
  * Begins a transaction. A connection that broke is not given back to the pool, nor one whose server says that it is no
  * longer the one to write to: a new one may lead to another server.
  */
-export async function begin(pool: pg.Pool): Promise<Transaction> {
+export async function begin(
+  pool: pg.Pool,
+  { opening, isCertain = false }: TransactionOptions = {},
+): Promise<Transaction> {
   const client = await pool.connect()
   let open = true
   let broken: Error | undefined
@@ -97,12 +123,20 @@ export async function begin(pool: pg.Pool): Promise<Transaction> {
   client.on('error', onError)
   const end = async (statement: 'commit' | 'rollback') => {
     open = false
+    let warning: string | undefined
+    const onNotice = ({ severity, message }: { severity?: string | undefined; message?: string | undefined }) => {
+      if (severity === 'WARNING') warning ??= message ?? ''
+    }
+    client.on('notice', onNotice)
     try {
       await client.query(statement)
     } catch (error) {
       broken ??= error as Error
       throw error
+    } finally {
+      client.off('notice', onNotice)
     }
+    if (isCertain && warning !== undefined) throw new CommitUncertain(warning)
   }
   const db: Database = {
     async query(text, values) {
@@ -124,7 +158,8 @@ export async function begin(pool: pg.Pool): Promise<Transaction> {
     },
   }
   try {
-    await client.query(pool instanceof SessionPool ? pool.beginning : 'begin')
+    const beginning = pool instanceof SessionPool ? pool.beginning : 'begin'
+    await client.query(opening === undefined ? beginning : `${beginning}; ${opening}`)
     return transaction
   } catch (error) {
     broken ??= error as Error
@@ -134,8 +169,12 @@ export async function begin(pool: pg.Pool): Promise<Transaction> {
 }
 
 /** Runs `work` in one transaction: committed when it resolves, rolled back when it throws. */
-export async function inTransaction<T>(pool: pg.Pool, work: (db: Database) => Promise<T>): Promise<T> {
-  await using transaction = await begin(pool)
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  work: (db: Database) => Promise<T>,
+  options: TransactionOptions = {},
+): Promise<T> {
+  await using transaction = await begin(pool, options)
   const result = await work(transaction.db)
   await transaction.commit()
   return result
@@ -145,6 +184,7 @@ export async function inTransaction<T>(pool: pg.Pool, work: (db: Database) => Pr
 export function isPassing(error: unknown): boolean {
   if (!(error instanceof Error)) return false
   if (error instanceof DatabaseUnusable) return isPassing(error.cause)
+  if (error instanceof CommitUncertain) return true
   const code = codeOf(error)
   if (typeof code !== 'string') return /timeout|terminated|ended|closed|not queryable/i.test(error.message)
   // 08 connection, 40 deadlock and serialization, 53 resources, 57P shutdown, 55P03 lock; 25P0x a session ended for

@@ -11,6 +11,8 @@ export interface SessionSettings {
   settings: Record<string, string>
   /** Those that all statements shall have, or none: where a pooler refuses them the server's hold, in transactions too. */
   everywhere: Record<string, string>
+  /** Whether what their transactions commit survives a crash, whatever the server is set to. */
+  durable: boolean
   /** Whether they prepare the statements that come again and again: not where others may give their results another type. */
   prepares: boolean
 }
@@ -22,7 +24,7 @@ export interface SessionSettings {
  */
 export class SessionPool extends pg.Pool {
   /** What begins a transaction. */
-  beginning = 'begin'
+  beginning: string
   readonly #settings: SessionSettings
   readonly #openedAs = new WeakMap<object, number>()
   readonly #begun = new WeakSet<object>()
@@ -41,6 +43,7 @@ export class SessionPool extends pg.Pool {
       options: startOptions(settings),
     })
     this.#settings = settings
+    this.beginning = beginningOf([], settings)
     this.on('connect', (client) => {
       this.#openedAs.set(client, this.#opened++)
       // A server that is ready and ends the session in one packet is heard before whoever waits for the client can listen:
@@ -107,7 +110,7 @@ export class SessionPool extends pg.Pool {
       const { timeouts, settings } = this.#settings
       const none = { options: undefined, statement_timeout: undefined, idle_in_transaction_session_timeout: undefined }
       Object.assign(this.options, none)
-      this.beginning = ['begin', ...Object.entries({ ...timeouts, ...settings }).map(setLocal)].join('; ')
+      this.beginning = beginningOf(Object.entries({ ...timeouts, ...settings }).map(setLocal), this.#settings)
       return super.connect()
     }
   }
@@ -123,6 +126,12 @@ const startOptions = ({ settings, everywhere }: SessionSettings): string =>
   Object.entries({ ...settings, ...everywhere })
     .map(([name, value]) => `-c ${name}=${value}`)
     .join(' ')
+
+const beginningOf = (more: readonly string[], { durable }: SessionSettings): string =>
+  ['begin', ...more, ...(durable ? [committedToDisk] : [])].join('; ')
+
+/** What is set stronger stays: to wait for a standby is somebody's decision. */
+const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`
 
 const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`

@@ -64,7 +64,8 @@ export async function assertMigrated(db: Database, stateDatabaseUrl: string): Pr
   const { missing, unknown } = await compareMigrations(db)
   assertKnown(unknown, stateDatabaseUrl)
   if (missing.length === 0) return
-  const why = `its schema outboxd lacks ${missing.join(', ')}: run \`outboxd migrate\` first`
+  const lacks = missing.length > 3 ? `${missing[0]} to ${missing.at(-1)}` : missing.join(', ')
+  const why = `its schema outboxd lacks ${lacks}: run \`outboxd migrate\` first`
   throw new DatabaseUnusable('STATE_DATABASE_URL', stateDatabaseUrl, why)
 }
 

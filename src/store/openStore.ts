@@ -8,6 +8,7 @@ import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
 import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/dispatchStore.ts'
 import { type HeartbeatStore, openHeartbeatStore, workName } from '../ledger/heartbeatStore.ts'
+import { createHistory, type HistoryLook } from '../ledger/history/createHistory.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
 import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
 import { ownNames } from '../ledger/ownNames.ts'
@@ -62,6 +63,8 @@ export interface Store {
   watchLocks(): Promise<void>
   /** Looks for rows that the ledger has lost, or the position has passed over, and says what it found. */
   compareLedger: Comparison['runOnce']
+  /** Looks whether the ledger's history is as it was agreed to. */
+  lookAtHistory(): Promise<HistoryLook>
   /** Deletes and empties what has been kept for long enough. */
   prune(goOn: () => boolean, onProgress: (pruned: Pruned) => void): Promise<PruneEnd>
   /** Chains what the logs have got since. */
@@ -144,6 +147,7 @@ export async function openStore({
     name: workName,
     connections: poolConnections.ledger,
     onIdleError: onError,
+    durable: true,
     prepares: true,
     // One row that somebody has locked holds up the statement that needs it for so long and no longer.
     settings: { ...ownNames, ...shortReads, lock_timeout: '3000', extra_float_digits: asText.extra_float_digits },
@@ -180,6 +184,7 @@ export async function openStore({
       if (isRefusal(error)) throw error
     })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
+    const history = createHistory({ pool, who: instance.who, reachMs })
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
       const { lastId, ...acts } = await countOperatorActions(pool, lastEventId, instance.id)
@@ -207,7 +212,7 @@ export async function openStore({
       pulse,
       captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
       publishTypes: (types) => publishTypes(pool, instance.id, types),
-      dispatch: createDispatchStore({ ...shared, leaseMs, reachMs, backoff: pauseBackoff(config) }),
+      dispatch: createDispatchStore({ ...shared, history, leaseMs, reachMs, backoff: pauseBackoff(config) }),
       outboxReports: createOutboxReports(pool),
       maintenance: createMaintenance({
         pool,
@@ -227,6 +232,7 @@ export async function openStore({
       compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
       prune: (goOn, onProgress) =>
         prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
+      lookAtHistory: history.look,
       chain: createChain(pool).runOnce,
       readPruneOverdueMs: () => readPruneOverdueMs(pool, config.retention),
       readDemand: (most) => readDemand(pool, most),

@@ -9,6 +9,7 @@ import { type Actor, logAct } from '../ledger/operator/acts.ts'
 import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
+import { type Recovered, type RecoveryTerms, recoverHistory } from '../ledger/operator/recoverHistory.ts'
 import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
 import { type Replay, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
@@ -59,6 +60,8 @@ export interface OperatorChanges {
   adopt(adoption: Adoption): Promise<void>
   /** Takes records in that the ledger lost. */
   recover(records: readonly CapturedRecord[]): Promise<void>
+  /** Takes what was queued for what he says it is, and agrees to the ledger's history. @returns null where what was seen has changed since */
+  recoverHistory(terms: RecoveryTerms): Promise<Recovered | null>
   /** Says that what a record holds was shown to him. */
   noteShown(submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'type'>): Promise<void>
   /** Erases what may be a person's data. @returns the ids of those that were erased */
@@ -165,6 +168,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
       }),
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
     recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
+    recoverHistory: (terms) => inTransaction(ledger, (db) => recoverHistory(db, terms, actor)),
     noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
     erase: (erasures) => inTransaction(ledger, (db) => eraseRecords(db, erasures, actor)),
     async prune({ goOn, onProgress }) {

@@ -11,6 +11,7 @@ import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/read
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
+import { type FoundHistory, readFound } from '../ledger/history/readHistory.ts'
 import type { StatedActor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
@@ -18,9 +19,10 @@ import { type Activity, readActivity } from '../ledger/operator/readActivity.ts'
 import { type BudgetSlots, readBudgetSlots } from '../ledger/operator/readBudgetSlots.ts'
 import { type Cause, readCauses } from '../ledger/operator/readCauses.ts'
 import { readRevisions } from '../ledger/operator/readRevisions.ts'
-import { type ReadOnlyCause, readReadOnly } from '../ledger/operator/readServer.ts'
+import { type ReadOnlyCause, readReadOnly, readSystemId } from '../ledger/operator/readServer.ts'
 import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
+import { type DoubtfulRecords, readDoubtful } from '../ledger/operator/recoverHistory.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import { type PageWanted, type SubmissionPage, selectPage } from '../ledger/operator/selectPage.ts'
@@ -119,6 +121,12 @@ export interface OperatorStore extends AsyncDisposable {
   /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
   findGap(goOn: () => boolean): Promise<LedgerGap>
   tellGap(gap: LedgerGap): Promise<void>
+  /** What was found of the ledger's history; null where it is as it was agreed to. */
+  readFoundHistory(): Promise<FoundHistory | null>
+  /** What the ledger has that may have been sent since. */
+  readDoubtful(): Promise<DoubtfulRecords>
+  /** Whether the outbox is on the ledger's server, and went back with it; also where nobody can tell. */
+  isOutboxBeside(): Promise<boolean>
   /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
   /** What the retention of this configuration lets go now. */
@@ -247,6 +255,12 @@ export async function openOperatorStore(
     findGap: (goOn) =>
       onOutbox((erp) => findGap({ outbox: erp, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })),
     tellGap: (gap) => tellGap(pool, gap),
+    readFoundHistory: () => readFound(pool),
+    readDoubtful: () => readDoubtful(pool),
+    async isOutboxBeside() {
+      const [ours, erps] = await Promise.all([readSystemId(pool), onOutbox(() => readSystemId(outboxPool))])
+      return ours === null || erps === null || ours === erps
+    },
     findPassedOver: (goOn) =>
       onOutbox((erp) =>
         findPassedOver({

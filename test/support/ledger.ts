@@ -4,6 +4,7 @@ import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
 import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/ledger/dispatchStore.ts'
+import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import type { PauseBackoff } from '../../src/ledger/pauseBackoff.ts'
 import { openQueue, type Queue } from '../../src/ledger/queue.ts'
@@ -11,7 +12,8 @@ import { parseSubmissions, submissionColumns } from '../../src/ledger/submission
 import type { CapturedRecord, OutcomeBatch, PollJob, Submission, Transition } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
-import { createDatabase } from './database.ts'
+import { createDatabase, type TestDatabase } from './database.ts'
+import { openPool } from './postgres.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
 export interface Ledger extends AsyncDisposable {
@@ -43,8 +45,9 @@ export const pauseBackoff: PauseBackoff = {
   patient: [1_000, 2_000, 4_000, 60_000, 1_800_000],
 }
 
-export async function openLedger(): Promise<Ledger> {
-  const database = await createDatabase()
+/** @param migratedUrl a migrated database to use instead of one of the test file's own */
+export async function openLedger(migratedUrl?: string): Promise<Ledger> {
+  const database = migratedUrl === undefined ? await createDatabase() : given(migratedUrl)
   const { pool, url } = database
   const queue = await openQueue(url, () => {})
   return {
@@ -57,6 +60,8 @@ export async function openLedger(): Promise<Ledger> {
         outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.pruned_submission,
         outboxd.operator_act, outboxd.chain_block, outbox`)
       await pool.query('delete from pgboss.job')
+      // Whoever remembers a claim is told that it is over.
+      await pool.query(`update outboxd.history set agreed_at = clock_timestamp(), agreed_by = 'operator test'`)
     },
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)
@@ -70,6 +75,7 @@ export async function openLedger(): Promise<Ledger> {
         pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
+        history: createHistory({ pool, who: 'test', reachMs: 36_000 }),
         leaseMs: 60_000,
         reachMs: 36_000,
         backoff: pauseBackoff,
@@ -109,6 +115,11 @@ export async function openLedger(): Promise<Ledger> {
       await database[Symbol.asyncDispose]()
     },
   }
+}
+
+function given(url: string): TestDatabase {
+  const pool = openPool(url)
+  return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
 }
 
 let outboxIds = 0

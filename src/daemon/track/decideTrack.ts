@@ -163,6 +163,8 @@ function decideFailed(code: string | null, now: TrackCircumstances): TrackVerdic
   if (history.idByPerson)
     return { kind: 'failed', code, reason: `${reason}; that ${now.transactionId} is its transaction, a person said` }
   if (code !== 'E003' && code !== 'E002') return { kind: 'failed', code, reason }
+  if (history.resubmissions >= resubmissionsMax && history.earlierInDoubt)
+    return { kind: 'failed', code, reason: `${reason}; it may have been submitted again already` }
   if (history.resubmissions >= resubmissionsMax)
     return { kind: 'failed', code, reason: `${reason}; submitting it again ${resubmissionsMax} times did not help` }
   return { kind: 'resubmit', afterMs: code === 'E003' ? limits.unavailableMs : 0, code, reason }

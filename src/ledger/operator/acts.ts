@@ -24,6 +24,7 @@ export type Act =
   | 'prune'
   | 'show'
   | 'erase'
+  | 'recover'
 
 /** Appends to the log of operators' acts. */
 export async function logAct(

@@ -46,7 +46,7 @@ export async function shortenPauses(db: Database, { who, account, reason }: Acto
   const { rows } = await db.query<{ reason: PauseReason }>(
     `with shortened as (
        update outboxd.pause set until = least(until, clock_timestamp()), probe_until = null
-       where reason <> 'operator' and cleared_at is null returning reason
+       where reason <> 'operator' and cleared_at is null and until is not null returning reason
      ), act as (
        insert into outboxd.operator_act (act, who, account, reason, detail)
        select 'resume --all', $1, $2, $3, jsonb_build_object('pauses', json_agg(reason order by reason)) from shortened

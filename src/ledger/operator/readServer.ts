@@ -18,6 +18,18 @@ export async function readReadOnly(db: Database): Promise<ReadOnlyCause | null> 
   return rows[0]?.cause ?? null
 }
 
+/** By what a cluster is told from all others; null where our role may not know. */
+export async function readSystemId(db: Database): Promise<string | null> {
+  const { rows } = await db.query<{ may: boolean }>(
+    `select has_function_privilege('pg_catalog.pg_control_system()', 'execute') as may`,
+  )
+  if (!rows[0]?.may) return null
+  const { rows: systems } = await db.query<{ id: string }>(
+    'select system_identifier::text as id from pg_catalog.pg_control_system()',
+  )
+  return systems[0]?.id ?? null
+}
+
 /**
  * What bounds the time of our sessions, as far as it is missing: a pooler in between may not have let our own limits pass.
  *

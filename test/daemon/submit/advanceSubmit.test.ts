@@ -150,7 +150,7 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
       kind: fc.constant('pause' as const),
       times: fc.nat(2),
       pause: fc.record({
-        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
+        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
         askedMs: fc.option(fc.nat()),
         detail: fc.string(),
       }),

@@ -215,7 +215,7 @@ function anyVerdict(): fc.Arbitrary<TrackVerdict> {
       kind: fc.constant('pause' as const),
       refusedPolls: fc.nat(3),
       pause: fc.record({
-        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator')),
+        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
         askedMs: fc.option(fc.nat()),
         detail: fc.string(),
       }),

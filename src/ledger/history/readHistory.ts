@@ -1,0 +1,74 @@
+import type { Database } from '../../postgres/database.ts'
+import type { HistoryIdentity, HistoryView } from './decideHistory.ts'
+
+/** What an instance asks the ledger for: whether it has what the instance remembers. */
+export interface Remembered {
+  /** The last record that it claimed, and the number of the attempt. */
+  claim: { id: string; outboxId: string; attempt: number } | null
+  /** Up to where it has seen the log to be safe. */
+  safeLsn: string | null
+}
+
+export const nothingRemembered: Remembered = { claim: null, safeLsn: null }
+
+/** A COMMIT that a standby has not on its disk is none that a failover keeps. */
+export const commitsWait = `current_setting('synchronous_standby_names') <> ''
+  and current_setting('synchronous_commit') in ('on', 'remote_apply')`
+
+/** The columns of a look at the history. What was pruned and came back with its row has no attempts any more. */
+const columns = `
+  json_build_object('systemId', h.system_id, 'timeline', h.timeline, 'databaseOid', h.database_oid, 'ledgerOid', h.ledger_oid) as agreed,
+  json_build_object('systemId', n.system_id, 'timeline', n.timeline, 'databaseOid', n.database_oid, 'ledgerOid', n.ledger_oid) as now,
+  extract(epoch from h.agreed_at)::float8 * 1000 as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
+  n.safe_lsn::text as "safeLsn", coalesce(n.safe_lsn >= h.marked_lsn, true) as "isPastMark", n.has_target as "hasTarget",
+  extract(epoch from h.synchronous_until - clock_timestamp())::float8 * 1000 as "waitsForMs", ${commitsWait} as "isSynchronous",
+  extract(epoch from clock_timestamp() - h.found_at)::float8 * 1000 as "foundForMs", h.may_go_on as "mayGoOn",
+  ($1::uuid is null
+    or exists (select from outboxd.submission where id = $1 and (attempt >= $2 or emptied_at is not null))
+    or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
+  ) as "hasLastClaim",
+  coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
+  exists (select from outboxd.pause where reason = 'history') as "isPaused"`
+
+/** @returns null where the ledger does not say which history it has: its row was deleted */
+export async function readHistory(db: Database, { claim, safeLsn }: Remembered): Promise<HistoryView | null> {
+  const { rows } = await db.query<HistoryView>(`select ${columns} from outboxd.history h, outboxd.history_now() n`, [
+    claim?.id ?? null,
+    claim?.attempt ?? null,
+    claim?.outboxId ?? null,
+    safeLsn,
+  ])
+  return rows[0] ?? null
+}
+
+/** Whether a COMMIT of ours waits for a synchronous standby now. */
+export async function readCommitsWait(db: Database): Promise<boolean> {
+  const { rows } = await db.query<{ wait: boolean }>(`select ${commitsWait} as wait`)
+  return rows[0]?.wait ?? false
+}
+
+/** What was found of the history, for a person. Times in epoch milliseconds. */
+export interface FoundHistory {
+  detail: string
+  by: string
+  /** When it was found. */
+  atMs: number
+  /** When a daemon had last looked at the history before, as far as the ledger knows. */
+  lastMarkMs: number
+  agreed: HistoryIdentity
+  now: HistoryIdentity
+  /** It is about to go on by itself. */
+  mayGoOn: boolean
+}
+
+/** @returns null where the history is as it was agreed to, as far as anybody has found */
+export async function readFound(db: Database): Promise<FoundHistory | null> {
+  const { rows } = await db.query<FoundHistory>(
+    `select h.found as detail, h.found_by as by, extract(epoch from h.found_at)::float8 * 1000 as "atMs",
+       extract(epoch from h.marked_at)::float8 * 1000 as "lastMarkMs", h.may_go_on as "mayGoOn",
+       json_build_object('systemId', h.system_id, 'timeline', h.timeline, 'databaseOid', h.database_oid, 'ledgerOid', h.ledger_oid) as agreed,
+       json_build_object('systemId', n.system_id, 'timeline', n.timeline, 'databaseOid', n.database_oid, 'ledgerOid', n.ledger_oid) as now
+     from outboxd.history h, outboxd.history_now() n where h.found_at is not null`,
+  )
+  return rows[0] ?? null
+}

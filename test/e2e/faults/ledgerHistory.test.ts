@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { recover } from '../../../src/commands/recover.ts'
+import { testContext } from '../../support/context.ts'
+import { migrateAll } from '../../support/postgres.ts'
+import { type Node, type Replicas, startReplicas } from '../../support/replicas.ts'
+import { statusSays } from '../../support/statusSays.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** The ledger's database goes back in time: it fails over to a standby, or is restored. */
+
+interface Fixture extends AsyncDisposable {
+  replicas: Replicas
+  harness: Harness
+}
+
+async function openFixture(): Promise<Fixture> {
+  await using stack = new AsyncDisposableStack()
+  const replicas = await startReplicas()
+  stack.use(replicas)
+  await migrateAll(replicas.clientUrl)
+  const harness = await setup({ idempotency: 'ignore' }, replicas.clientUrl)
+  stack.use(harness)
+  const all = stack.move()
+  return { replicas, harness, [Symbol.asyncDispose]: () => all.disposeAsync() }
+}
+
+let fixture: Fixture
+let primary: Node
+beforeAll(async () => {
+  fixture = await openFixture()
+  primary = fixture.replicas.primary
+}, 60_000)
+afterAll(() => fixture[Symbol.asyncDispose]())
+
+const says = () => statusSays(fixture.harness.env)
+
+async function waitForStandby(node: Node, names: string): Promise<void> {
+  await node.run(`alter system set synchronous_standby_names = '${names}'`)
+  await node.run('select pg_reload_conf()')
+  await until(
+    () => node.run('show synchronous_standby_names'),
+    ({ rows }) => rows[0].synchronous_standby_names === names,
+  )
+}
+
+/** Slots, problems and pauses are as after a start. */
+async function insertAndComplete(marker: string): Promise<void> {
+  await fixture.harness.insert(marker)
+  expect(await fixture.harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
+}
+
+test('a synchronous standby is promoted: sending goes on by itself, nothing is lost or sent twice', async () => {
+  const { replicas, harness } = fixture
+  const { standby } = await replicas.addStandby(primary)
+  await waitForStandby(primary, '*')
+  await harness.start()
+  await insertAndComplete('sync-before-')
+  await until(
+    () => primary.run('select from outboxd.history where synchronous_until > now()'),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await insertAndComplete('sync-again-')
+  await primary.kill()
+  await standby.promote()
+  await waitForStandby(standby, '')
+  await replicas.redirect(standby)
+  primary = standby
+  const found = await until(says, (text) => text.includes('ledger’s history'))
+  expect(found).toMatch(/timeline is 2, before 1.*goes on within seconds/s)
+  await until(
+    () => harness.insert('sync-after-').catch(() => null),
+    (id) => id !== null,
+  )
+  expect(await harness.becomes('sync-after-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
+  expect(await says()).not.toContain('history')
+}, 90_000)
+
+test('an asynchronous standby that lacked the last commits is promoted: nothing is sent until recover has taken what may have left', async () => {
+  const { replicas, harness } = fixture
+  const { standby, link } = await replicas.addStandby(primary, 'late')
+  await insertAndComplete('async-before-')
+  await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  for (const marker of ['async-lost-1-', 'async-lost-2-']) {
+    await harness.insert(marker)
+    await until(
+      () => harness.outcome(marker),
+      ({ status, state }) => status === 'queued' && state === 'queued',
+    )
+  }
+  const { rows } = await primary.run('select pg_current_wal_lsn()::text as lsn')
+  await until(
+    () => standby.run(`select pg_last_wal_replay_lsn() >= '${rows[0].lsn}' as caught_up`),
+    (caughtUp) => caughtUp.rows[0].caught_up,
+  )
+  await link.setFault({ kind: 'refuse' })
+  await harness.pool.query('delete from outboxd.pause')
+  for (const marker of ['async-lost-1-', 'async-lost-2-']) await harness.becomes(marker, 'completed')
+  await primary.kill()
+  await standby.promote()
+  await replicas.redirect(standby)
+  primary = standby
+
+  const found = await until(says, (text) => text.includes('outboxd recover'))
+  expect(found.split('\n')[0]).toContain('paused (history)')
+  const context = testContext(harness.env)
+  expect(await recover(context, { dryRun: true })).toBe(0)
+  expect(context.printed()).toContain('2 records that the ledger has as queued')
+  expect(await recover(testContext(harness.env), { as: 'uncertain' })).toBe(4)
+  expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+  // What an operator had ended stands again, too.
+  await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
+  for (const marker of ['async-lost-1-', 'async-lost-2-'])
+    expect(await harness.becomes(marker, 'uncertain')).toMatchObject({ posts: [200], effects: 1 })
+  await until(
+    () => primary.run('select now() > doubtful_before as over from outboxd.history'),
+    ({ rows: [row] }) => row.over,
+  )
+  await insertAndComplete('async-after-')
+  expect(await says()).not.toContain('history')
+}, 90_000)
+
+test('the server’s folder is put back as it was: a daemon that lives knows better, and everybody stops', async () => {
+  const { replicas, harness } = fixture
+  await insertAndComplete('folder-before-')
+  await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  await harness.insert('folder-lost-')
+  await until(
+    () => harness.outcome('folder-lost-'),
+    ({ status, state }) => status === 'queued' && state === 'queued',
+  )
+  await primary.stop()
+  const copy = await replicas.copyFolder(primary.dataDir)
+  await primary.start()
+  await until(
+    () => harness.pool.query('delete from outboxd.pause').catch(() => null),
+    (result) => result !== null,
+  )
+  await harness.becomes('folder-lost-', 'completed')
+  await primary.kill()
+  const restored = await replicas.startOn(copy)
+  await replicas.redirect(restored)
+  primary = restored
+  await until(says, (text) => text.includes('a record as sent that a daemon has claimed'))
+  expect(await recover(testContext(harness.env), { as: 'new', yes: true })).toBe(0)
+  // The operator of this test knows that the service ignores keys, and what that leads to.
+  await harness.pool.query(`delete from outboxd.pause where reason = 'operator'`)
+  expect(await harness.becomes('folder-lost-', 'completed')).toMatchObject({ posts: [200, 200] })
+}, 90_000)

@@ -1,0 +1,96 @@
+import { randomUUID } from 'node:crypto'
+import pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
+import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
+import { type Ledger, openLedger, plentyOfSlots } from '../../support/ledger.ts'
+import { migrateAll, startPostgres } from '../../support/postgres.ts'
+import { until } from '../../support/until.ts'
+
+/** A claim's COMMIT waits for a synchronous standby that is away, and is let go. */
+
+let server: EmbeddedPostgres
+let ledger: Ledger
+/** A session whose own COMMITs wait for nobody. */
+let operator: pg.Client
+beforeAll(async () => {
+  server = await startPostgres({ fsync: 'off' })
+  await migrateAll(server.url)
+  ledger = await openLedger(server.url)
+  operator = new pg.Client(server.url)
+  await operator.connect()
+  await operator.query('set synchronous_commit = local')
+})
+afterAll(async () => {
+  await operator.end()
+  await ledger[Symbol.asyncDispose]()
+  await server.stop()
+})
+beforeEach(async () => {
+  await ledger.reset()
+  await plentyOfSlots(ledger)
+  await waitFor('')
+})
+
+async function waitFor(names: string): Promise<void> {
+  await operator.query(`alter system set synchronous_standby_names = '${names}'`)
+  await operator.query('select pg_reload_conf()')
+  await until(
+    () => ledger.pool.query('show synchronous_standby_names'),
+    ({ rows }) => rows[0].synchronous_standby_names === names,
+  )
+}
+
+const hanging = async () => {
+  const { rows } = await operator.query<{ pid: number }>(
+    `select pid from pg_stat_activity where wait_event = 'SyncRep'`,
+  )
+  return rows.map(({ pid }) => pid)
+}
+
+/** Claims the one record that waits, lets go what hangs, and sees that nothing is to be sent of it. */
+async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<void> {
+  const [id] = await ledger.capture([{}])
+  await waitFor('gone')
+  const dispatch = ledger.dispatch()
+  const claimId = randomUUID()
+  let taken = 0
+  const request = { id: claimId, submissions: 1, polls: 0, rarePolls: 0, permits: 1, trial: false }
+  const claiming = dispatch.claim(request, (submissions) => {
+    taken = submissions.length
+  })
+  const refused = expect(claiming).rejects.toThrow(CommitUncertain)
+  const [pid = 0] = await until(hanging, ({ length }) => length === 1)
+  await letGo(pid)
+  await refused
+  expect(taken).toBe(1)
+  expect((await ledger.read(id as string)).state).toBe('sending')
+  await waitFor('')
+  expect(await dispatch.unclaim(claimId)).toBe(true)
+  expect((await ledger.read(id as string)).state).toBe('queued')
+}
+
+test('by pg_cancel_backend, with a warning: what was claimed is given back and not sent', () =>
+  claimAndLetGo((pid) => operator.query('select pg_cancel_backend($1)', [pid])))
+
+test('without a word, when the server is told to wait for no standby: given back and not sent', () =>
+  claimAndLetGo(() => waitFor('')))
+
+test.each([
+  ['off', 'local'],
+  ['local', 'local'],
+  ['remote_apply', 'remote_apply'],
+])('what our transactions commit is on disk: synchronous_commit %s is %s within them', async (set, within) => {
+  const settings = { synchronous_commit: set }
+  const pool = createPool({
+    url: server.url,
+    name: 'test',
+    connections: 1,
+    onIdleError: () => {},
+    durable: true,
+    settings,
+  })
+  onTestFinished(() => pool.end())
+  const { rows } = await inTransaction(pool, (db) => db.query('show synchronous_commit'))
+  expect(rows).toEqual([{ synchronous_commit: within }])
+})

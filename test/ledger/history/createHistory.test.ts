@@ -1,0 +1,151 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
+import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
+import { createHistory } from '../../../src/ledger/history/createHistory.ts'
+import { readFound } from '../../../src/ledger/history/readHistory.ts'
+import { recoverHistory } from '../../../src/ledger/operator/recoverHistory.ts'
+import { inTransaction } from '../../../src/postgres/database.ts'
+import { fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
+import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
+import { testActor } from '../../support/testActor.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await ledger.reset()
+  await fitSlots(ledger.pool, 10)
+  await agreeAnew(ledger.pool)
+})
+
+const agreeAnew = (pool: pg.Pool) =>
+  pool.query(
+    `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
+       found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null, doubtful_before = null,
+       agreed_at = clock_timestamp(), agreed_by = 'test', marked_at = '-infinity'
+     from outboxd.history_now() n`,
+  )
+const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'daemon 1', reachMs: 1_000 })
+const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
+const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
+
+test('a copy of the database, as a restored dump is, is another', async () => {
+  const server = inject('postgresUrl')
+  const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
+  onTestFinished(() => dropDatabase(url, server))
+  const pool = openPool(url)
+  onTestFinished(() => pool.end())
+  expect(await historyOf(pool).look()).toMatchObject({
+    kind: 'found',
+    detail: expect.stringContaining('another database of the cluster'),
+    mayGoOn: false,
+  })
+})
+
+test('in another history nothing is claimed, from the first moment on, and the whole budget counts as spent', async () => {
+  await ledger.capture([{}])
+  await ledger.pool.query(`update outboxd.history set ledger_oid = 1`)
+  const claimed = await ledger.dispatch().claim(request(), () => {})
+  expect(claimed).toMatchObject({ submissions: [], slots: [] })
+  expect(await ledger.dispatch().takeSlots(1)).toEqual([])
+  expect(await historyOf().look()).toMatchObject({ kind: 'found', mayGoOn: false })
+  expect(await pauses()).toEqual([{ reason: 'history', until: null }])
+  const { rows } = await ledger.pool.query('select count(*)::int as n from outboxd.slot where free_at > now()')
+  expect(rows).toEqual([{ n: 10 }])
+})
+
+test('what is found is told once, with when a daemon last found it as it was; a person agrees to what he saw', async () => {
+  const [id] = await ledger.capture([{}])
+  const history = historyOf()
+  expect(await history.look()).toEqual({ kind: 'stands' })
+  await ledger.pool.query(`update outboxd.history set timeline = timeline + 5`)
+  expect(await history.look()).toMatchObject({ kind: 'found' })
+  const found = await readFound(ledger.pool)
+  expect(await history.look()).toEqual({ kind: 'waits' })
+  expect(await historyOf().look()).toEqual({ kind: 'waits' })
+  expect(await readFound(ledger.pool)).toEqual(found)
+  const agreeTo = (seenAtMs: number) =>
+    inTransaction(ledger.pool, (db) =>
+      recoverHistory(db, { as: 'uncertain', seenAtMs, isOutboxInDoubt: true }, testActor),
+    )
+  expect(await agreeTo((found?.atMs ?? 0) - 10)).toBeNull()
+  expect(await agreeTo(found?.atMs ?? 0)).toEqual({ queued: 1 })
+  expect(await pauses()).toEqual([])
+  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await ledger.read(id as string)).toMatchObject({ state: 'uncertain' })
+  expect(await ledger.events(id as string)).toContain('queued -> uncertain: recovered as uncertain')
+})
+
+test('of rows that wait those that were recorded before are captured as uncertain, and those after as ever', async () => {
+  await ledger.pool.query(`update outboxd.history set doubtful_before = '2026-11-01T00:00:00Z'`)
+  const [before, after] = await ledger.capture([
+    { createdAt: '2026-10-31T23:59:59Z' },
+    { createdAt: '2026-11-01T00:00:01Z' },
+  ])
+  expect((await ledger.read(before as string)).state).toBe('uncertain')
+  expect(await ledger.row(before as string)).toMatchObject({ report_due: true, in_doubt: true })
+  expect((await ledger.read(after as string)).state).toBe('queued')
+})
+
+test('sent again as new, a record keeps its key and an attempt in doubt', async () => {
+  const [id] = await ledger.capture([{}])
+  await ledger.pool.query(`update outboxd.history set found_at = now(), found = 'x', found_by = 'y'`)
+  const key = (await ledger.row(id as string)).idempotency_key
+  const seenAtMs = (await readFound(ledger.pool))?.atMs ?? 0
+  await inTransaction(ledger.pool, (db) =>
+    recoverHistory(db, { as: 'new', seenAtMs, isOutboxInDoubt: true }, testActor),
+  )
+  expect(await ledger.row(id as string)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key: key })
+})
+
+test('a claim that is not there any more is known by the daemon that made it, also before anybody looks', async () => {
+  const history = historyOf()
+  const dispatch = ledger.dispatch({ history })
+  await ledger.capture([{}, {}])
+  expect((await dispatch.claim({ ...request(), submissions: 1 }, () => {})).submissions).toHaveLength(1)
+  await history.look()
+  await ledger.pool.query(
+    `update outboxd.submission set state = 'queued', due_at = now(), attempt = 0, claim_id = null, instance_id = null where state = 'sending'`,
+  )
+  expect((await dispatch.claim(request(), () => {})).submissions).toEqual([])
+  expect(await history.look()).toMatchObject({ kind: 'found', mayGoOn: false })
+})
+
+test('a promoted standby in which claims are still waited for goes on after the time to object; one daemon that knows better ends that', async () => {
+  const promote = () =>
+    ledger.pool.query(
+      `update outboxd.history set timeline = timeline - 1, synchronous_until = now() + interval '1 minute'`,
+    )
+  await promote()
+  const [one, other] = [historyOf(), historyOf()]
+  expect(await one.look()).toMatchObject({ kind: 'found', mayGoOn: true })
+  expect(await other.look()).toEqual({ kind: 'waits' })
+  await ledger.pool.query(`update outboxd.history set found_at = found_at - interval '6 s'`)
+  expect(await other.look()).toEqual({ kind: 'went-on' })
+  expect(await pauses()).toEqual([])
+  expect(await one.look()).toEqual({ kind: 'stands' })
+
+  expect(await other.look()).toEqual({ kind: 'stands' })
+  await promote()
+  await one.look()
+  other.claimed({ id: randomUUID(), outboxId: '1', attempt: 1 })
+  expect(await other.look()).toMatchObject({ kind: 'found', mayGoOn: false })
+  await ledger.pool.query(`update outboxd.history set found_at = found_at - interval '6 s'`)
+  expect(await one.look()).toEqual({ kind: 'waits' })
+})
+
+test('COMMITs that wait for no standby any more: nothing is claimed while a promoted one would be trusted', async () => {
+  await ledger.capture([{}])
+  const history = historyOf()
+  await history.look()
+  await ledger.pool.query(`update outboxd.history set synchronous_until = now() + interval '1 minute'`)
+  expect((await ledger.dispatch().claim(request(), () => {})).submissions).toEqual([])
+  expect(await history.look()).toEqual({ kind: 'stands' })
+  expect(await pauses()).toEqual([{ reason: 'history', until: null }])
+  await ledger.pool.query(`update outboxd.history set synchronous_until = now()`)
+  await history.look()
+  expect(await pauses()).toEqual([])
+  expect((await ledger.dispatch().claim(request(), () => {})).submissions).toHaveLength(1)
+})

@@ -1,0 +1,222 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import {
+  endServer,
+  giveTo,
+  initialise,
+  openProgram,
+  type Program,
+  startServer,
+} from '../../src/embedded/postgresServer.ts'
+import { type Reaper, startReaper } from '../../src/embedded/reaper.ts'
+import { type FaultProxy, startFaultProxy } from './faultProxy.ts'
+import { freePort } from './freePort.ts'
+import { until } from './until.ts'
+
+/** One server of a cluster, primary or standby. */
+export interface Node {
+  /** Of the database postgres, past every proxy. */
+  readonly url: string
+  readonly port: number
+  readonly dataDir: string
+  /** kill -9 of all its processes at once: of what it was doing nothing is finished. */
+  kill(): Promise<void>
+  /** Ends it, with all that is written. */
+  stop(): Promise<void>
+  start(): Promise<void>
+  /** Makes a standby the primary. */
+  promote(): Promise<void>
+  /** One statement, on a session of its own, whose COMMIT waits for no standby. */
+  run(text: string): Promise<pg.QueryResult>
+}
+
+/** Servers that replicate, with what leads clients to one of them. */
+export interface Replicas extends AsyncDisposable {
+  readonly primary: Node
+  /** Where clients connect: it leads to the primary until they are redirected. */
+  readonly clientUrl: string
+  /** Lets the clients' connections go, and leads new ones to this server. */
+  redirect(node: Node): Promise<void>
+  /** Makes a standby of a server, and waits until it follows. `link` is between them: a fault on it cuts the standby off. */
+  addStandby(of: Node, name?: string): Promise<{ standby: Node; link: FaultProxy }>
+  /** A copy of a server's folder, taken while it runs, as pg_basebackup takes it. @returns the folder */
+  backUp(node: Node): Promise<string>
+  /** A copy of the folder of a server that stands still. @returns the folder */
+  copyFolder(dataDir: string): Promise<string>
+  /** Starts a server on a folder. @param files to write into it before, such as recovery.signal */
+  startOn(dataDir: string, settings?: Record<string, string>, files?: Record<string, string>): Promise<Node>
+  /** Removes a server for good. */
+  drop(node: Node): Promise<void>
+}
+
+const common = { fsync: 'off', max_connections: '100', wal_keep_size: '64' }
+
+/** Starts a primary, as a process of this host, that any number of standbys can follow. */
+export async function startReplicas(settings: Record<string, string> = {}): Promise<Replicas> {
+  const reaper = startReaper()
+  const folder = await mkdtemp(join(tmpdir(), 'replicas-'))
+  reaper.addFolder(folder)
+  const program = await openProgram(folder)
+  const nodes = new Set<Node>()
+  const links: FaultProxy[] = []
+  let folders = 0
+  const newFolder = () => join(folder, `data-${++folders}`)
+
+  async function startOn(dataDir: string, more: Record<string, string> = {}, files: Record<string, string> = {}) {
+    for (const [name, text] of Object.entries(files)) {
+      await writeFile(join(dataDir, name), text)
+      await giveTo(join(dataDir, name), program.owner)
+    }
+    const port = await freePort()
+    const given = { ...common, ...settings, ...more, port: String(port) }
+    const node = await startNode({ program, reaper, folder, dataDir, settings: given })
+    nodes.add(node)
+    return node
+  }
+
+  async function drop(node: Node) {
+    nodes.delete(node)
+    await node.kill()
+    await rm(node.dataDir, { recursive: true, force: true, maxRetries: 5 })
+  }
+
+  const first = newFolder()
+  await initialise(program, first, ['--auth=trust', '--no-sync', '--wal-segsize=1'], folder)
+  const primary = await startOn(first)
+  const target = { host: '127.0.0.1', port: primary.port }
+  const entrance = await startFaultProxy({ target })
+  const backUp = async (node: Node) => {
+    const copy = newFolder()
+    await backUpTo(node, copy, program)
+    return copy
+  }
+  return {
+    primary,
+    clientUrl: urlOf(entrance.port),
+    async redirect(node) {
+      await entrance.setFault({ kind: 'refuse' })
+      target.port = node.port
+      await entrance.setFault(null)
+    },
+    async addStandby(of, name = 'standby') {
+      const link = await startFaultProxy({ target: { host: '127.0.0.1', port: of.port } })
+      links.push(link)
+      const conninfo = `host=127.0.0.1 port=${link.port} user=postgres application_name=${name}`
+      const standby = await startOn(await backUp(of), { primary_conninfo: conninfo }, { 'standby.signal': '' })
+      const follows = () =>
+        of.run(`select from pg_stat_replication where application_name = '${name}' and state = 'streaming'`)
+      await until(follows, ({ rowCount }) => (rowCount ?? 0) > 0)
+      return { standby, link }
+    },
+    backUp,
+    async copyFolder(dataDir) {
+      const copy = newFolder()
+      await copyTree(dataDir, copy)
+      return copy
+    },
+    startOn,
+    drop,
+    async [Symbol.asyncDispose]() {
+      await entrance.close()
+      for (const link of links) await link.close()
+      for (const node of nodes) await node.kill()
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 })
+      await reaper.done()
+    },
+  }
+}
+
+const urlOf = (port: number) => `postgres://postgres:postgres@127.0.0.1:${port}/postgres`
+
+interface NodeOptions {
+  program: Program
+  reaper: Reaper
+  folder: string
+  dataDir: string
+  settings: Record<string, string>
+}
+
+async function startNode({ program, reaper, folder, dataDir, settings }: NodeOptions): Promise<Node> {
+  const url = urlOf(Number(settings.port))
+  let server: ChildProcess
+  const start = async () => {
+    server = await startServer(program, { dataDir, folder, settings, detached: true })
+    reaper.addProcess(server.pid as number, 'SIGQUIT')
+  }
+  const ended = async (how: () => Promise<void>) => {
+    const pid = server.pid as number
+    await how()
+    reaper.removeProcess(pid)
+  }
+  const run = async (text: string) => {
+    const client = new pg.Client({ connectionString: url, options: '-c synchronous_commit=local' })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      return await client.query(text)
+    } finally {
+      await client.end()
+    }
+  }
+  await start()
+  return {
+    url,
+    port: Number(settings.port),
+    dataDir,
+    kill: () => ended(() => killAll(server)),
+    stop: () => ended(() => endServer(server, 'SIGINT')),
+    start,
+    async promote() {
+      await run('select pg_promote()')
+    },
+    run,
+  }
+}
+
+/** Its processes are sessions of their own: stopped first, the one that all come from starts no other and hears of no death. */
+async function killAll(server: ChildProcess): Promise<void> {
+  if (server.exitCode !== null || server.signalCode !== null) return
+  const exited = once(server, 'exit')
+  server.kill('SIGSTOP')
+  for (const child of await childrenOf(server.pid as number)) {
+    try {
+      process.kill(child, 'SIGKILL')
+    } catch {} // it has ended by itself
+  }
+  server.kill('SIGKILL')
+  await exited
+}
+
+async function childrenOf(pid: number): Promise<number[]> {
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8').catch(() => '')
+  return children.trim().split(' ').filter(Boolean).map(Number)
+}
+
+async function backUpTo(node: Node, copy: string, program: Program): Promise<void> {
+  const client = new pg.Client(node.url)
+  await client.connect()
+  try {
+    await client.query(`select pg_backup_start('copy', true)`)
+    await copyTree(node.dataDir, copy)
+    for (const name of ['postmaster.pid', 'postmaster.opts', 'standby.signal'])
+      await rm(join(copy, name), { force: true })
+    for (const name of await readdir(join(copy, 'pg_wal')))
+      if (/^[0-9A-F]{24}/.test(name)) await rm(join(copy, 'pg_wal', name))
+    await mkdir(join(copy, 'pg_wal', 'archive_status'), { recursive: true })
+    const { rows } = await client.query<{ labelfile: string }>('select labelfile from pg_backup_stop(false)')
+    await writeFile(join(copy, 'backup_label'), rows[0]?.labelfile ?? '')
+    await giveTo(join(copy, 'backup_label'), program.owner)
+  } finally {
+    await client.end()
+  }
+}
+
+/** Files may go while they are copied; the log makes up for it. */
+async function copyTree(from: string, to: string): Promise<void> {
+  const copying = spawn('cp', ['-a', from, to], { stdio: 'ignore' })
+  await once(copying, 'exit')
+}
