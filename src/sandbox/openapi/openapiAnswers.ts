@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { errorShapes } from '../endpoints/errorShape.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { componentHeaders, type HeaderName, type SchemaName } from './openapiSchemas.ts'
@@ -10,8 +11,11 @@ export type StatedAnswer = [status: number, answer: DescribedAnswer]
 interface DescribedAnswer {
   description: string
   headers?: Record<string, Header>
-  content?: Record<string, unknown>
+  content?: Content
 }
+
+/** Schemas by media type. */
+type Content = Record<string, { schema: unknown }>
 
 type Header = { $ref: string } | { required: false; [of: string]: unknown }
 
@@ -106,8 +110,14 @@ function either(live: LiveSettings, one: DescribedAnswer, other: DescribedAnswer
         return [name, inBoth ? header : optional(live, header)]
       }),
     ),
-    content: { ...one.content, ...other.content },
+    content: eitherContent(one.content ?? {}, other.content ?? {}),
   }
+}
+
+function eitherContent(one: Content, other: Content): Content {
+  const inBoth = Object.keys(one).filter((type) => other[type] && !isDeepStrictEqual(one[type], other[type]))
+  const anyOf = inBoth.map((type) => [type, { schema: { anyOf: [one[type]?.schema, other[type]?.schema] } }])
+  return { ...one, ...other, ...Object.fromEntries(anyOf) }
 }
 
 function optional(live: LiveSettings, header: Header): Header {
