@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { createChain } from '../src/ledger/audit/chain.ts'
+import { readAudit } from '../src/ledger/audit/readAudit.ts'
+import { readHands } from '../src/ledger/audit/readHands.ts'
+import { claimQueued } from '../src/ledger/claimQueued.ts'
 import { readDemand, readProcessingTimes } from '../src/ledger/demand.ts'
+import { insertCaptured } from '../src/ledger/insertCaptured.ts'
 import { readOrphaned, readOverdue, recreateMissingJobs } from '../src/ledger/instances.ts'
 import { readWaitingKeys } from '../src/ledger/keyOrder.ts'
 import { findSubmissions } from '../src/ledger/operator/findSubmissions.ts'
@@ -14,6 +18,7 @@ import {
   type SubmissionFilter,
   selectSubmissions,
 } from '../src/ledger/operator/selectSubmissions.ts'
+import { writePeriods } from '../src/ledger/periods.ts'
 import { readPlannedPolls } from '../src/ledger/plannedPolls.ts'
 import { queueSchema } from '../src/ledger/queue.ts'
 import { readDueReports } from '../src/ledger/reports.ts'
@@ -23,7 +28,7 @@ import { shortReads } from '../src/ledger/shortReads.ts'
 import { countOperatorActions, readLastEventId, readSnapshot } from '../src/ledger/snapshot.ts'
 import { findStuck } from '../src/ledger/stuck.ts'
 import { readHolders } from '../src/ledger/transactionIds.ts'
-import { states } from '../src/model.ts'
+import { type CapturedRecord, states } from '../src/model.ts'
 import { openCursorStore } from '../src/outbox/cursorStore.ts'
 import { begin, createPool, type Database } from '../src/postgres/database.ts'
 import { prune } from '../src/store/retention.ts'
@@ -72,6 +77,7 @@ const command = createPool({ url: database.url, name: 'command', connections: 2,
 await fillLedger(database, { first: 1, count: submissions, oldestDays: 89, newestDays: 0 })
 await fillUnderWay(database)
 say(`Size: ${await sizeOf('submission')} MB submissions, ${await sizeOf('submission_event')} MB events.`)
+await chainBlocks(200)
 await statements()
 await year()
 await Promise.all([daemon.end(), command.end()])
@@ -116,6 +122,21 @@ async function statements(): Promise<void> {
       'a batch of 100 pruned (rolled back)',
       () => undone(daemon, (db) => pruneBatch(db, { olderThanDays: 30, limit: 100 })),
     ],
+    [
+      'daemon',
+      '100 new records taken in (rolled back)',
+      () => undone(daemon, (db) => insertCaptured(db, newRecords(), 'bench')),
+    ],
+    [
+      'daemon',
+      '32 records claimed (rolled back)',
+      () =>
+        undone(daemon, (db) =>
+          claimQueued(db, { id: randomUUID(), instanceId: randomUUID(), limit: 32, who: 'bench' }),
+        ),
+    ],
+    ['daemon', 'minutes that are over (rolled back)', () => undone(daemon, (db) => writePeriods(db, 'minute', null))],
+    ['daemon', 'a block of the chain', () => chainBlocks(1)],
     ['status', 'activity', () => readActivity(command, 'continue')],
     ['status', 'snapshot', () => readSnapshot(command)],
     ['list', 'what waits for a person', () => list({})],
@@ -129,6 +150,22 @@ async function statements(): Promise<void> {
     ['list', 'all states --code E001', () => list({ states, code: 'E001' })],
     ['list', '--state completed --type none', () => list({ states: ['completed'], type: 'none' })],
     ['list', 'how many wait for a person', () => countSubmissions(command, forPerson, 10_000)],
+    [
+      'audit',
+      'its first 100 lines',
+      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: null }), 100),
+    ],
+    [
+      'audit',
+      '--since 1h',
+      () => firstOf(readAudit(command, { sinceMs: Date.now() - 3_600_000, untilMs: null, key: null }), 100),
+    ],
+    ['audit', '--key C4712', () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: 'C4712' }), 100)],
+    [
+      'audit',
+      'what persons did',
+      () => readHands(command, { sinceMs: null, untilMs: null, who: null, key: null }, null, 50),
+    ],
     ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', outboxId: '4711' }, 50)],
     ['show', 'by its first digits', () => findSubmissions(command, { kind: 'range', from: id, to: id }, 50)],
     ['show', 'by its last digits', () => findSubmissions(command, { kind: 'ending', digits: id.slice(-8) }, 50)],
@@ -144,6 +181,36 @@ async function statements(): Promise<void> {
   }
   printTable(['by', 'asks for', 'ms', ''], lines)
   say(verdict(lines.every(([, , , above]) => above === '')))
+}
+
+async function firstOf<T>(entries: AsyncIterable<T>, most: number): Promise<T[]> {
+  const first: T[] = []
+  for await (const entry of entries) if (first.push(entry) === most) break
+  return first
+}
+
+function newRecords(): CapturedRecord[] {
+  return Array.from({ length: 100 }, () => ({
+    id: randomUUID(),
+    outboxId: randomUUID(),
+    type: 'data',
+    key: 'C4712',
+    resource: 'data',
+    payload: '{"amount":1.10}',
+    body: '{"amount":1.10}',
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: randomUUID(),
+    createdAt: null,
+    stamp: null,
+    error: null,
+  }))
+}
+
+/** Only what is chained can be pruned; to chain all would take longer than all else here. */
+async function chainBlocks(most: number): Promise<void> {
+  let blocks = 0
+  await createChain(database.pool).runOnce(() => blocks++ < most)
 }
 
 async function medianMs(ask: () => Promise<unknown>): Promise<number> {
