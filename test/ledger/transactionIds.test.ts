@@ -80,7 +80,7 @@ describe('what is no duplicate:', () => {
     const [first] = (await sending(1)) as [Submission]
     await write(accepted(first))
     await ledger.pool.query(
-      `update outboxd.submission set state = 'queued', job_id = null, poll_at = null, due_at = '-infinity'`,
+      `update outboxd.submission set state = 'queued', job_id = null, poll_at = null, due_at = now()`,
     )
     const again = (await claim(ledger.dispatch(), { submissions: 1 })).submissions
     await write(...again.map((each) => accepted(each)))

@@ -13,8 +13,8 @@ declare module 'vitest' {
 }
 
 /**
- * One PostgreSQL for the whole run, without the syncs that only a power cut needs, and the templates that test files clone;
- * and one temporary folder, for tests and what they start, of which nothing is left, whatever ends the run.
+ * One PostgreSQL for the whole run (where TEST_POSTGRES names a folder of binaries, that one), without the syncs that only a power
+ * cut needs, and the templates that test files clone; and one temporary folder, for tests and what they start, of which nothing is left, whatever ends the run.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const reaper = startReaper()
@@ -25,12 +25,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
 
   const access = join(folder, 'pg_hba.conf')
   await writeFile(access, accessRules)
-  const postgres = await startPostgres({
-    hba_file: access,
-    fsync: 'off',
-    synchronous_commit: 'off',
-    full_page_writes: 'off',
-  })
+  const settings = { hba_file: access, fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' }
+  const postgres = await startPostgres(settings, process.env.TEST_POSTGRES)
   await migrateAll(await createDatabaseOn(postgres.url, 'outboxd_template'))
   const sandbox = await startSandbox({ databaseUrl: await createDatabaseOn(postgres.url, 'sandbox_template'), port: 0 })
   await sandbox.close()
