@@ -32,7 +32,7 @@ const confirmMaxMs = 1_000
  * Under TLS 1.3 a service judges our certificate after we take the handshake for done (RFC 8446, 4.4): a request sent at once
  * would be on the wire when it says no, and nobody could tell whether it arrived. So nothing leaves before the service has
  * shown that it let us in, which the ticket for the next session does that comes first from nearly all; one that sends none is
- * given as long again as the handshake took.
+ * given twice as long as the handshake took.
  *
  * @throws Error where a PEM text cannot be used
  */
@@ -48,7 +48,7 @@ export function createConnect({ settings, clock, connectMs, onCertificate }: Con
       if (error) return callback(options.protocol === 'https:' ? nameEnd(error) : error, null)
       tellCertificate(socket, (expiresAtMs) => onCertificate(options.hostname, expiresAtMs))
       if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
-      confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, tookMs())), callback)
+      confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, 2 * tookMs())), callback)
     })
   }
 }

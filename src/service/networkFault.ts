@@ -88,7 +88,7 @@ const meanings: readonly [code: RegExp, meaning: string][] = [
   ],
   [
     /^TLS_HANDSHAKE_ENDED|ALERT_HANDSHAKE_FAILURE/,
-    `the service ended the TLS handshake, as one does that misses a client certificate or refuses ours: ${ourCertificate} whether it wants one`,
+    `the TLS handshake was cut off, as by a service that misses a client certificate or refuses ours, or by a firewall: ${ourCertificate} whether it wants one`,
   ],
   [/^(CERT_|ERR_TLS|ERR_SSL|ERR_OSSL|EPROTO)/, `TLS failed: look at SERVICE_CA_FILE; ${ourCertificate}`],
 ]

@@ -1,5 +1,13 @@
-import { expect, test } from 'vitest'
+import { once } from 'node:events'
+import { mkdtempSync, writeFileSync } from 'node:fs'
+import { createServer, type ServerOptions } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { judgeCertificates, ownCertificates } from '../../src/commands/checkCertificates.ts'
+import { checkService } from '../../src/commands/checkService.ts'
+import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
 
 const dayMs = 86_400_000
@@ -29,3 +37,61 @@ test('ours are those of the files, each by its first end', () => {
   ])
   expect(ownCertificates({ cert: null, ca: cert + authority.cert })).toMatchObject([{ endsMs: untilMs }])
 })
+
+describe('a service over TLS', () => {
+  const ours = createAuthority('ours')
+  const server = ours.issue({ name: 'localhost', hosts: ['localhost'], untilMs: Date.now() + 10 * dayMs })
+
+  test('that it takes us, and when its certificate ends', async () => {
+    const { findings, certificates } = await lookAt(server, { SERVICE_CA_FILE: file(ours.cert) })
+    expect(findings.map(({ mark }) => mark)).toEqual(['ok', 'ok'])
+    expect(judgeCertificates(certificates, Date.now())).toMatchObject({
+      mark: 'warning',
+      message: expect.stringMatching(/^that of the service ends on .*, in 9 d/),
+    })
+  })
+
+  test('that its authority is unknown, and what to do', async () => {
+    const { findings } = await lookAt(server, {})
+    expect(findings[0]).toMatchObject({ mark: 'problem', message: expect.stringContaining('SERVICE_CA_FILE') })
+  })
+
+  test('that it wants a client certificate', async () => {
+    const { findings } = await lookAt(
+      { ...server, ca: ours.cert, requestCert: true },
+      { SERVICE_CA_FILE: file(ours.cert) },
+    )
+    expect(findings[0]).toMatchObject({ mark: 'problem', message: expect.stringContaining('set SERVICE_CERT_FILE') })
+  })
+})
+
+function file(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'check-')), 'pem')
+  writeFileSync(path, text)
+  return path
+}
+
+async function lookAt(options: ServerOptions, env: Record<string, string>) {
+  const server = createServer(options, (request, response) => {
+    request.resume()
+    const isToken = request.url === '/oauth/token'
+    response.writeHead(isToken ? 200 : 404, { 'content-type': 'application/json' })
+    response.end(isToken ? '{"access_token":"x","token_type":"Bearer","expires_in":3600}' : '{"code":"E001"}')
+  })
+  server.listen(0)
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  const config = readConfig({
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', // no ledger: it is asked anyway
+    SERVICE_BASE_URL: url,
+    SERVICE_AUTH_URL: url,
+    SERVICE_CLIENT_ID: 'id',
+    SERVICE_CLIENT_SECRET: 'secret',
+    ...env,
+  })
+  return checkService(config, new AbortController().signal, true)
+}

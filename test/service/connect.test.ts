@@ -11,6 +11,7 @@ import { pauseCall } from '../../src/service/pauseCall.ts'
 import { createAuthority, selfSigned } from '../support/certificates.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 import { freePort } from '../support/freePort.ts'
+import { until } from '../support/until.ts'
 import { accessToken, clientFor, later, responded, submitRequest } from './support.ts'
 
 const dayMs = 86_400_000
@@ -99,7 +100,14 @@ describe('what a service does not believe of us', () => {
     const served = ['-cert', file('cert', server.cert), '-key', file('key', server.key), '-num_tickets', '0', '-www']
     const program = spawn('openssl', ['s_server', '-tls1_3', '-accept', String(port), ...served])
     later(() => program.kill())
-    await once(program.stdout, 'data') // ACCEPT
+    let said = ''
+    program.stdout.on('data', (text) => {
+      said += text
+    })
+    await until(
+      () => said,
+      (text) => text.includes('ACCEPT'),
+    )
     const answered = await clientFor(`https://localhost:${port}`, { ca: ours.cert }).send(
       { endpoint: 'status', body: 'tx', idempotencyKey: null },
       accessToken,
