@@ -35,7 +35,7 @@ export async function createDatabase(
   }
 }
 
-/** A copy of a ledger is another: nothing would be sent. */
+/** A copy of a ledger is another: nothing would be sent before a daemon has looked at it. */
 async function agreeToCopy(pool: pg.Pool): Promise<void> {
   await pool.query(
     'update outboxd.history h set database_oid = n.database_oid, ledger_oid = n.ledger_oid from outboxd.history_now() n',

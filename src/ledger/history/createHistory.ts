@@ -9,7 +9,14 @@ import {
   standbyMissedMs,
 } from './decideHistory.ts'
 import { nothingRemembered, type Remembered, readHistory } from './readHistory.ts'
-import { agreeByProof, endPauseForStandby, markHistory, pauseForStandby, raiseFound } from './writeHistory.ts'
+import {
+  agreeByProof,
+  agreeToUnused,
+  endPauseForStandby,
+  markHistory,
+  pauseForStandby,
+  raiseFound,
+} from './writeHistory.ts'
 
 /** The last of a claim, by which the ledger is known again. */
 export type LastClaim = NonNullable<Remembered['claim']>
@@ -92,6 +99,9 @@ export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
         case 'stands':
           if (view !== null) await attend(view)
           return { kind: 'stands' }
+        case 'new':
+          await inTransaction(pool, (db) => agreeToUnused(db, who))
+          return { kind: 'waits' }
         case 'found':
           await inTransaction(pool, (db) => raiseFound(db, verdict, { who, reachMs }))
           if (!verdict.mayGoOn) forget()

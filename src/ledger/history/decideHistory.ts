@@ -31,6 +31,8 @@ export interface HistoryView {
   hasLastClaim: boolean
   /** The log is no shorter than this instance has seen it; true where it has seen none. */
   isPastSeen: boolean
+  /** No record was ever captured in it and no request made. */
+  isUnused: boolean
   /** Everybody pauses for what was found, or until nobody relies on a standby any more. */
   isPaused: boolean
 }
@@ -44,6 +46,8 @@ export interface HistoryMemory {
 export type HistoryVerdict =
   /** It is as it was agreed to: what has been committed is there. */
   | { kind: 'stands' }
+  /** It is another, in which nothing has happened yet: a copy of a template, say. */
+  | { kind: 'new' }
   /** It is another, or went back. */
   | { kind: 'found'; detail: string; mayGoOn: boolean }
   /** That has been found, and a person, or some more seconds, are waited for. */
@@ -72,6 +76,7 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null): 
   }
   const { agreed, now } = view
   const other = otherDatabase(agreed, now)
+  if (other !== null && view.isUnused && knowsBetter === null) return { kind: 'new' }
   if (other !== null) return { kind: 'found', detail: other, mayGoOn: false }
   if (knowsBetter !== null) return { kind: 'found', detail: knowsBetter, mayGoOn: false }
   if (differ(agreed.timeline, now.timeline)) return promoted(view)

@@ -28,6 +28,7 @@ const columns = `
     or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
   ) as "hasLastClaim",
   coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
+  not exists (select from outboxd.submission) and not exists (select from outboxd.slot where lease > 0) as "isUnused",
   exists (select from outboxd.pause where reason = 'history') as "isPaused"`
 
 /** @returns null where the ledger does not say which history it has: its row was deleted */

@@ -108,6 +108,14 @@ export async function agreeByProof(db: Database, who: string): Promise<boolean> 
   return true
 }
 
+/** Agrees to a ledger in which nothing has happened yet, as `migrate` does to one that it has made. In a transaction. */
+export async function agreeToUnused(db: Database, who: string): Promise<void> {
+  await db.query(
+    `update outboxd.history h set ${agreed}, agreed_by = $1 from outboxd.history_now() n where h.found_at is null`,
+    [who],
+  )
+}
+
 /** Whether what was found is what a person has seen; it stays so until the transaction ends. */
 export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(

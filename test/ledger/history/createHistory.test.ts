@@ -31,13 +31,19 @@ const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'd
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
-test('a copy of the database, as a restored dump is, is another', async () => {
+test('a copy of a ledger, as a restored dump is, is another; of one in which nothing has happened, it is new', async () => {
   const server = inject('postgresUrl')
   const url = await createDatabaseOn(server, `copy_${randomUUID().slice(0, 8)}`, 'template outboxd_template')
   onTestFinished(() => dropDatabase(url, server))
   const pool = openPool(url)
   onTestFinished(() => pool.end())
-  expect(await historyOf(pool).look()).toMatchObject({
+  const look = () => historyOf(pool).look()
+  expect([await look(), await look()]).toEqual([{ kind: 'waits' }, { kind: 'stands' }])
+
+  await pool.query('update outboxd.history set database_oid = 1')
+  await fitSlots(pool, 10)
+  await pool.query('update outboxd.slot set lease = 1 where id = 1')
+  expect(await look()).toMatchObject({
     kind: 'found',
     detail: expect.stringContaining('another database of the cluster'),
     mayGoOn: false,

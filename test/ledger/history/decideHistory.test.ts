@@ -23,6 +23,7 @@ const asAgreed: HistoryView = {
   mayGoOn: false,
   hasLastClaim: true,
   isPastSeen: true,
+  isUnused: false,
   isPaused: false,
 }
 const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1 }
@@ -45,6 +46,13 @@ test.each([
   ['a log that is shorter than the ledger says', { isPastMark: false }],
 ])('%s is found, and a person is waited for', (_, seen) => {
   expect(decideHistory({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found', mayGoOn: false })
+})
+
+test('a copy in which nothing has happened yet is new, unless a daemon has seen something happen', () => {
+  const copy = { now: { ...identity, databaseOid: 9 }, isUnused: true }
+  expect(kindOf(copy, null)).toBe('new')
+  expect(kindOf({ ...copy, hasLastClaim: false })).toBe('found')
+  expect(kindOf({ ...copy, isUnused: false }, null)).toBe('found')
 })
 
 test('a standby that was promoted may go on where every claim had been waited for', () => {
