@@ -58,7 +58,10 @@ export function describeDiscover(command: Command): Command {
     .option('--order-customer <uuid>', 'a customer that may order: without one no order is created')
     .option('--only <names>', 'these questions alone, with commas between')
     .option('--list', 'list the questions, and ask nothing')
-    .option('--slow', 'hold a token to its end, and an idle connection: may take as long as a token lasts')
+    .option(
+      '--slow',
+      'hold a token to its end, and an idle connection, and watch the limit: may take as long as a token lasts',
+    )
     .option('--rate', 'use the rate limit up; nobody else with these credentials gets through meanwhile')
     .option('--size', 'look for the largest body, by steps')
     .option('--write <file>', 'write the variables that follow, such as .env.discovered')

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import type { DiscoverConfig } from '../config.ts'
 import { createOwnSlots, type Slots, type SlotTaken } from '../discover/slots.ts'
 import { ConfigInvalid } from '../readVariables.ts'
-import { openSlotLender, type SlotLender } from '../store/lendSlots.ts'
+import { type LentSlot, openSlotLender, type SlotLender } from '../store/lendSlots.ts'
 
 interface Options {
   config: DiscoverConfig
@@ -39,6 +39,10 @@ export async function openDiscoverSlots(
   const patienceMs = 2 * rateLimit.windowMs
   return {
     take: () => takeFrom(lender, { patienceMs, waitMs, signal: context.signal }),
+    async takeNow() {
+      const lent = await lender.take()
+      return lent.kind === 'none-free' ? null : taken(lent)
+    },
     [Symbol.asyncDispose]: () => lender[Symbol.asyncDispose](),
   }
 }
@@ -65,12 +69,7 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
   const ageMs = systemClock.stopwatch()
   for (;;) {
     const lent = await lender.take()
-    if (lent.kind === 'slot') return lent
-    if (lent.kind === 'paused')
-      return {
-        kind: 'none',
-        why: `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`,
-      }
+    if (lent.kind !== 'none-free') return taken(lent)
     if (ageMs() > patienceMs || signal.aborted)
       return {
         kind: 'none',
@@ -78,4 +77,11 @@ async function takeFrom(lender: SlotLender, { patienceMs, waitMs, signal }: Pati
       }
     await waitMs(againMs)
   }
+}
+
+/** What the budget gave, or that nobody may send. */
+function taken(lent: Exclude<LentSlot, { kind: 'none-free' }>): SlotTaken {
+  if (lent.kind === 'slot') return lent
+  const why = `nobody sends at the moment (pause ${lent.reason}): ${lent.detail}; outboxd status says more`
+  return { kind: 'none', why }
 }

@@ -6,7 +6,7 @@ import { readJson } from '../service/readJson.ts'
 import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
 import type { Exchange, Seen } from './exchange.ts'
-import { type Given, type Parts, type Sample, Stopped } from './question.ts'
+import { type Given, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
 import { accessTokenIn, tokenSample } from './samples/token.ts'
 import type { Slots } from './slots.ts'
 
@@ -61,12 +61,12 @@ export function createParts(deps: PartsDeps): OwnedParts {
   let renewals = 0
 
   /** Makes a request, if one may be made: pays for it, and counts it. */
-  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>): Promise<T> {
+  async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T> {
     for (;;) {
       if (deps.signal.aborted) throw new Stopped('it was interrupted')
       if (stopped !== null) throw new Stopped(stopped)
       if (requests >= deps.budget) throw new Stopped(`the ${deps.budget} requests of --budget were used up`)
-      const slot = await deps.slots.take()
+      const slot = await slots.take()
       if (slot.kind === 'none') throw new Stopped(slot.why)
       const made = await make(slot.mayLeave).finally(slot.done)
       if (made === null) continue
@@ -75,12 +75,12 @@ export function createParts(deps: PartsDeps): OwnedParts {
     }
   }
 
-  async function sendOnce(request: Omit<HttpRequest, 'mayLeave'>, accessToken: string | null): Promise<Exchange> {
+  async function sendOnce({ accessToken, slots, ...request }: Sending): Promise<Exchange> {
     let startedAtMs = deps.nowMs()
     const answer = await pay((mayLeave) => {
       startedAtMs = deps.nowMs()
       return deps.http.exchange({ ...request, mayLeave })
-    })
+    }, slots)
     const { method, origin, path, headers, body } = request
     const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: seenOf(answer) }
     exchanges.push(exchange)
@@ -88,8 +88,8 @@ export function createParts(deps: PartsDeps): OwnedParts {
   }
 
   /** Who is asked to wait waits, once; a service that is down or gone is left alone. */
-  async function send(request: Omit<HttpRequest, 'mayLeave'>, accessToken: string | null): Promise<Exchange> {
-    const exchange = await sendOnce(request, accessToken)
+  async function send(sending: Sending): Promise<Exchange> {
+    const exchange = await sendOnce(sending)
     const { answer } = exchange
     unanswered = answer.kind === 'no-answer' ? unanswered + 1 : 0
     if (answer.kind === 'no-answer') {
@@ -103,7 +103,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
     await deps.waitMs(
       Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
     )
-    const again = await sendOnce(request, accessToken)
+    const again = await sendOnce(sending)
     if (again.answer.kind === 'response' && again.answer.status === 429)
       throw new Stopped(
         'the service says again that there were too many requests (429): somebody else spends from the same limit',
@@ -115,21 +115,20 @@ export function createParts(deps: PartsDeps): OwnedParts {
     config,
     given,
     run,
-    get: async (path, { headers = {}, accessToken } = {}) => call('GET', path, null, headers, accessToken),
-    post: async (path, body, { headers = {}, accessToken } = {}) =>
-      call('POST', path, body, { 'content-type': 'application/json', ...headers }, accessToken),
+    get: async (path, options = {}) => call('GET', path, null, options),
+    post: async (path, body, options = {}) =>
+      call('POST', path, body, { ...options, headers: { 'content-type': 'application/json', ...options.headers } }),
     askToken(clientSecret) {
       const form = { grant_type: 'client_credentials', client_id: config.service.clientId, client_secret: clientSecret }
-      return send(
-        {
-          method: 'POST',
-          origin: issuer.origin,
-          path: `${issuer.prefix}/oauth/token`,
-          headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
-          body: new URLSearchParams(form).toString(),
-        },
-        null,
-      )
+      return send({
+        method: 'POST',
+        origin: issuer.origin,
+        path: `${issuer.prefix}/oauth/token`,
+        headers: { ...accepted, 'content-type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams(form).toString(),
+        accessToken: null,
+        slots: deps.slots,
+      })
     },
     async sample<T>(sample: Sample<T>) {
       const before = of
@@ -143,7 +142,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
     },
     async connect(options) {
       const { accessToken } = await parts.sample(tokenSample)
-      return pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }))
+      return pay((mayLeave) => deps.connect({ accessToken, mayLeave, ...options }), deps.slots)
     },
     stop(why) {
       stopped ??= why
@@ -157,12 +156,12 @@ export function createParts(deps: PartsDeps): OwnedParts {
     method: 'GET' | 'POST',
     path: string,
     body: string | null,
-    more: Readonly<Record<string, string>>,
-    given: string | undefined,
+    { headers: more = {}, accessToken: given, beyondLimit = false }: RequestOptions,
   ): Promise<Exchange> {
+    const slots = beyondLimit ? withoutWaiting(deps.slots) : deps.slots
     const as = (accessToken: string) => {
       const headers = { ...accepted, authorization: `Bearer ${accessToken}`, ...more }
-      return send({ method, origin: api.origin, path: api.prefix + path, headers, body }, accessToken)
+      return send({ method, origin: api.origin, path: api.prefix + path, headers, body, accessToken, slots })
     }
     if (given !== undefined) return as(given)
     const first = (await parts.sample(tokenSample)).accessToken
@@ -194,6 +193,14 @@ export function createParts(deps: PartsDeps): OwnedParts {
     isTaken: (sample) => taken.has(sample),
   }
 }
+
+/** A request with the token that it carries, and who pays. */
+type Sending = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slots: Pick<Slots, 'take'> }
+
+/** Takes what is free, and does without where nothing is. */
+const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
+  take: async () => (await takeNow()) ?? { kind: 'slot', mayLeave: () => true, async done() {} },
+})
 
 const isLetIn = (seen: Seen) => seen.kind === 'response' && ![401, 403, 429].includes(seen.status)
 

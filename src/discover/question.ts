@@ -81,6 +81,8 @@ export interface RequestOptions {
   headers?: Readonly<Record<string, string>>
   /** In place of the token of all. */
   accessToken?: string
+  /** Sent without a slot where none is free now, to see what is beyond the limit. */
+  beyondLimit?: boolean
 }
 
 /** This question cannot be asked; others can. */

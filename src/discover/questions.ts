@@ -2,6 +2,7 @@ import type { Question } from './question.ts'
 import { address } from './questions/address.ts'
 import { amount } from './questions/amount.ts'
 import { badToken } from './questions/badToken.ts'
+import { bodySize } from './questions/bodySize.ts'
 import { clock } from './questions/clock.ts'
 import { compression } from './questions/compression.ts'
 import { customerLength } from './questions/customerLength.ts'
@@ -28,10 +29,13 @@ import { otherMethod } from './questions/otherMethod.ts'
 import { ownId } from './questions/ownId.ts'
 import { processingTime } from './questions/processingTime.ts'
 import { rateHeader } from './questions/rateHeader.ts'
+import { rateLimit } from './questions/rateLimit.ts'
 import { rateOrders } from './questions/rateOrders.ts'
 import { ratePolls } from './questions/ratePolls.ts'
+import { rateRefusal } from './questions/rateRefusal.ts'
 import { rateScope } from './questions/rateScope.ts'
 import { rateTokens } from './questions/rateTokens.ts'
+import { rateWindow } from './questions/rateWindow.ts'
 import { redirects } from './questions/redirects.ts'
 import { responseTime } from './questions/responseTime.ts'
 import { result } from './questions/result.ts'
@@ -41,6 +45,7 @@ import { submission } from './questions/submission.ts'
 import { tls } from './questions/tls.ts'
 import { tokenFields } from './questions/tokenFields.ts'
 import { tokenHeld } from './questions/tokenHeld.ts'
+import { tokenLifetime } from './questions/tokenLifetime.ts'
 import { tokenUnit } from './questions/tokenUnit.ts'
 import { transactionId } from './questions/transactionId.ts'
 import { unknownCustomer } from './questions/unknownCustomer.ts'
@@ -63,6 +68,8 @@ export const questions: readonly Question[] = [
   ratePolls,
   rateOrders,
   rateTokens,
+  rateLimit,
+  rateWindow,
   secondToken,
   submission,
   transactionId,
@@ -93,9 +100,11 @@ export const questions: readonly Question[] = [
   longCustomer,
   field1,
   field2,
+  bodySize,
   httpVersion,
   keepAlive,
   tls,
+  tokenLifetime,
   tokenHeld,
   errorBody,
   rateHeader,
@@ -103,4 +112,5 @@ export const questions: readonly Question[] = [
   redirects,
   clock,
   responseTime,
+  rateRefusal,
 ]

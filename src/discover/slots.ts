@@ -2,6 +2,8 @@
 export interface Slots {
   /** Waits for one as long as it is worth while. */
   take(): Promise<SlotTaken>
+  /** One that is free now; null where none is. */
+  takeNow(): Promise<SlotTaken | null>
 }
 
 export type SlotTaken =
@@ -23,18 +25,24 @@ interface OwnSlotsDeps {
 /** A count in memory, by the rule of docs/budget.md: a slot is free again a window after the answer. */
 export function createOwnSlots({ requests, windowMs, nowMs, waitMs }: OwnSlotsDeps): Slots {
   const freeAtMs: number[] = Array(requests).fill(Number.NEGATIVE_INFINITY)
+  const next = () => freeAtMs.indexOf(Math.min(...freeAtMs))
+  function hand(slot: number): SlotTaken {
+    freeAtMs[slot] = Number.POSITIVE_INFINITY
+    return {
+      kind: 'slot',
+      mayLeave: () => true,
+      async done() {
+        freeAtMs[slot] = nowMs() + windowMs
+      },
+    }
+  }
   return {
     async take() {
-      const next = freeAtMs.indexOf(Math.min(...freeAtMs))
-      await waitMs(Math.max(0, (freeAtMs[next] ?? 0) - nowMs()))
-      freeAtMs[next] = Number.POSITIVE_INFINITY
-      return {
-        kind: 'slot',
-        mayLeave: () => true,
-        async done() {
-          freeAtMs[next] = nowMs() + windowMs
-        },
-      }
+      await waitMs(Math.max(0, (freeAtMs[next()] ?? 0) - nowMs()))
+      return hand(next())
+    },
+    async takeNow() {
+      return (freeAtMs[next()] ?? 0) > nowMs() ? null : hand(next())
     },
   }
 }

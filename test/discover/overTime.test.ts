@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { fitWindows, type Observation } from '../../src/discover/fitWindow.ts'
+import type { SettingsPatch } from '../../src/sandbox/sandboxSettings.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
+import { ask, customers } from './ask.ts'
+
+/** What shows itself in time, or at the limit. */
+
+let service: Setup
+beforeAll(async () => {
+  service = await setup({ processingTime: 'constant:0.1', bodyLimitBytes: 100_000 })
+})
+beforeEach(() => service.control('DELETE', '/settings'))
+afterAll(() => service[Symbol.asyncDispose]())
+
+const set = (settings: SettingsPatch) => service.control('PATCH', '/settings', settings)
+const limits = { RATE_LIMIT_REQUESTS: '40', RATE_LIMIT_WINDOW_SECONDS: '2' }
+
+const windows: [SettingsPatch, string, string][] = [
+  [{ rateLimitKind: 'fixed', rateLimitPolls: false }, 'fixed, 2 s', '40'],
+  [{ rateLimitRequests: 30, rateLimitOrders: 'apart' }, 'sliding, 2 s', '30'],
+]
+const furtherWindows: typeof windows = [
+  [{}, 'sliding, 2 s', '40'],
+  [{ rateLimitTokens: true, rateLimitKind: 'fixed' }, 'fixed, 2 s', '40'],
+  [{ rateLimitScope: 'token' }, 'sliding, 2 s', '40'],
+  [{ rateLimitWindowSeconds: 60 }, 'longer', '40'],
+  [{ rateLimitWindowSeconds: 1 }, 'sliding, 1 s', '40'],
+]
+
+test.each(process.env.LONG ? [...windows, ...furtherWindows] : windows)('a window with %j is %s, of %s requests', async (settings, window, limit) => {
+  await service.control('DELETE', '/ledger')
+  await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 2, ...settings })
+  const { findings, set: variables } = await ask(
+    service.sandbox.url,
+    { only: 'rate-limit,rate-window', slow: true },
+    limits,
+  )
+  expect(findings['rate-window']).toMatchObject({ found: window })
+  expect(findings['rate-limit']).toMatchObject({ found: limit })
+  expect(variables.RATE_LIMIT_REQUESTS).toBe(limit === '40' ? undefined : limit)
+})
+
+test.each<[SettingsPatch, string]>([
+  [{}, '429, Retry-After: seconds'],
+  [{ retryAfterForm: 'date' }, '429, Retry-After: date'],
+  [{ retryAfterForm: 'none', remainingHeader: 'none' }, '429, Retry-After: none'],
+])('beyond the limit a service with %j answers %s', async (settings, found) => {
+  await service.control('DELETE', '/ledger')
+  await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 20, ...settings })
+  const { findings } = await ask(
+    service.sandbox.url,
+    { only: 'rate-refusal', rate: true, budget: 200 },
+    { ...limits, RATE_LIMIT_WINDOW_SECONDS: '20' },
+  )
+  expect(findings['rate-refusal']).toMatchObject({ found })
+})
+
+describe('a token', () => {
+  test.runIf(process.env.LONG)('that ends as it says, in a unit that it does not say', async () => {
+    await set({ tokenForm: 'opaque', expiresInUnit: 'milliseconds', tokenLifetimeSeconds: 2 })
+    const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true })
+    expect(asked.findings['token-lifetime']).toMatchObject({ found: expect.stringMatching(/ to /), differs: true })
+    expect(asked.set).toEqual({ TOKEN_EXPIRES_IN_UNIT: 'milliseconds' })
+  })
+
+  test('that ends before it says is renewed in time where that can be set', async () => {
+    await set({ tokenLifetimeSeconds: 6, tokenHeldSeconds: 5 })
+    const asked = await ask(service.sandbox.url, { only: 'token-lifetime', slow: true }, { TOKEN_REFRESH_SECONDS: '1' })
+    expect(asked.findings['token-lifetime']).toMatchObject({ certainty: 'sure', differs: true })
+    expect(Number(asked.set.TOKEN_REFRESH_SECONDS)).toBeGreaterThan(2)
+  })
+
+  test('that ends while this asks is renewed, and how long it was good is told', async () => {
+    await set({ tokenHeldSeconds: 1, processingTime: 'constant:2.5' })
+    const asked = await ask(service.sandbox.url, { ...customers, only: 'status-values,token-held' })
+    expect(asked.findings['status-values']).toMatchObject({ found: 'pending, completed' })
+    expect(asked.findings['token-held']).toMatchObject({ differs: true, cannot: expect.stringContaining('pays twice') })
+  })
+})
+
+test('the largest body is found by steps', async () => {
+  const asked = await ask(service.sandbox.url, { ...customers, only: 'body-size', size: true })
+  const found = Number(asked.findings['body-size']?.found)
+  expect(found).toBeGreaterThan(80_000)
+  expect(found).toBeLessThanOrEqual(100_000)
+  expect(asked.set).toEqual({ PAYLOAD_MAX_BYTES: String(found) })
+})
+
+describe('what remained tells the window', () => {
+  const at = (atMs: number, remaining: number): Observation => ({ fromMs: atMs, toMs: atMs + 10, remaining })
+
+  test('of one that slides: what was used first is freed first', () => {
+    const fits = fitWindows([at(0, 9), at(100, 8), at(5_000, 7), at(10_300, 8), at(10_400, 7)], [10_000, 20_000])
+    expect(fits).toEqual([{ kind: 'sliding', windowMs: 10_000, limit: { least: 10, most: 10 } }])
+  })
+
+  test('of one that is fixed: all is freed at once', () => {
+    const fits = fitWindows([at(0, 9), at(100, 8), at(5_000, 7), at(7_000, 9), at(7_100, 8), at(16_900, 9)], [10_000])
+    expect(fits).toMatchObject([{ kind: 'fixed', windowMs: 10_000 }])
+  })
+})
