@@ -28,7 +28,9 @@ const furtherWindows: typeof windows = [
   [{ rateLimitWindowSeconds: 1 }, 'sliding, 1 s', '40'],
 ]
 
-test.each(process.env.LONG ? [...windows, ...furtherWindows] : windows)('a window with %j is %s, of %s requests', async (settings, window, limit) => {
+test.each(
+  process.env.LONG ? [...windows, ...furtherWindows] : windows,
+)('a window with %j is %s, of %s requests', async (settings, window, limit) => {
   await service.control('DELETE', '/ledger')
   await set({ rateLimitRequests: 40, rateLimitWindowSeconds: 2, ...settings })
   const { findings, set: variables } = await ask(
@@ -38,7 +40,7 @@ test.each(process.env.LONG ? [...windows, ...furtherWindows] : windows)('a windo
   )
   expect(findings['rate-window']).toMatchObject({ found: window })
   expect(findings['rate-limit']).toMatchObject({ found: limit })
-  expect(variables.RATE_LIMIT_REQUESTS).toBe(limit === '40' ? undefined : limit)
+  expect(variables.RATE_LIMIT_REQUESTS).toBe(Number(limit) < 40 ? limit : undefined)
 })
 
 test.each<[SettingsPatch, string]>([

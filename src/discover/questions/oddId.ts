@@ -14,7 +14,7 @@ export const oddId: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    const known = await parts.sample(firstCallSample)
+    const known = (await parts.sample(firstCallSample)).first
     const path = `${resources.data.path}/${encodeURIComponent(`odd/id %41 ü-${parts.run}`)}`
     return judgeOddId((await parts.get(path)).answer, known.answer)
   },

@@ -32,6 +32,12 @@ export function judgeRateLimit(
   if (limits.length === 0) return unknown('X-RateLimit-Remaining is not on the answers', { assumed })
   const limit = Math.max(...limits)
   const why = `what remained, and what was used, came to ${limit}; fewer where somebody else spent from it`
-  const set = limit === requests ? [] : [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }]
-  return likely(String(limit), why, { assumed, differs: limit !== requests, set })
+  const isLower = limit < requests
+  return likely(String(limit), why, {
+    assumed,
+    differs: limit !== requests,
+    set: isLower ? [{ variable: 'RATE_LIMIT_REQUESTS', value: String(limit), why }] : [],
+    // What is too much is refused at the worst in production, and what is too little costs time alone.
+    advice: limit > requests ? [`production may allow ${limit}, too: ask, then set RATE_LIMIT_REQUESTS`] : [],
+  })
 }

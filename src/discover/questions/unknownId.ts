@@ -13,7 +13,7 @@ export const unknownId: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    return judgeUnknownId((await parts.sample(firstCallSample)).answer, 'unknown_id')
+    return judgeUnknownId((await parts.sample(firstCallSample)).first.answer, 'unknown_id')
   },
 }
 

@@ -11,7 +11,7 @@ export const windowSample: Sample<readonly Exchange[]> = {
   recordsMax: 0,
   samples: [firstCallSample, tokensSample],
   async take(parts) {
-    const first = await parts.sample(firstCallSample)
+    const { first } = await parts.sample(firstCallSample)
     if (remainingOf(first.answer) === null) return []
     const { windowMs } = parts.config.rateLimit
     const startMs = parts.nowMs()

@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type Fixture, openFixture } from '../commands/fixture.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
+import { type Asked, ask } from './ask.ts'
+
+/** Requests are paid for from the budget that daemons spend from, and its pauses hold. */
+
+let fixture: Fixture
+let service: Setup
+beforeAll(async () => {
+  fixture = await openFixture()
+  service = await setup()
+})
+afterAll(async () => {
+  await fixture[Symbol.asyncDispose]()
+  await service[Symbol.asyncDispose]()
+})
+beforeEach(() => fixture.reset())
+
+const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
+  ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
+
+async function slotsTaken(): Promise<number> {
+  const { rows } = await fixture.ledger.pool.query(
+    `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
+  )
+  return rows[0].n
+}
+
+test('each request takes a slot, which is free again a window after its answer', async () => {
+  const { requests, findings } = await askWithLedger('token-unit,unknown-id,http-version')
+  expect(findings['unknown-id']).toMatchObject({ found: '404' })
+  expect(requests).toBe(3)
+  expect(await slotsTaken()).toBe(3)
+})
+
+test('while a pause stands nothing is sent', async () => {
+  await fixture.ledger.pool.query(
+    `insert into outboxd.pause (reason, until, detail) values ('throttled', now() + interval '1 hour', 'too many')`,
+  )
+  const { requests, findings } = await askWithLedger('unknown-id')
+  expect(requests).toBe(0)
+  expect(findings['unknown-id']).toMatchObject({
+    certainty: 'not asked',
+    why: expect.stringMatching(/pause throttled.*too many/),
+  })
+})
+
+test('where a daemon has taken every slot it says so', async () => {
+  await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
+  const { requests, findings } = await askWithLedger('unknown-id', { RATE_LIMIT_WINDOW_SECONDS: '1' })
+  expect(requests).toBe(0)
+  expect(findings['unknown-id']).toMatchObject({ why: expect.stringContaining('a daemon spends them') })
+})
+
+test('a database without a budget has no daemon that spends: it counts in memory, and says so', async () => {
+  await fixture.ledger.pool.query('truncate outboxd.slot')
+  const { requests, messages } = await askWithLedger('unknown-id')
+  expect(requests).toBe(2)
+  expect(messages).toContain('requests are counted in memory')
+})
