@@ -1,0 +1,71 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What `npm run licenses` prints, docs/licenses.md: every package that is shipped or comes with it, from package-lock.json. */
+
+/** A package that comes with ours. */
+export interface Shipped {
+  name: string
+  version: string
+  license: string
+  /** Not needed by the daemon: the embedded PostgreSQL, for one. */
+  isOptional: boolean
+}
+
+interface Lock {
+  packages: Record<string, { version?: string; license?: string; dev?: boolean; optional?: boolean }>
+}
+
+/** Licences that ask for no more than that their text goes along. */
+const permissive = new Set([
+  'MIT',
+  'ISC',
+  'BSD-2-Clause',
+  'BSD-3-Clause',
+  'Apache-2.0',
+  'BlueOak-1.0.0',
+  '0BSD',
+  'CC0-1.0',
+])
+
+/** Packages that do not say it in package.json, and do in the file LICENSE that comes with them. */
+const readInFile: Readonly<Record<string, string>> = { '@prairielearn/html': 'MIT' }
+
+export function readShipped({ packages }: Lock): Shipped[] {
+  const shipped = Object.entries(packages).flatMap(([path, { version = '', license, dev, optional = false }]) => {
+    if (path === '' || dev) return []
+    const name = path.slice(path.lastIndexOf('node_modules/') + 'node_modules/'.length)
+    return [{ name, version, license: license ?? readInFile[name] ?? 'unknown', isOptional: optional }]
+  })
+  const unique = new Map(shipped.map((each) => [`${each.name} ${each.version}`, each]))
+  return [...unique.values()].toSorted((a, b) => (a.name < b.name ? -1 : 1))
+}
+
+/** Whether a licence, or one of those to choose from, asks for no source. Of several that all hold each must. */
+export function isPermissive(license: string): boolean {
+  const expression = license.replace(/^\(|\)$/g, '')
+  if (expression.includes(' AND ')) return expression.split(' AND ').every(isPermissive)
+  return expression.split(' OR ').some((each) => permissive.has(each.trim()))
+}
+
+export function renderLicenses(shipped: readonly Shipped[]): string {
+  const rows = shipped.map(
+    ({ name, version, license, isOptional }) =>
+      `| ${name} | ${version} | ${license} | ${isOptional ? 'optional' : ''} |`,
+  )
+  return `# Licences
+
+outboxd is under the Apache License 2.0 ([LICENSE](../LICENSE)). What \`npm install\` brings with it, from package-lock.json; each package has the text of its licence in its folder.
+The optional ones are a PostgreSQL for \`outboxd demo\` and \`outboxd sandbox --embedded\`, which the image leaves out: its programs are under the PostgreSQL Licence, and the libraries that they bring
+along under their own. Printed by \`npm run --silent licenses\`; \`npm run --silent sbom\` prints the same with hashes as CycloneDX.
+
+| package | version | licence | |
+|---|---|---|---|
+${rows.join('\n')}
+`
+}
+
+export const readLock = (): Lock =>
+  JSON.parse(readFileSync(join(import.meta.dirname, '..', 'package-lock.json'), 'utf8'))
+
+if (import.meta.main) process.stdout.write(renderLicenses(readShipped(readLock())))

@@ -1,0 +1,33 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import { readLock, readShipped } from './licenses.ts'
+
+/**
+ * What `npm run sbom` prints: npm's own list of packages, in CycloneDX, of what is shipped. npm 11's `--omit dev` leaves out every
+ * package that a tool of the developers needs, too, such as yaml: so it lists all, and we leave out the others.
+ */
+interface Component {
+  'bom-ref': string
+  name: string
+  version: string
+}
+
+interface Bom {
+  metadata: { component: Component }
+  components: Component[]
+  dependencies: { ref: string; dependsOn: string[] }[]
+}
+
+const root = join(import.meta.dirname, '..')
+const args = ['sbom', '--sbom-format', 'cyclonedx', '--package-lock-only']
+const all: Bom = JSON.parse(execFileSync('npm', args, { cwd: root, encoding: 'utf8', maxBuffer: 100_000_000 }))
+
+const shipped = new Set(readShipped(readLock()).map(({ name, version }) => `${name} ${version}`))
+const components = all.components.filter(({ name, version }) => shipped.has(`${name} ${version}`))
+const refs = new Set([all.metadata.component, ...components].map((component) => component['bom-ref']))
+const dependencies = all.dependencies
+  .filter(({ ref }) => refs.has(ref))
+  .map(({ ref, dependsOn }) => ({ ref, dependsOn: dependsOn.filter((each) => refs.has(each)) }))
+// npm calls it by its folder.
+const metadata = { ...all.metadata, component: { ...all.metadata.component, name: 'outboxd' } }
+process.stdout.write(`${JSON.stringify({ ...all, metadata, components, dependencies }, null, 2)}\n`)
