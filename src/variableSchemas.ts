@@ -28,7 +28,17 @@ export const secondsOrNever = (most: number) =>
   z.union([z.literal('0').transform(() => null), seconds(most)], 'must be a number of seconds, or 0 for never')
 
 /** A connection string. */
-export const postgresUrl = z.string().regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
+export const postgresUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//, 'must begin with postgres://')
+  .refine(
+    (text) => !namesSeveralHosts(text),
+    'names several hosts, of which only libpq can choose one: give one address that leads to the primary (docs/operations.md, "Failover")',
+  )
+
+/** As libpq has them: in place of the host, or as the parameter. A comma of a password stands before the @. */
+const namesSeveralHosts = (text: string) =>
+  /^\w+:\/\/(?:[^/?#]*@)?([^/?#]*)/.exec(text)?.[1]?.includes(',') || /[?&]host=[^&#]*(,|%2c)/i.test(text)
 
 const noCredentials = (url: URL) => url.username === '' && url.password === ''
 const loopback = new Set(['localhost', '127.0.0.1', '[::1]'])

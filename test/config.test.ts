@@ -114,6 +114,19 @@ describe('mistakes', () => {
     expect(() => readStoreConfig({ KEY_ON_FAILURE: 'maybe', PAYLOAD_MAX_BYTES: 'many' })).toThrow('3 mistakes')
   })
 
+  test.each([
+    'postgres://u:p@a,b/erp',
+    'postgres://a:5432,b:5433/erp',
+    'postgres://u@/erp?host=a%2Cb',
+  ])('several hosts in one address, which the driver does not know, are refused: %s', (url) => {
+    expect(problemsOf({ ...complete, DATABASE_URL: url })).toEqual([expect.stringContaining('names several hosts')])
+  })
+
+  test('a comma in a password is none between hosts', () => {
+    const url = 'postgres://erp:p,w@db.example/erp?application_name=a,b'
+    expect(readConfig({ ...complete, DATABASE_URL: url }).databaseUrl).toBe(url)
+  })
+
   test.each(['DATABASE_URL', 'STATE_DATABASE_URL'])('a wrong %s is never quoted', (name) => {
     const problems = problemsOf({ ...complete, [name]: 'mysql://erp:hunter2@db.example/erp' }).join('\n')
     expect(problems).toContain(name)

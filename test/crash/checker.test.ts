@@ -154,3 +154,19 @@ test('of two records with one key, the second may be sent only after the first w
   expect(verify(other(12))).toEqual([])
   expect(verify(other(3)).map(({ what }) => what)).toEqual([expect.stringContaining('was accepted or ended')])
 })
+
+test('of requests whose claims a failover lost the ledger need not speak, and what they were of is sent no second time', () => {
+  const uncertain = { state: 'uncertain', attempt: 0, transactionId: null }
+  const its = {
+    ledger: uncertain,
+    outbox: { status: 'uncertain', transactionId: null },
+    events: [captured, step(9, 'queued', 'uncertain', 0)],
+  }
+  const lost = [{ fromUs: arrival.arrivedUs, untilUs: arrival.arrivedUs }]
+  expect(whatOf(its)).toEqual([expect.stringContaining('arrived before it was committed to')])
+  expect(whatOf({ ...its, more: { lost } })).toEqual([])
+  const again = { ...arrival, sequence: 2, effectId: 'other', arrivedUs: arrival.arrivedUs + 1 }
+  expect(whatOf({ ...its, arrivals: [arrival, again], more: { lost } })).toContain('sent twice: tx and other')
+})
+
+const whatOf = (change: Parameters<typeof evidence>[0]) => verify(evidence(change)).map(({ what }) => what)

@@ -1,4 +1,4 @@
-import type { Arrival, EventRow, History, LedgerRow, OutboxRow } from './history.ts'
+import type { Arrival, EventRow, History, LedgerRow, LostSpan, OutboxRow } from './history.ts'
 import type { Written } from './workload.ts'
 
 /** The guarantee broken: what, for which record, and all that is known of it. */
@@ -14,6 +14,8 @@ export interface Case {
   submissions: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
+  /** Those whose claim was lost in a failover: nothing in the ledger speaks of them. */
+  forgotten: ReadonlySet<Arrival>
 }
 
 /** Judges the evidence; empty where the guarantee held. Pure. */
@@ -26,12 +28,13 @@ export function verify(evidence: History): Violation[] {
   ]
 }
 
-export function casesOf({ outbox, ledger, events, arrivals, written }: History): Case[] {
+export function casesOf({ outbox, ledger, events, arrivals, written, lost = [] }: History): Case[] {
   const submissions = Map.groupBy(ledger, ({ outboxId }) => outboxId)
   const steps = Map.groupBy(events, ({ submissionId }) => submissionId)
   const requests = Map.groupBy(arrivals, ({ marker }) => marker)
   return outbox.map((row) => {
     const mine = submissions.get(row.outboxId) ?? []
+    const its = requests.get(row.marker) ?? []
     const known = written.get(row.marker)
     if (!known) throw new Error(`nobody wrote the outbox row ${row.outboxId}`)
     return {
@@ -39,10 +42,13 @@ export function casesOf({ outbox, ledger, events, arrivals, written }: History):
       written: known,
       submissions: mine,
       events: mine.flatMap(({ id }) => steps.get(id) ?? []),
-      arrivals: requests.get(row.marker) ?? [],
+      arrivals: its,
+      forgotten: new Set(its.filter(({ arrivedUs }) => lost.some((span) => isWithin(arrivedUs, span)))),
     }
   })
 }
+
+const isWithin = (us: number, { fromUs, untilUs }: LostSpan) => us >= fromUs && us <= untilUs
 
 function overall(evidence: History, cases: Case[]): Violation[] {
   const violation = (what: string): Violation => ({ what, case: null })
@@ -90,8 +96,9 @@ function row(outbox: OutboxRow, ledger: LedgerRow): string[] {
 }
 
 const ways: Record<string, readonly string[]> = {
-  none: ['queued', 'rejected'],
-  queued: ['sending'],
+  // Uncertain: what may have been sent by a ledger that has gone back since.
+  none: ['queued', 'rejected', 'uncertain'],
+  queued: ['sending', 'uncertain'],
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
   uncertain: ['discarded', 'accepted'],
@@ -125,15 +132,17 @@ function pruned({ state }: LedgerRow): string[] {
 }
 
 /** Every request was committed to before it left, with the amount as it was written. */
-function requests({ arrivals, events, written }: Case, submission: LedgerRow): string[] {
+function requests({ arrivals, events, written, forgotten }: Case, submission: LedgerRow): string[] {
   const wrong: string[] = []
   const commitments = events.filter(({ to, from }) => from === 'queued' && to === 'sending')
-  arrivals.forEach((arrival, i) => {
+  for (const arrival of arrivals)
+    if (arrival.amount !== written.amount) wrong.push(`${written.amount} arrived as ${arrival.amount}`)
+  const known = arrivals.filter((arrival) => !forgotten.has(arrival))
+  known.forEach((arrival, i) => {
     if (!submission.isPruned && commitments.filter(({ atUs }) => atUs <= arrival.arrivedUs).length < i + 1)
       wrong.push(`request ${arrival.sequence} arrived before it was committed to`)
-    if (arrival.amount !== written.amount) wrong.push(`${written.amount} arrived as ${arrival.amount}`)
   })
-  const keys = new Set(arrivals.map(({ idempotencyKey }) => idempotencyKey)).size
+  const keys = new Set(known.map(({ idempotencyKey }) => idempotencyKey)).size
   if (!submission.isPruned && keys > 1 + submission.renewedKeys + submission.resubmissions)
     wrong.push(`it was sent under ${keys} keys`)
   return wrong

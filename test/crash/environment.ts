@@ -10,9 +10,13 @@ import type { ProgramCopy } from './programCopy.ts'
 export const rateLimit = { requests: 300, windowSeconds: 6 }
 
 /** What the daemons run against: one Postgres that is crashed, and a service whose ledger can be trusted. */
-export interface Environment extends AsyncDisposable {
+export interface Environment extends Surroundings {
   /** The server that holds the outbox and, in another database, the ledger. */
   postgres: EmbeddedPostgres
+}
+
+/** The databases on a server, wherever its address leads, and the service. */
+export interface Surroundings extends AsyncDisposable {
   outbox: pg.Pool
   ledger: pg.Pool
   /** The sandbox's own database, on a server that nobody touches. */
@@ -24,31 +28,42 @@ export interface Environment extends AsyncDisposable {
   config: StoreConfig
 }
 
-export interface EnvironmentOptions {
+export interface SurroundingsOptions {
   /** `ignore` shows a record that was sent twice as two effects. */
   idempotency: 'ignore' | 'e002'
   seed: number
   /** The program that the databases are migrated by. */
   migratedBy: ProgramCopy
+}
+
+export interface EnvironmentOptions extends SurroundingsOptions {
   /** Folder of another PostgreSQL's binaries for the server of outbox and ledger; null: the registry's. */
   postgresDir: string | null
 }
 
 /** @param program runs the sandbox */
-export async function openEnvironment(
-  program: ProgramCopy,
-  { idempotency, seed, migratedBy, postgresDir }: EnvironmentOptions,
-): Promise<Environment> {
+export async function openEnvironment(program: ProgramCopy, options: EnvironmentOptions): Promise<Environment> {
   await using stack = new AsyncDisposableStack()
   // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
-  const [postgres, still] = await Promise.all([
-    startPostgres({ fsync: 'off' }, postgresDir ?? undefined),
-    startPostgres({ fsync: 'off' }),
-  ])
+  const postgres = await startPostgres({ fsync: 'off' }, options.postgresDir ?? undefined)
   stack.use(postgres)
+  const surroundings = await openSurroundings(program, postgres.url, options)
+  stack.use(surroundings)
+  const owned = stack.move()
+  return { ...surroundings, postgres, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+}
+
+/** Makes the databases on a server, and starts a service beside it. */
+export async function openSurroundings(
+  program: ProgramCopy,
+  serverUrl: string,
+  { idempotency, seed, migratedBy }: SurroundingsOptions,
+): Promise<Surroundings> {
+  await using stack = new AsyncDisposableStack()
+  const still = await startPostgres({ fsync: 'off' })
   stack.use(still)
-  const erpUrl = await createDatabaseOn(postgres.url, 'erp')
-  const stateUrl = await createDatabaseOn(postgres.url, 'state')
+  const erpUrl = await createDatabaseOn(serverUrl, 'erp')
+  const stateUrl = await createDatabaseOn(serverUrl, 'state')
   const sandbox = await startSandboxProcess(program, {
     SANDBOX_DATABASE_URL: still.url,
     SANDBOX_RATE_LIMIT_REQUESTS: String(rateLimit.requests),
@@ -72,7 +87,6 @@ export async function openEnvironment(
   await runToEnd(migratedBy, ['migrate', '--outbox'], env)
   const owned = stack.move()
   return {
-    postgres,
     outbox,
     ledger,
     telemetry,

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import { createChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
-import type { Environment } from './environment.ts'
+import type { Surroundings } from './environment.ts'
 import { rateLimit } from './environment.ts'
 import type { Written } from './workload.ts'
 
@@ -59,6 +59,12 @@ export interface Arrival {
   doneUs: number | null
 }
 
+/** A span of time, in microseconds since 1970, whose commits a failover lost. */
+export interface LostSpan {
+  fromUs: number
+  untilUs: number
+}
+
 /** All that is known at the end, from three independent hands: the ERP's table, our ledger, the service. */
 export interface History {
   written: ReadonlyMap<string, Written>
@@ -78,6 +84,8 @@ export interface History {
   emptied: number
   /** What the ledger would have an operator look at, in its own words. */
   problems: string[]
+  /** Left out: nothing that was committed was lost. */
+  lost?: readonly LostSpan[]
 }
 
 /** Chains what is left, and looks whether each event is in the chain, once and as it was. */
@@ -96,7 +104,10 @@ async function findChainBreak(ledger: pg.Pool, events: number, isPruned: boolean
 
 const us = (column: string) => `(extract(epoch from ${column}) * 1000000)::float8`
 
-export async function gatherHistory(environment: Environment, written: ReadonlyMap<string, Written>): Promise<History> {
+export async function gatherHistory(
+  environment: Surroundings,
+  written: ReadonlyMap<string, Written>,
+): Promise<History> {
   const [outbox, ledger, events, arrivals, counts, emptied, problems, rate] = await Promise.all([
     rows<OutboxRow>(
       environment.outbox,

@@ -50,6 +50,17 @@ export const mutations = {
     ],
     idempotency: 'ignore',
   },
+  'no-history': {
+    breaks: 'nobody compares the history of the ledger with its server: npm run failover -- --mode async notices it',
+    patches: [
+      {
+        file: 'src/ledger/history/decideHistory.ts',
+        from: '  const knowsBetter = objection(view, memory)\n',
+        to: `  if (view.foundForMs === null) return { kind: 'stands' }\n  const knowsBetter = objection(view, memory)\n`,
+      },
+    ],
+    idempotency: 'ignore',
+  },
   'no-fence': {
     breaks: 'a worker that was thought dead writes its outcome over what was decided since',
     patches: [

@@ -2,7 +2,7 @@ import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operat
 import { anySubmission } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
 import { openOperatorStore } from '../../src/store/operatorStore.ts'
-import type { Environment } from './environment.ts'
+import type { Surroundings } from './environment.ts'
 
 /** What an operator did so that every record comes to an end. */
 export interface Settled {
@@ -20,7 +20,7 @@ const resolvedMost = 2
  *
  * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
  */
-export async function resolveBlocking(environment: Environment, resume: boolean): Promise<Settled> {
+export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
   await using store = await openOperatorStore(environment.config, 'crash@campaign', () => 'outbox')
   const changes = store.actingAs({ who: 'operator crash', reason: 'crash campaign' })
   if (resume) await changes.shortenPauses()
@@ -36,7 +36,7 @@ export async function resolveBlocking(environment: Environment, resume: boolean)
   return settled
 }
 
-async function findEffect({ outbox, telemetry }: Environment, outboxId: string): Promise<TransactionRef | null> {
+async function findEffect({ outbox, telemetry }: Surroundings, outboxId: string): Promise<TransactionRef | null> {
   const { rows } = await outbox.query<{ marker: string }>(
     `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
     [outboxId],

@@ -16,7 +16,7 @@ export function printResult(result: CampaignResult): string {
 }
 
 /** How often what was violated, whatever the record. */
-function kinds(violations: readonly Violation[]): string[] {
+export function kinds(violations: readonly Violation[]): string[] {
   const counts = Map.groupBy(violations, ({ what }) => what.replaceAll(/[0-9a-f-]{36}|\d+(\.\d+)?/g, '…').slice(0, 100))
   return [...counts].map(([what, those]) => `  ${String(those.length).padStart(5)} × ${what}`)
 }
@@ -49,7 +49,7 @@ function figures({
   ]
 }
 
-function describe(violation: Violation): string[] {
+export function describe(violation: Violation): string[] {
   return [`- ${violation.what}`, ...(violation.case ? describeCase(violation.case) : [])]
 }
 

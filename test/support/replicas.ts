@@ -30,8 +30,8 @@ export interface Node {
   start(): Promise<void>
   /** Makes a standby the primary. */
   promote(): Promise<void>
-  /** One statement, on a session of its own, whose COMMIT waits for no standby. */
-  run(text: string): Promise<pg.QueryResult>
+  /** One statement, on a session of its own, whose COMMIT waits for no standby. @param database postgres, where none is named */
+  run(text: string, database?: string): Promise<pg.QueryResult>
 }
 
 /** Servers that replicate, with what leads clients to one of them. */
@@ -152,8 +152,9 @@ async function startNode({ program, reaper, folder, dataDir, settings }: NodeOpt
     await how()
     reaper.removeProcess(pid)
   }
-  const run = async (text: string) => {
-    const client = new pg.Client({ connectionString: url, options: '-c synchronous_commit=local' })
+  const run = async (text: string, database = 'postgres') => {
+    const connectionString = Object.assign(new URL(url), { pathname: `/${database}` }).href
+    const client = new pg.Client({ connectionString, options: '-c synchronous_commit=local' })
     client.on('error', () => {})
     await client.connect()
     try {

@@ -17,7 +17,7 @@ const markEveryMs = 10_000
 
 /**
  * Says that the history was found as it was agreed to, up to where, and until when every claim waits for a synchronous standby. One
- * instance every ten seconds does.
+ * instance every ten seconds does, and at once where nothing has been said of the standby yet.
  *
  * Not while no standby is there: COMMITs hang then, and whoever gives the standby up should not have to wait for longer.
  *
@@ -26,7 +26,8 @@ const markEveryMs = 10_000
  */
 export async function markHistory(pool: pg.Pool): Promise<void> {
   const { rowCount } = await pool.query(
-    `select from outboxd.history where marked_at > clock_timestamp() - $1 * interval '1 ms' and marked_at <= clock_timestamp()`,
+    `select from outboxd.history where marked_at > clock_timestamp() - $1 * interval '1 ms' and marked_at <= clock_timestamp()
+       and (synchronous_until > clock_timestamp() or not (${commitsWait} and ${someStandby}))`,
     [markEveryMs],
   )
   if ((rowCount ?? 0) > 0) return

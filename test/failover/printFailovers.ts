@@ -1,0 +1,38 @@
+import { describe, kinds } from '../crash/printReport.ts'
+import type { FailoverResult } from './runFailovers.ts'
+
+const violationsShown = 10
+
+/** The figures, and each violation with all that is known of its record. */
+export function printFailovers({ options, seconds, report, history, violations }: FailoverResult): string {
+  const states = Map.groupBy(history.ledger, ({ state }) => state)
+  const figures: [string, unknown][] = [
+    ['mode', options.mode],
+    ['seed', options.seed],
+    ['mutation', options.mutation ?? 'none'],
+    ['seconds', seconds],
+    ['daemons', options.daemons],
+    ['failovers', report.failovers],
+    ['went on by itself', report.wentOn],
+    ['stopped, and recovered by a person', report.stopped],
+    ['requests whose claim was lost', report.lostRequests],
+    ['kill -9 of daemons', report.kills],
+    ['records', history.outbox.length],
+    ['requests', history.requests],
+    ['most in a window', `${history.requestsMost} of ${history.requestsAllowed}`],
+    ...[...states].map(([state, those]): [string, unknown] => [`became ${state}`, those.length]),
+  ]
+  const verdict =
+    violations.length === 0
+      ? 'nothing was lost, nothing was sent twice'
+      : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
+  return [
+    ...figures.map(([name, value]) => `  ${name.padEnd(36)} ${value}`),
+    '',
+    verdict,
+    ...kinds(violations),
+    '',
+    ...violations.slice(0, violationsShown).flatMap(describe),
+    '',
+  ].join('\n')
+}
