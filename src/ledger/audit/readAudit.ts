@@ -96,18 +96,19 @@ interface Position {
 }
 type Row = AuditedRecord & Position
 
+/** One bound below: of two, Postgres begins to read the index at the lower one, and read a year for the last hour. */
 const endedSql = `select ${columns} from (
     select * from outboxd.submission s
-    where s.state = $1 and s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < $3::timestamptz
-      and (s.ended_at, s.seq) > ($4::timestamptz, $5::bigint)
+    where s.state = $1 and s.ended_at < $2::timestamptz and (s.ended_at, s.seq) > ($3::timestamptz, $4::bigint)
     order by s.ended_at, s.seq limit ${pageRows}
   ) s ${log} order by s.ended_at, s.seq`
 
 function readEnded(db: Database, { sinceMs, untilMs }: AuditSpan, state: State): AsyncGenerator<AuditedRecord> {
+  const first = { seq: '0', endedAt: isoTime(sinceMs) ?? '-infinity' }
   return inPages(async ({ endedAt, seq }) => {
-    const { rows } = await db.query<Row>(endedSql, [state, isoTime(sinceMs), isoTime(untilMs), endedAt, seq])
+    const { rows } = await db.query<Row>(endedSql, [state, isoTime(untilMs), endedAt, seq])
     return rows
-  })
+  }, first)
 }
 
 /** Those that have ended since it began are among them. */
@@ -140,8 +141,11 @@ function readOfKey(db: Database, { sinceMs, untilMs }: AuditSpan, key: string): 
   })
 }
 
-async function* inPages(readPage: (after: Position) => Promise<Row[]>): AsyncGenerator<AuditedRecord> {
-  let after: Position = { seq: '0', endedAt: '-infinity' }
+async function* inPages(
+  readPage: (after: Position) => Promise<Row[]>,
+  first: Position = { seq: '0', endedAt: '-infinity' },
+): AsyncGenerator<AuditedRecord> {
+  let after = first
   for (;;) {
     const rows = await readPage(after)
     for (const { seq, endedAt, ...record } of rows) {
