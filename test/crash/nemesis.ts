@@ -89,6 +89,7 @@ export async function unleash(
     }),
   ])
   await upgrading
+  signal.throwIfAborted()
   await service.clear()
   await ledger.clear()
   await retryPatiently(() => erp.clear())

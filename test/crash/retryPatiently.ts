@@ -1,12 +1,16 @@
 import { setTimeout as after } from 'node:timers/promises'
 
+/** A database that crashed is back within a second, and on a machine that others keep busy within ten. */
+const usualPatienceMs = 60_000
+
 /** Tries again while the database restarts. */
-export async function retryPatiently<T>(work: () => Promise<T>): Promise<T> {
-  for (let tries = 1; ; tries++) {
+export async function retryPatiently<T>(work: () => Promise<T>, patienceMs = usualPatienceMs): Promise<T> {
+  const untilMs = performance.now() + patienceMs
+  for (;;) {
     try {
       return await work()
     } catch (error) {
-      if (tries === 20) throw error
+      if (performance.now() > untilMs) throw error
       await after(250)
     }
   }
