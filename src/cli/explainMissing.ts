@@ -18,6 +18,8 @@ export async function explainMissing(store: OperatorStore, name: string): Promis
   if (record === null) return `there is no submission ${name}, and no row ${outboxId} in the outbox`
   if (await store.outbox.liesBefore(outboxId).catch(() => false))
     return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
+  if (!(await store.outbox.saysThatItWaits(outboxId).catch(() => true)))
+    return `the ledger knows no record of the row ${outboxId}, and the row does not say that it waits, so nothing is sent of it: it was done before the ledger served this table, or the ledger has lost it; look at what the row says, and outboxd recover --dry-run shows those that say they are under way`
   const since = record.createdAt === null ? '' : ` since ${record.createdAt}`
   return `the row ${outboxId} waits in the outbox${since} and has not been captured: outboxd status shows what is in front of it, outboxd map --outbox ${outboxId} the request that it would become`
 }

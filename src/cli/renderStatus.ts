@@ -1,3 +1,4 @@
+import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
 import type { State } from '../model.ts'
 import type { StatusReport } from './readStatus.ts'
 import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
@@ -149,8 +150,8 @@ function pauseRows({ pauses, nowMs }: StatusReport): Row[] {
 }
 
 /** Until when a pause stands. */
-export function pauseEnd({ untilMs }: { untilMs: number | null }, nowMs: number): string {
-  if (untilMs === null) return 'until outboxd resume'
+export function pauseEnd({ reason, untilMs }: Pick<ActivePause, 'reason' | 'untilMs'>, nowMs: number): string {
+  if (untilMs === null) return `until outboxd ${reason === 'history' ? 'recover' : 'resume'}`
   return untilMs <= nowMs ? 'until a request has shown that it is over' : `until ${showMoment(untilMs, nowMs)}`
 }
 

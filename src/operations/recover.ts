@@ -149,7 +149,11 @@ function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
       : [
           'The rows of this outbox say only at their end that they were taken, so nobody can tell which the ledger has lost.',
         ]
-  return [isCut ? 'Interrupted: nothing was found so far.' : 'The ledger knows every row that says it was taken.']
+  return [
+    isCut
+      ? 'Interrupted: nothing was found so far.'
+      : 'The ledger knows every row that says it is under way. Rows that say they have come to their end were not compared.',
+  ]
 }
 
 function rowsMessages({ rows, isCut }: LedgerGap): string[] {

@@ -191,6 +191,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         throw error
       }
     },
+    async saysThatItWaits(outboxId) {
+      const { sql } = await open()
+      return ((await pool.query(sql.waitsById, [outboxId])).rowCount ?? 0) > 0
+    },
     async readNew(limit) {
       return withFilter(async (from) => {
         if (from.cursorScan !== null)

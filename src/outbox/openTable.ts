@@ -45,7 +45,7 @@ export interface OpenTable {
     LookStatements &
     LockedStatements &
     FilterStatements &
-    Record<'byId' | 'waiting' | 'any' | 'lockOne' | 'backlog' | 'types', string>
+    Record<'byId' | 'waitsById' | 'waiting' | 'any' | 'lockOne' | 'backlog' | 'types', string>
   readonly history: Parameters<typeof readHistory>[1]
   /** Finds rows whose ids cannot be read; null where each can. */
   readonly unreadable: string | null
@@ -125,7 +125,7 @@ function filterStatements(
 
 function lookStatements(
   from: string,
-  { waits, hasId, record, createdAt, type, stamp, idType, idText, sort }: RowExpressions,
+  { waits, mayWait, hasId, record, createdAt, type, stamp, idType, idText, sort }: RowExpressions,
 ) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
@@ -134,6 +134,7 @@ function lookStatements(
     look: `${seen} where ${id} = any($1::${idType}[])`,
     lookByText: `${seen} where ${cutId(idText)} = any($1::text[])`,
     byId: `select ${record} from ${from} where ${id} = $2::${idType}`,
+    waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
     lockOne: `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,

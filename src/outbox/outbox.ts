@@ -27,6 +27,8 @@ export interface Outbox {
   findLocked(outboxIds: readonly string[]): Promise<LockedRow[]>
   /** The row as it is now, whatever its state; null where there is none of that id. */
   readRecord(outboxId: string): Promise<OutboxRecord | null>
+  /** Whether the row of this id says that it waits; true of a table whose rows never say it. */
+  saysThatItWaits(outboxId: string): Promise<boolean>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
   readNew(limit: number): Promise<OutboxRecord[]>
   /** Whether any row waits, or may; cheap. */

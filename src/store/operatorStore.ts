@@ -81,6 +81,7 @@ export interface OperatorStore extends AsyncDisposable {
     | 'readHidden'
     | 'findRemarks'
     | 'liesBefore'
+    | 'saysThatItWaits'
     | 'readHistory'
   >
   select(filter: SubmissionFilter, limit: number, order?: ListOrder): Promise<ListedSubmission[]>
@@ -217,6 +218,7 @@ export async function openOperatorStore(
       readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
       findRemarks: () => onOutbox((erp) => erp.findRemarks()),
       liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
+      saysThatItWaits: (outboxId) => onOutbox((erp) => erp.saysThatItWaits(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
       countTypes: () => onOutbox((erp) => erp.countTypes()),

@@ -90,6 +90,17 @@ test('a row that was not captured yet is said to wait in the outbox', async () =
   expect(messages).toContain(`outboxd map --outbox ${row}`)
 })
 
+test('a row that has come to its end and that the ledger has lost is not said to wait', async () => {
+  const row = await fixture.row(payloadOf())
+  await fixture.ledger.pool.query(`update outbox set status = 'completed', transaction_id = 'tx-9' where id = $1`, [
+    row,
+  ])
+  const { code, messages } = await run(`outbox:${row}`)
+  expect(code).toBe(3)
+  expect(messages).toContain(`the ledger knows no record of the row ${row}`)
+  expect(messages).not.toContain('waits in the outbox')
+})
+
 test('what is held is told behind whom, and what is paused until when', async () => {
   const pool = fixture.ledger.pool
   await fixture.end(uncertain, { outboxId: '1', key: 'k' })

@@ -48,6 +48,11 @@ test('an instance that is silent for 12 s is not alive', async () => {
   expect((await run()).printed).toMatch(/instances +none alive; the last was heard .* \(1\d s ago\)/)
 })
 
+test('a ledger that went back is paused until recover: resume does not end that', async () => {
+  await fixture.ledger.pool.query(`insert into outboxd.pause values ('history', now(), null, 0, 'it was restored')`)
+  expect((await run()).printed).toMatch(/paused +history since .*, until outboxd recover: it was restored/)
+})
+
 test('a pause stands with its reason, since, until and words', async () => {
   await alive()
   await fixture.ledger.pool.query(
