@@ -1,12 +1,13 @@
 import type { DiscoverConfig } from '../config.ts'
 import { accepted, endpointAt } from '../service/client.ts'
-import { findErrorCode } from '../service/errorCode.ts'
+import { findErrorCode, isServiceCode } from '../service/errorCode.ts'
 import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
 import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
-import type { Exchange, Seen } from './exchange.ts'
-import { type Given, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
+import { type Exchange, isSuccess, lineOf, type Response, type Seen } from './exchange.ts'
+import { hideSecrets } from './masking.ts'
+import { CannotAsk, type Given, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
 import { accessTokenIn, tokenSample } from './samples/token.ts'
 import type { Slots } from './slots.ts'
 
@@ -25,7 +26,7 @@ export interface PartsDeps {
   signal: AbortSignal
 }
 
-/** So often in a row nobody answers; then nobody will. */
+/** So often in a row nobody answers, or says 503; then nobody will. */
 const unansweredMax = 3
 /** So many tokens may end meanwhile. */
 export const renewalsMax = 3
@@ -59,6 +60,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
   /** In place of the first, which has ended. */
   let token: string | null = null
   let renewals = 0
+  const secrets = new Set([config.service.clientSecret])
 
   /** Makes a request, if one may be made: pays for it, and counts it. */
   async function pay<T>(make: (mayLeave: () => boolean) => Promise<T | null>, slots: Pick<Slots, 'take'>): Promise<T> {
@@ -82,32 +84,47 @@ export function createParts(deps: PartsDeps): OwnedParts {
       return deps.http.exchange({ ...request, mayLeave })
     }, slots)
     const { method, origin, path, headers, body } = request
-    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: seenOf(answer) }
+    const seen = seenOf(answer)
+    const granted = accessTokenIn(seen)
+    if (granted !== null) secrets.add(granted)
+    const shown = withoutSecrets(seen, [...secrets])
+    const exchange = { of, method, origin, path, headers, body, accessToken, startedAtMs, answer: shown }
     exchanges.push(exchange)
     return exchange
+  }
+
+  /** Ends it: nothing more is sent, whichever question comes next. */
+  function end(why: string): never {
+    parts.stop(why)
+    throw new Stopped(why)
   }
 
   /** Who is asked to wait waits, once; a service that is down or gone is left alone. */
   async function send(sending: Sending): Promise<Exchange> {
     const exchange = await sendOnce(sending)
     const { answer } = exchange
-    unanswered = answer.kind === 'no-answer' ? unanswered + 1 : 0
+    unanswered = answer.kind === 'no-answer' || isDown(answer) ? unanswered + 1 : 0
     if (answer.kind === 'no-answer') {
-      if (unanswered >= unansweredMax)
-        throw new Stopped(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
+      if (unanswered >= unansweredMax) end(`${unansweredMax} requests in a row were not answered: ${answer.detail}`)
       return exchange
     }
-    if (answer.status >= 400 && (answer.code === 'E003' || (answer.status === 503 && answer.code === null)))
-      throw new Stopped('the service says that it is down (E003): ask again when it is up')
-    if (answer.status !== 429 || given.rate) return exchange
+    if (isDown(answer)) {
+      const why = 'the service says that it is down (E003): ask again when it is up'
+      if (answer.code === 'E003' || unanswered >= unansweredMax) end(why)
+      throw new Stopped(why)
+    }
+    if (isElsewhere(exchange)) {
+      const why = `something else than the service answered a POST: ${lineOf(answer)}`
+      if (exchanges.some((each) => isPost(each) && isSuccess(each.answer) && !isElsewhere(each))) end(why)
+      parts.stop(why)
+    }
+    if (answer.status !== 429 || isServiceCode(answer.code) || given.rate) return exchange
     await deps.waitMs(
       Math.min(retryAfterMs(answer.headers['retry-after'], deps.nowMs()) ?? config.rateLimit.windowMs, comeBackMaxMs),
     )
     const again = await sendOnce(sending)
     if (again.answer.kind === 'response' && again.answer.status === 429)
-      throw new Stopped(
-        'the service says again that there were too many requests (429): somebody else spends from the same limit',
-      )
+      end('the service says again that there were too many requests (429): somebody else spends from the same limit')
     return again
   }
 
@@ -167,6 +184,10 @@ export function createParts(deps: PartsDeps): OwnedParts {
     const first = (await parts.sample(tokenSample)).accessToken
     const exchange = await as(token ?? first)
     if (!hasEnded(exchange)) return exchange
+    if (renewals >= renewalsMax)
+      throw new CannotAsk(
+        `a token that was good was refused (401) after ${renewalsMax} others: nobody can tell whether it had ended`,
+      )
     token = accessTokenIn((await parts.askToken(config.service.clientSecret)).answer)
     renewals++
     return token === null ? exchange : as(token)
@@ -174,7 +195,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
 
   /** Whether a token that was good is so no more. One that never was is no use to renew. */
   function hasEnded({ accessToken, answer }: Exchange): boolean {
-    if (answer.kind === 'no-answer' || answer.status !== 401 || renewals >= renewalsMax) return false
+    if (answer.kind === 'no-answer' || answer.status !== 401 || isServiceCode(answer.code)) return false
     return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
   }
 
@@ -201,6 +222,21 @@ type Sending = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slo
 const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
   take: async () => (await takeNow()) ?? { kind: 'slot', mayLeave: () => true, async done() {} },
 })
+
+const isDown = ({ status, code }: Response) => status >= 400 && (code === 'E003' || (status === 503 && code === null))
+
+const isPost = ({ method, accessToken }: Exchange) => method === 'POST' && accessToken !== null
+
+/** A POST that was sent away, or answered with a success that is no JSON: whether it was taken, nobody can read. */
+const isElsewhere = (exchange: Exchange) =>
+  isPost(exchange) &&
+  exchange.answer.kind === 'response' &&
+  exchange.answer.status < 400 &&
+  exchange.answer.json === undefined
+
+/** What is shown of an answer has no secret in it; what is judged, its JSON, is as it came. */
+const withoutSecrets = (seen: Seen, secrets: readonly string[]): Seen =>
+  seen.kind === 'no-answer' ? seen : { ...seen, text: hideSecrets(seen.text, secrets) }
 
 const isLetIn = (seen: Seen) => seen.kind === 'response' && ![401, 403, 429].includes(seen.status)
 

@@ -8,9 +8,13 @@ export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly 
   const tokens = exchanges
     .flatMap(({ accessToken, answer }) => [accessToken, accessTokenIn(answer)])
     .filter((token) => token !== null)
-  const hidden = everySpelling([...new Set([...secrets, ...tokens])])
-  return exchanges.map((exchange) => maskOne(exchange, (text) => hideNamed(cleanText(text, hidden))))
+  const hidden = [...new Set([...secrets, ...tokens])]
+  return exchanges.map((exchange) => maskOne(exchange, (text) => hideSecrets(text, hidden)))
 }
+
+/** A text without these secrets, however they are spelt, and without fields that are named like one. Pure. */
+export const hideSecrets = (text: string, secrets: readonly string[]): string =>
+  hideNamed(cleanText(text, everySpelling(secrets)))
 
 function maskOne(exchange: Exchange, mask: (text: string) => string): Exchange {
   const { answer } = exchange

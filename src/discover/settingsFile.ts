@@ -7,10 +7,10 @@ export function settingsOf(answered: readonly Answered[]): Setting[] {
   return [...new Map(settings.map((setting) => [setting.variable, setting])).values()]
 }
 
-/** DISCOVERED_CONTRACT: what the service is held to, `name=value` with blanks between. Pure. */
+/** DISCOVERED_CONTRACT: what the service is held to, `name=value` with blanks between; of two, the last. Pure. */
 export function contractOf(answered: readonly Answered[]): string {
-  const pairs = answered.flatMap(({ finding }) => Object.entries(finding.contract))
-  return pairs.map(([name, value]) => `${name}=${value}`).join(' ')
+  const pairs = new Map(answered.flatMap(({ finding }) => Object.entries(finding.contract)))
+  return [...pairs].map(([name, value]) => `${name}=${value}`).join(' ')
 }
 
 /** A file of variables with the reason of each. It holds no secrets. Pure. */

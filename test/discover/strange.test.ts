@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { startStrangeService, strangenesses } from '../support/strangeServices.ts'
+import { startTurning } from '../support/turningService.ts'
 import { ask, customers } from './ask.ts'
 
 /** What is no service gets a clear end within a bounded time, and no harm. */
@@ -28,3 +29,60 @@ test.each(strangenesses)('where %s answers behind an issuer that gives tokens, n
   expect(requests).toBeLessThanOrEqual(3)
   expect(findings.submission).toMatchObject({ certainty: 'not asked', why: expect.stringContaining('the first call') })
 })
+
+test('no secret is in what it says, though the service quotes them, in an answer that is cut off, too', async () => {
+  await using service = await startTurning(({ body, authorization, isToken }) => {
+    if (isToken) return { status: 200, body: tokenText('a-live-token') }
+    return { status: 400, body: `{"message":"you sent ${authorization} with ${body}"}` }
+  })
+  const secret = 'p@ss w/+"word'
+  const asked = await ask(service.url, customers, { ...quick, SERVICE_CLIENT_SECRET: secret })
+  expect(asked.printed).not.toContain('a-live-token')
+
+  await using issuer = await startTurning(({ body }) => ({ status: 401, body: `{"error_description":"of ${body}"}` }))
+  const refused = await ask(issuer.url, customers, { ...quick, SERVICE_CLIENT_SECRET: secret })
+  expect(refused.findings['token-unit']?.why).toContain('[redacted]')
+  expect(refused.printed).not.toMatch(/p%40ss|word/)
+
+  await using odd = await startTurning(() => ({
+    status: 200,
+    body: `{"access_token":"a-live-token","expires_in":${'['.repeat(50_000)}`,
+  }))
+  expect((await ask(odd.url, customers, quick)).printed).not.toContain('a-live-token')
+})
+
+test('a service that goes down in the middle is asked nothing more, one that hangs three times', async () => {
+  await using down = await startTurning(({ isToken, calls }) =>
+    isToken
+      ? { status: 200, body: tokenText() }
+      : calls > 5
+        ? { status: 500, body: '{"code":"E003"}' }
+        : { status: 404, body: '{}' },
+  )
+  await ask(down.url, customers, quick)
+  expect(down.calls()).toBe(6)
+
+  await using hanging = await startTurning(({ isToken, calls }) =>
+    isToken ? { status: 200, body: tokenText() } : calls > 5 ? null : { status: 404, body: '{}' },
+  )
+  await ask(hanging.url, customers, quick)
+  expect(hanging.calls()).toBe(8)
+})
+
+test('a page in the place of an answer to a record is not taken for a record that was taken', async () => {
+  await using service = await startTurning(({ isToken, method, body, calls }) => {
+    if (isToken) return { status: 200, body: tokenText() }
+    if (method === 'GET') return { status: 404, body: '{}' }
+    if (!body.includes('customerId')) return { status: 400, body: '{}' }
+    return calls > 7
+      ? { status: 200, body: '<h1>Maintenance</h1>' }
+      : { status: 200, body: JSON.stringify({ transactionId: `tx-${calls}`, status: 'accepted' }) }
+  })
+  const { findings, requests } = await ask(service.url, { customer: 'C1' }, quick)
+  expect(requests).toBeLessThan(20)
+  for (const question of ['field1', 'field2', 'customer-length', 'long-customer'])
+    expect(findings[question]).toMatchObject({ found: null, why: expect.stringContaining('Maintenance') })
+})
+
+const tokenText = (accessToken = 'a-token', expiresIn = 3600) =>
+  JSON.stringify({ access_token: accessToken, token_type: 'Bearer', expires_in: expiresIn })

@@ -1,3 +1,4 @@
+import { isServiceCode } from '../../service/errorCode.ts'
 import { type Exchange, endedAtMs, fieldOf, jsonOf } from '../exchange.ts'
 import { type Finding, notAsked, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
@@ -32,7 +33,7 @@ export function judgeTokenHeld(exchanges: readonly Exchange[], { expiresInUnitMs
     const life = lifeOf(grant, exchanges)
     if (life === null) continue
     const expiresIn = Number(fieldOf(jsonOf(grant.answer), 'expires_in'))
-    return inAnotherUnit(life, expiresIn, expiresInUnitMs) ?? ended(life, expiresIn * expiresInUnitMs, tokenRefreshMs)
+    return byUnit(life, expiresIn, expiresInUnitMs) ?? ended(life, expiresIn * expiresInUnitMs, tokenRefreshMs)
   }
   return notAsked('no token ended while this asked', { assumed: 'as long as expires_in says' })
 }
@@ -45,7 +46,9 @@ interface TokenLife {
 
 function lifeOf(grant: Exchange, exchanges: readonly Exchange[]): TokenLife | null {
   const token = accessTokenIn(grant.answer)
-  const uses = exchanges.filter(({ accessToken, answer }) => accessToken === token && answer.kind === 'response')
+  const uses = exchanges.filter(
+    (each) => each.accessToken === token && each.answer.kind === 'response' && !isRefusedAnyway(each, exchanges),
+  )
   const refused = uses.findIndex(({ answer }) => answer.kind === 'response' && answer.status === 401)
   const last = uses[refused - 1]
   const first = uses[refused]
@@ -53,17 +56,39 @@ function lifeOf(grant: Exchange, exchanges: readonly Exchange[]): TokenLife | nu
   return { goodForMs: last.startedAtMs - grant.startedAtMs, overAfterMs: endedAtMs(first) - grant.startedAtMs }
 }
 
+/** A 401 that is none to the token: it has a code of the service, or comes to the next token, too. */
+function isRefusedAnyway(use: Exchange, exchanges: readonly Exchange[]): boolean {
+  const { answer } = use
+  if (answer.kind === 'no-answer' || answer.status !== 401) return false
+  if (isServiceCode(answer.code)) return true
+  const again = exchanges
+    .slice(exchanges.indexOf(use) + 1)
+    .find((each) => each.path === use.path && each.body === use.body && each.accessToken !== use.accessToken)
+  return again?.answer.kind === 'response' && again.answer.status === 401
+}
+
 const unitsMs = { milliseconds: 1, seconds: 1_000, minutes: 60_000 }
 
-/** It ended when expires_in would have it end in a unit that is not the configured one; null where not. */
-function inAnotherUnit(life: TokenLife, expiresIn: number, assumedMs: number): Finding | null {
-  const fits = (unitMs: number) => expiresIn * unitMs >= life.goodForMs && expiresIn * unitMs <= life.overAfterMs
-  const unit = Object.entries(unitsMs).find(([, unitMs]) => unitMs !== assumedMs && fits(unitMs))?.[0]
-  if (unit === undefined || fits(assumedMs)) return null
+/** A token that a service counts in whole seconds lasts so much longer at most. */
+const roundedMs = 1_500
+
+/** It ended when expires_in has it end, in the configured unit or in another: that settles the unit. Null where in none. */
+function byUnit(life: TokenLife, expiresIn: number, assumedMs: number): Finding | null {
+  const fits = (ms: number, slackMs: number) => ms >= life.goodForMs - slackMs && ms <= life.overAfterMs
+  const isAsAssumed = fits(expiresIn * assumedMs, roundedMs)
+  const found = Object.entries(unitsMs).find(([, unitMs]) =>
+    isAsAssumed ? unitMs === assumedMs : fits(expiresIn * unitMs, 0),
+  )
+  if (found === undefined) return null
+  const [unit, unitMs] = found
+  const lasted = `${showMs(life.goodForMs)} to ${showMs(life.overAfterMs)}`
   const why = `a token with expires_in ${expiresIn} was taken after ${showMs(life.goodForMs)}, and refused after ${showMs(life.overAfterMs)}`
-  const set = [{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: unit, why }]
-  const assumed = `${showMs(expiresIn * assumedMs)}, as expires_in says`
-  return sure(`${showMs(life.goodForMs)} to ${showMs(life.overAfterMs)}`, why, { assumed, differs: true, set })
+  return sure(lasted, why, {
+    assumed: `${showMs(expiresIn * assumedMs)}, as expires_in says`,
+    differs: unitMs !== assumedMs,
+    set: [{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: unit, why }],
+    contract: { expires_in: unit },
+  })
 }
 
 function ended({ goodForMs, overAfterMs }: TokenLife, saidMs: number, refreshMs: number): Finding {

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest'
+import type { Exchange } from '../../src/discover/exchange.ts'
+import { judgeTokenHeld } from '../../src/discover/questions/tokenHeld.ts'
+
+const inSeconds = { expiresInUnitMs: 1_000, tokenRefreshMs: 300_000 }
+
+test('a token that ends when expires_in says settles the unit, whatever it was taken for', () => {
+  const exchanges = [
+    granted('a', 0, 3),
+    called('a', 2_000, 200, '/1'),
+    called('a', 3_700, 401, '/2'),
+    called('b', 3_800, 200, '/2'),
+  ]
+  const finding = judgeTokenHeld(exchanges, inSeconds)
+  expect(finding).toMatchObject({ differs: false, contract: { expires_in: 'seconds' } })
+  expect(finding.set).toMatchObject([{ variable: 'TOKEN_EXPIRES_IN_UNIT', value: 'seconds' }])
+})
+
+test('a 401 with a code of the service, or to the next token too, is no end of a token', () => {
+  const withCode = [granted('a', 0, 3600), called('a', 500, 200, '/1'), called('a', 1_000, 401, '/2', 'E002')]
+  expect(judgeTokenHeld(withCode, inSeconds).certainty).toBe('not asked')
+  const toBoth = [
+    granted('a', 0, 3600),
+    called('a', 500, 200, '/1'),
+    called('a', 1_000, 401, '/odd'),
+    granted('b', 1_100, 3600),
+    called('b', 1_200, 401, '/odd'),
+  ]
+  expect(judgeTokenHeld(toBoth, inSeconds).certainty).toBe('not asked')
+})
+
+function granted(token: string, startedAtMs: number, expiresIn: number): Exchange {
+  const json = { access_token: token, token_type: 'Bearer', expires_in: expiresIn }
+  return { ...called('', startedAtMs, 200, '/oauth/token'), accessToken: null, answer: response(200, json, null) }
+}
+
+function called(accessToken: string, startedAtMs: number, status: number, path: string, code: string | null = null) {
+  return {
+    of: 'a question',
+    method: 'GET' as const,
+    origin: 'http://127.0.0.1',
+    path,
+    headers: {},
+    body: null,
+    accessToken,
+    startedAtMs,
+    answer: response(status, {}, code),
+  }
+}
+
+const response = (status: number, json: unknown, code: string | null): Exchange['answer'] => ({
+  kind: 'response',
+  status,
+  headers: {},
+  text: JSON.stringify(json),
+  unreadable: null,
+  json,
+  code,
+  tookMs: 10,
+})
