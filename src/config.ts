@@ -5,6 +5,8 @@ import { authorityProblem, pairProblem } from './pem.ts'
 import { ConfigInvalid, type Environment, readVariables, type Variable } from './readVariables.ts'
 import {
   addresses,
+  type Contract,
+  contract,
   file,
   headerName,
   integer,
@@ -97,6 +99,11 @@ export const variables = {
   TOKEN_EXPIRES_IN_UNIT: {
     schema: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds'),
     about: 'unit of expires_in, which the interface does not show',
+  },
+  DISCOVERED_CONTRACT: {
+    schema: contract.optional(),
+    about:
+      'what `outboxd discover --write` saw the service answer: `check --contract` compares with it, and the daemon counts what contradicts it',
   },
   UNAVAILABLE_PAUSE_SECONDS: { schema: seconds(86_400).default(300_000), about: 'pause after E003' },
   UNAUTHORIZED_PAUSE_SECONDS: { schema: seconds(86_400).default(60_000), about: 'pause after a second 401' },
@@ -207,6 +214,8 @@ export interface ServiceSettings extends Credentials {
   answerMaxBytes: number
 }
 
+export type { Contract }
+
 /** What `outboxd discover` needs: the service, and what the daemon assumes of it as it is configured. */
 export interface DiscoverConfig {
   service: ServiceSettings
@@ -215,6 +224,8 @@ export interface DiscoverConfig {
   rateLimit: { requests: number; windowMs: number }
   payloadMaxBytes: number
   uncertainPolicy: 'hold' | 'resend' | 'probe'
+  /** What was discovered before; null where that is not known. */
+  discoveredContract: Contract | null
   /** Where the ledger is, from whose budget is spent; null where no database is named. */
   stateDatabaseUrl: string | null
 }
@@ -223,6 +234,7 @@ export interface DiscoverConfig {
 export interface Config extends StoreConfig {
   service: ServiceSettings
   maxInFlight: number
+  discoveredContract: Contract | null
   unavailablePauseMs: number
   unauthorizedPauseMs: number
   /** Null: never. */
@@ -249,6 +261,7 @@ export function readConfig(env: Environment): Config {
     ...storeConfig(reader, env),
     service: serviceSettings(reader),
     maxInFlight: value('MAX_IN_FLIGHT'),
+    discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     unavailablePauseMs: value('UNAVAILABLE_PAUSE_SECONDS'),
     unauthorizedPauseMs: value('UNAUTHORIZED_PAUSE_SECONDS'),
     stuckAfterMs: value('STUCK_AFTER_SECONDS'),
@@ -361,6 +374,7 @@ export function readDiscoverConfig(env: Environment): DiscoverConfig {
     rateLimit: { requests: value('RATE_LIMIT_REQUESTS'), windowMs: value('RATE_LIMIT_WINDOW_SECONDS') },
     payloadMaxBytes: value('PAYLOAD_MAX_BYTES'),
     uncertainPolicy: value('UNCERTAIN_POLICY'),
+    discoveredContract: value('DISCOVERED_CONTRACT') ?? null,
     stateDatabaseUrl: value('STATE_DATABASE_URL') ?? (isNamed ? value('DATABASE_URL') : null),
   })
 }

@@ -123,3 +123,32 @@ function isNet(text: string): boolean {
   const version = isIP(address)
   return version !== 0 && (bits === undefined || Number(bits) <= (version === 4 ? 32 : 128))
 }
+
+/** What a service can be held to, as `outboxd discover` writes it. */
+export const contractNames = [
+  'expires_in',
+  'bad_token',
+  'submit_ok',
+  'order_ok',
+  'status_unknown',
+  'order_status_unknown',
+  'unknown_path',
+  'other_method',
+  'e001',
+  'e002',
+  'rate_remaining',
+] as const
+/** What the service answered, by these names. */
+export type Contract = Readonly<Partial<Record<(typeof contractNames)[number], string>>>
+
+/** `name=value` with blanks between. */
+export const contract = z
+  .string()
+  .transform((text) => text.trim().split(/\s+/))
+  .refine((pairs) => pairs.every(isContractPair), 'must be pairs name=value as outboxd discover writes them')
+  .transform((pairs): Contract => Object.fromEntries(pairs.map((pair) => pair.split('='))))
+
+function isContractPair(pair: string): boolean {
+  const [, name] = /^(\w+)=\w+$/.exec(pair) ?? []
+  return contractNames.some((each) => each === name)
+}

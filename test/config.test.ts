@@ -47,6 +47,7 @@ describe('what is set and what is not', () => {
       rateLimit: { requests: 100, windowMs: 60_000 },
       retention: { days: 90, payloadDays: 30 },
       maxInFlight: 8,
+      discoveredContract: null,
       unavailablePauseMs: 300_000,
       unauthorizedPauseMs: 60_000,
       stuckAfterMs: 86_400_000,

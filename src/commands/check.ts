@@ -12,6 +12,7 @@ import { ConfigInvalid } from '../readVariables.ts'
 import { checkCapture } from './checkCapture.ts'
 import { judgeCertificates, ownCertificates } from './checkCertificates.ts'
 import { judgeClocks } from './checkClocks.ts'
+import { checkContract } from './checkContract.ts'
 import { checkLedger } from './checkLedger.ts'
 import { checkMappings } from './checkMappings.ts'
 import { checkOutbox } from './checkOutbox.ts'
@@ -23,6 +24,8 @@ export interface CheckOptions {
   json?: boolean
   /** Ask the service though the ledger cannot say whether the budget allows it. */
   askAnyway?: boolean
+  /** Compare the service with what was discovered of it. */
+  contract?: boolean
 }
 
 export function describeCheck(command: Command): Command {
@@ -30,6 +33,10 @@ export function describeCheck(command: Command): Command {
     .description('look at everything the daemon needs and say what is wrong')
     .option('--json', 'as JSON')
     .option('--ask-anyway', 'ask the service even where the ledger cannot say what is left of the budget')
+    .option(
+      '--contract',
+      'ask, too, whether the service answers as outboxd discover saw it: up to 12 requests that create nothing',
+    )
     .addHelpText(
       'after',
       `
@@ -64,6 +71,8 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
   const service =
     config === null ? unseenService : await checkService(config, context.signal, options.askAnyway ?? false)
   for (const finding of service.findings) found(finding)
+  if (options.contract)
+    for (const finding of config === null ? [notAsked('contract', why)] : await checkContract(context)) found(finding)
   const own = config === null ? [] : ownCertificates(config.service)
   const certificates = judgeCertificates([...own, ...service.certificates], systemClock.nowMs())
   if (certificates !== null) found(certificates)

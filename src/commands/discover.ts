@@ -1,7 +1,5 @@
-import { randomBytes } from 'node:crypto'
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as wait } from 'node:timers/promises'
 import { type Command, InvalidArgumentError } from 'commander'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
@@ -11,9 +9,8 @@ import { escapeLines, pluralize, renderTable } from '../cli/table.ts'
 import { isoTime } from '../cli/time.ts'
 import { systemClock } from '../clock.ts'
 import { type DiscoverConfig, readDiscoverConfig } from '../config.ts'
-import { type Answered, askQuestions } from '../discover/askQuestions.ts'
-import { lookAtConnection } from '../discover/connection.ts'
-import { createParts, renewalsMax } from '../discover/createParts.ts'
+import type { Answered } from '../discover/askQuestions.ts'
+import { renewalsMax } from '../discover/createParts.ts'
 import type { Exchange } from '../discover/exchange.ts'
 import { exchangeText } from '../discover/exchangeText.ts'
 import { harOf } from '../discover/har.ts'
@@ -22,11 +19,10 @@ import { type Plan, planQuestions, samplesOf } from '../discover/plan.ts'
 import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
 import { contractOf, settingsFile, settingsOf } from '../discover/settingsFile.ts'
-import { createHttp } from '../service/http.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
+import { askService } from './askService.ts'
 import { discoverReport } from './discoverReport.ts'
-import { openDiscoverSlots } from './discoverSlots.ts'
 
 export interface DiscoverOptions {
   budget?: number
@@ -103,12 +99,17 @@ export async function discover(context: CommandContext, options: DiscoverOptions
       return exit.unconfirmed
     }
   }
-  const { answered, exchanges, requests } = await ask(context, {
+  const { answered, exchanges, requests } = await askService(context, {
     config,
     given,
     plan,
     budget,
     ownCount: options.ledger === false,
+    onAnswered: ({ question, finding }) =>
+      context.stderr.write(
+        escapeLines(`${question.name}: ${finding.found ?? finding.certainty}
+`),
+      ),
   })
   const hidden = [config.service.clientSecret, config.service.clientId]
   const masked = maskExchanges(exchanges, hidden)
@@ -116,51 +117,6 @@ export async function discover(context: CommandContext, options: DiscoverOptions
   if (options.write !== undefined) writeSettings(context, options.write, answered, config)
   tell(context, answered, { requests, json: options.json ?? false })
   return answered.some(({ finding }) => finding.found !== null) ? exit.done : exit.failed
-}
-
-interface Asking {
-  config: DiscoverConfig
-  given: Given
-  plan: Plan
-  budget: number
-  ownCount: boolean
-}
-
-async function ask(context: CommandContext, { config, given, plan, budget, ownCount }: Asking) {
-  const { signal } = context
-  const { service } = config
-  const waitMs = (ms: number) => wait(ms, undefined, { signal }).catch(() => {})
-  const nowMs = systemClock.nowMs
-  await using slots = await openDiscoverSlots(context, { config, ownCount, nowMs, waitMs })
-  const http = createHttp({
-    clock: systemClock,
-    timeoutMs: service.requestTimeoutMs,
-    connections: 1,
-    answerMaxBytes: service.answerMaxBytes,
-    settings: () => service,
-    onCertificate() {},
-  })
-  const run = randomBytes(4).toString('hex')
-  const owned = createParts({
-    config,
-    given,
-    run,
-    http,
-    connect: (look) => lookAtConnection(config, look),
-    slots,
-    budget,
-    nowMs,
-    waitMs,
-    signal,
-  })
-  try {
-    const answered = await askQuestions(plan, owned, ({ question, finding }) =>
-      context.stderr.write(escapeLines(`${question.name}: ${finding.found ?? finding.certainty}\n`)),
-    )
-    return { answered, exchanges: owned.parts.exchanges(), requests: owned.requests() }
-  } finally {
-    await http.close()
-  }
 }
 
 function list(context: CommandContext, { json }: DiscoverOptions): number {

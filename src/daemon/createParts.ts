@@ -80,7 +80,7 @@ export interface Parts {
 export function createParts(deps: PartsDeps): Parts {
   const { config, clock, log, metrics, store, wakeups } = deps
   const { requests, windowMs } = config.rateLimit
-  const telemetry = createTelemetry({ log, metrics, outcomeOf })
+  const telemetry = createTelemetry({ log, metrics, outcomeOf, contract: config.discoveredContract })
   const planner = createPollPlanner(windowMs, requests, Math.random)
   const { readProcessingTimes, readPlannedPolls, movePolls } = store
   const onMoved = wakeups.dispatch.wake

@@ -1,3 +1,5 @@
+import type { Contract } from '../config.ts'
+
 /** How sure an answer is. `not asked`: nobody could, may, or wanted to ask. */
 export type Certainty = 'sure' | 'likely' | 'unknown' | 'not asked'
 
@@ -26,7 +28,7 @@ export interface Finding {
   /** With what of it the daemon could not cope; null where it copes. */
   cannot: string | null
   /** What the service is held to later: pairs of DISCOVERED_CONTRACT. */
-  contract: Readonly<Record<string, string>>
+  contract: Contract
 }
 
 type More = Partial<Omit<Finding, 'found' | 'certainty' | 'why'>>

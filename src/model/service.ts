@@ -60,7 +60,10 @@ export interface MadeRequest {
   tookMs: number
 }
 
-/** The ways in which the service can break its contract, counted by `contract_breaches_total`. */
+/**
+ * The ways in which the service can break its contract, counted by `contract_breaches_total`. The last four contradict what
+ * `outboxd discover` saw of it (DISCOVERED_CONTRACT).
+ */
 export const breaches = [
   'unreadable_answer',
   'missing_id',
@@ -69,6 +72,10 @@ export const breaches = [
   'duplicate_id',
   'unknown_code',
   'rate_limit_lower',
+  'other_success_status',
+  'other_error_status',
+  'other_unknown_status',
+  'no_rate_remaining',
 ] as const
 export type Breach = (typeof breaches)[number]
 

@@ -1,3 +1,4 @@
+import type { Contract } from '../config.ts'
 import type {
   Answer,
   AttemptResult,
@@ -10,6 +11,7 @@ import type {
 } from '../model.ts'
 import { ended } from '../model.ts'
 import { type Endpoint, type ResourceEndpoint, resources } from '../resources.ts'
+import { contradictions } from './contradictions.ts'
 import type { Log } from './log.ts'
 import type { Finish, Metrics, Pruned } from './metrics.ts'
 
@@ -38,6 +40,8 @@ export interface TelemetryDeps {
   log: Log
   metrics: Metrics
   outcomeOf(answer: Answer): Outcome
+  /** What the service was seen to answer; null where nobody has looked. */
+  contract: Contract | null
 }
 
 /** docs/interface.md, 7.2. */
@@ -45,9 +49,10 @@ const knownCodes = new Set(['E001', 'E002', 'E003'])
 
 const finishes: ReadonlySet<State> = new Set(ended)
 
-export function createTelemetry({ log, metrics, outcomeOf }: TelemetryDeps): Telemetry {
+export function createTelemetry({ log, metrics, outcomeOf, contract }: TelemetryDeps): Telemetry {
   function requestDone(endpoint: Endpoint, answer: Answer): void {
     metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
+    for (const kind of contradictions(contract, endpoint, answer)) metrics.breach(kind)
     // A token issuer has codes of its own (RFC 6749, 5.2): a wrong secret breaks no contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     metrics.serviceError(answer.code)

@@ -45,7 +45,7 @@ test('the sandbox as it is by default is found to be what docs/contract.md says 
     'rate-header': 'all',
   })
   expect(asked.set).toMatchObject({ TOKEN_EXPIRES_IN_UNIT: 'seconds', UNCERTAIN_POLICY: 'resend' })
-  expect(asked.contract).toMatch(/expires_in=seconds .*unknown_id=404 .*submitted=200 .*e002=409/)
+  expect(asked.contract).toMatch(/expires_in=seconds .*status_unknown=404 .*submit_ok=200 .*e002=409/)
 })
 
 describe('before the first request', () => {
@@ -112,7 +112,7 @@ test('what is written is a file of variables without secrets, and is not written
   await ask(service.sandbox.url, { only: 'token-unit,unknown-id', write: file })
   const text = readFileSync(file, 'utf8')
   expect(text).toMatch(/^# .*\nTOKEN_EXPIRES_IN_UNIT=seconds$/m)
-  expect(text).toContain('DISCOVERED_CONTRACT="expires_in=seconds unknown_id=404"')
+  expect(text).toContain('DISCOVERED_CONTRACT="expires_in=seconds status_unknown=404"')
   expect(text).not.toContain(credentials.clientSecret)
   expect((await ask(service.sandbox.url, { write: file, yes: false })).code).toBe(2)
   expect(readFileSync(file, 'utf8')).toBe(text)
@@ -168,4 +168,15 @@ test('docs/discover.md has every question with its section and what it asks', ()
   const page = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'discover.md'), 'utf8')
   const rows = questions.map(({ name, section, asks }) => `| ${name} | ${section} | ${asks} |`)
   expect(rows.filter((row) => !page.includes(row))).toEqual([])
+})
+
+test('docs/contract.md says of each question which line it asks', () => {
+  const whole = readFileSync(join(import.meta.dirname, '..', '..', 'docs', 'contract.md'), 'utf8')
+  const page = whole.slice(0, whole.indexOf('| What helps'))
+  const asked = [...page.matchAll(/^\| \d[^|]*(?:\|[^|]*){4}\|([^|]*)\|$/gm)].flatMap(([, cell = '']) =>
+    cell.split(/[,(]/),
+  )
+  const names = asked.map((each) => each.trim()).filter((each) => each !== '' && !each.startsWith('cannot'))
+  expect(names.filter((name) => !questions.some((question) => question.name === name))).toEqual([])
+  expect(new Set(names).size).toBeGreaterThan(35)
 })

@@ -21,7 +21,7 @@ function setup() {
       void counted.push(`${name}(${args.join(', ')})`)
   const metrics = new Proxy({}, { get: (_, name) => count(String(name)) })
   const log = { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') }
-  return { telemetry: createTelemetry({ log, metrics, outcomeOf } as never), lines, counted }
+  return { telemetry: createTelemetry({ log, metrics, outcomeOf, contract: null } as never), lines, counted }
 }
 
 const worked = (change: GivenChange, answer: Answer | null, given: Partial<AttemptResult> = {}): AttemptResult => ({
@@ -222,7 +222,7 @@ describe('what was written', () => {
 test('where the chain stood at the end of a day is logged whole, with the command that checks it', () => {
   const written: string[] = []
   const log = createLog('info', { write: (line: string) => void written.push(line), writeKept() {} } as never)
-  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf } as never)
+  const { chainStood } = createTelemetry({ log, metrics: {}, outcomeOf, contract: null } as never)
   chainStood({ number: '4711', hash: 'a3'.repeat(32) })
   log.flush()
   expect(written.join('')).toContain(`outboxd audit --verify --noted 4711:${'a3'.repeat(32)}`)

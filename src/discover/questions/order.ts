@@ -35,6 +35,6 @@ export function judgeOrder(seen: Seen): Finding {
   return sure(String(seen.status), why, {
     assumed,
     differs: seen.status !== 201,
-    contract: { ordered: String(seen.status) },
+    contract: { order_ok: String(seen.status) },
   })
 }

@@ -37,10 +37,12 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
   const some = shares.filter(({ share }) => share === 'some').map(({ name }) => `some ${name}`)
   const success = shares.find(({ name }) => name === 'successes')?.share
   const refusal = shares.find(({ name }) => name === 'refusals')?.share
-  const contract = success === 'all' && refusal === 'all' ? { rate_remaining: 'all' } : {}
+  const isOnAll = refusal === 'all' && (success === 'all' || success === undefined)
+  const contract: Finding['contract'] = refusal === undefined ? {} : { rate_remaining: isOnAll ? 'all' : 'some' }
   if (having.length + some.length === 0)
     return sure('none', why, {
       assumed,
+      contract,
       advice: ['nobody else should spend from the same limit: the daemon could not notice it before it is refused'],
     })
   return sure(shares.every(({ share }) => share === 'all') ? 'all' : [...having, ...some].join(', '), why, {

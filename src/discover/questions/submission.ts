@@ -39,7 +39,7 @@ export function judgeSubmission(seen: Seen, id: string | null): Finding {
     isNumber ? 'the id is a number, and kept with its digits' : null,
     more.length > 0 ? `more fields, which are ignored: ${more.join(', ')}` : null,
   ]
-  const contract = { submitted: String(seen.status) }
+  const contract = { submit_ok: String(seen.status) }
   return sure(String(seen.status), why.filter((each) => each !== null).join('; '), {
     assumed,
     differs: seen.status !== 200,

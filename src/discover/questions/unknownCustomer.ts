@@ -35,7 +35,7 @@ export function judgeUnknownCustomer(seen: Seen): Finding {
   const assumed = '400 E001'
   if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const hasCode = seen.code === 'E001'
-  const contract: Record<string, string> = hasCode ? { e001: String(seen.status) } : {}
+  const contract: Finding['contract'] = hasCode ? { e001: String(seen.status) } : {}
   const found = nameOf(seen)
   if (hasCode && seen.status === 400) return sure(found, lineOf(seen), { assumed, contract })
   return sure(found, lineOf(seen), { assumed, differs: true, contract, cannot: explainRefusal(seen.status, hasCode) })

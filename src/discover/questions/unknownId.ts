@@ -13,12 +13,12 @@ export const unknownId: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    return judgeUnknownId((await parts.sample(firstCallSample)).first.answer, 'unknown_id')
+    return judgeUnknownId((await parts.sample(firstCallSample)).first.answer, 'status_unknown')
   },
 }
 
 /** 404 alone tells the daemon that a transaction is gone. Pure. @param pair its name in the contract */
-export function judgeUnknownId(seen: Seen, pair: 'unknown_id' | 'unknown_order'): Finding {
+export function judgeUnknownId(seen: Seen, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const assumed = '404'
   if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const contract = { [pair]: String(seen.status) }

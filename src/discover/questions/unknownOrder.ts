@@ -16,6 +16,6 @@ export const unknownOrder: Question = {
   async run(parts) {
     await parts.sample(firstCallSample)
     const { answer } = await parts.get(`${resources.orders.path}/${randomUUID()}`)
-    return judgeUnknownId(answer, 'unknown_order')
+    return judgeUnknownId(answer, 'order_status_unknown')
   },
 }
