@@ -113,9 +113,10 @@ export async function discover(context: CommandContext, options: DiscoverOptions
   })
   const hidden = [config.service.clientSecret, config.service.clientId]
   const masked = maskExchanges(exchanges, hidden)
+  // First, so that a file that cannot be written takes nothing with it.
+  tell(context, answered, { requests, json: options.json ?? false })
   if (options.save !== undefined) save(context, options.save, masked)
   if (options.write !== undefined) writeSettings(context, options.write, answered, config)
-  tell(context, answered, { requests, json: options.json ?? false })
   return answered.some(({ finding }) => finding.found !== null) ? exit.done : exit.failed
 }
 

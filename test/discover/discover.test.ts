@@ -118,6 +118,19 @@ test('what is written is a file of variables without secrets, and is not written
   expect(readFileSync(file, 'utf8')).toBe(text)
 })
 
+test('what was found is said also where a file cannot be written', async () => {
+  const write = join(folder(), 'missing', '.env.discovered')
+  const context = testContext({
+    SERVICE_BASE_URL: service.sandbox.url,
+    SERVICE_AUTH_URL: service.sandbox.url,
+    SERVICE_CLIENT_ID: credentials.clientId,
+    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+    SERVICE_IS_TEST: 'yes',
+  })
+  await expect(discover(context, { yes: true, ledger: false, only: 'token-unit', write })).rejects.toThrow('ENOENT')
+  expect(context.printed()).toContain('token-unit')
+})
+
 test('what is saved shows each exchange, and neither token nor secret', async () => {
   const dir = join(folder(), 'saved')
   await ask(service.sandbox.url, { ...customers, only: 'submission,wrong-secret', save: dir })
