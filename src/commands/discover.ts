@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Command, InvalidArgumentError } from 'commander'
 import { confirm } from '../cli/confirm.ts'
@@ -18,7 +18,7 @@ import { maskExchanges } from '../discover/masking.ts'
 import { type Plan, planQuestions, samplesOf } from '../discover/plan.ts'
 import type { Given } from '../discover/question.ts'
 import { questions } from '../discover/questions.ts'
-import { contractOf, settingsFile, settingsOf } from '../discover/settingsFile.ts'
+import { contractOf, isSettingsFile, settingsFile, settingsOf } from '../discover/settingsFile.ts'
 import { version } from '../version.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 import { askService } from './askService.ts'
@@ -80,7 +80,7 @@ Examples:
     )
 }
 
-/** Asks the service. @returns 1 where nothing could be asked, 4 where it was not confirmed */
+/** Asks the service. @returns 1 where nothing was found or it was interrupted, 4 where it was not confirmed */
 export async function discover(context: CommandContext, options: DiscoverOptions): Promise<number> {
   if (options.list) return list(context, options)
   const only = options.only?.split(',').map((name) => name.trim()) ?? null
@@ -116,8 +116,12 @@ export async function discover(context: CommandContext, options: DiscoverOptions
   // First, so that a file that cannot be written takes nothing with it.
   tell(context, answered, { requests, json: options.json ?? false })
   if (options.save !== undefined) save(context, options.save, masked)
-  if (options.write !== undefined) writeSettings(context, options.write, answered, config)
-  return answered.some(({ finding }) => finding.found !== null) ? exit.done : exit.failed
+  const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
+  if (options.write !== undefined) {
+    if (isWhole) writeSettings(context, options.write, answered, config)
+    else context.stderr.write(`Not written: ${options.write}, since it was interrupted or nothing was found.\n`)
+  }
+  return isWhole ? exit.done : exit.failed
 }
 
 function list(context: CommandContext, { json }: DiscoverOptions): number {
@@ -163,8 +167,14 @@ function misplaced({ isTest, service }: DiscoverConfig, options: DiscoverOptions
     problems.push(
       `nobody has said that ${service.baseUrl} is a test environment, and this creates records there: set SERVICE_IS_TEST=yes, or give --yes-this-is-a-test-environment`,
     )
-  if (options.write !== undefined && existsSync(options.write) && !options.yes)
-    problems.push(`${options.write} is there already: name another file, or give --yes to write over it`)
+  if (options.write !== undefined && existsSync(options.write)) {
+    if (!isSettingsFile(readFileSync(options.write, 'utf8')))
+      problems.push(`${options.write} is there already, and not by discover: name another file`)
+    else if (!options.yes)
+      problems.push(`${options.write} is there already: name another file, or give --yes to write over it`)
+  }
+  if (options.save !== undefined && existsSync(options.save) && readdirSync(options.save).length > 0)
+    problems.push(`the folder ${options.save} is not empty: name another, so that nothing in it is written over`)
   return problems
 }
 
@@ -214,7 +224,10 @@ function writeSettings(
   answered: readonly Answered[],
   { service }: DiscoverConfig,
 ): void {
-  writeFileSync(file, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
+  // In one step, so that whatever ends us leaves the one before or this one.
+  const unfinished = `${file}.${process.pid}`
+  writeFileSync(unfinished, settingsFile(answered, { baseUrl: service.baseUrl, at: isoTime(systemClock.nowMs()) }))
+  renameSync(unfinished, file)
   context.stderr.write(
     `Written: ${file}. Read it, and give it to commands with --env-file, or put its lines beside your own.\n`,
   )
@@ -222,7 +235,8 @@ function writeSettings(
 
 /** Whoever reads these sees what was sent and answered, so they are for their owner's eyes. */
 function save(context: CommandContext, dir: string, masked: readonly Exchange[]): void {
-  mkdirSync(dir, { recursive: true, mode: 0o700 })
+  mkdirSync(dir, { recursive: true })
+  chmodSync(dir, 0o700)
   const saved = (name: string, text: string) => writeFileSync(join(dir, name), text, { mode: 0o600 })
   for (const [i, exchange] of masked.entries())
     saved(`${String(i + 1).padStart(3, '0')}-${exchange.of.replace(/[^\w-]+/g, '-')}.txt`, exchangeText(exchange))

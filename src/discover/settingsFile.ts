@@ -18,7 +18,7 @@ export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { b
   const settings = settingsOf(answered)
   const contract = contractOf(answered)
   const blocks = [
-    `# What outboxd discover found of ${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: put them beside your own, or name this file with --env-file.`,
+    `${beginning}${baseUrl} at ${at}.\n# Variables of outboxd, without secrets: put them beside your own, or name this file with --env-file.`,
     ...settings.map(({ variable, value, why }) => `${commentOf(why)}\n${variable}=${value}`),
     ...answered
       .filter(({ finding }) => finding.advice.length > 0)
@@ -27,6 +27,11 @@ export function settingsFile(answered: readonly Answered[], { baseUrl, at }: { b
   ]
   return `${blocks.join('\n\n')}\n`
 }
+
+/** Whether a text is such a file. Pure. */
+export const isSettingsFile = (text: string): boolean => text.startsWith(beginning)
+
+const beginning = '# What outboxd discover found of '
 
 const contractAbout =
   'What the service answered: outboxd check --contract compares with it, and the daemon counts what contradicts it (contract_breaches_total).'

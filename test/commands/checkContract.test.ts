@@ -48,7 +48,7 @@ test('what has changed is a problem that says what it was', async () => {
   expect(lines).toEqual([
     expect.stringMatching(/^PROBLEM +contract: the service has changed: an unknown id gets 400, it was 404/),
     expect.stringMatching(/an unknown order gets 400, it was 404/),
-    expect.stringMatching(/X-RateLimit-Remaining is on some, it was all/),
+    expect.stringMatching(/X-RateLimit-Remaining is on none, it was all/),
     expect.stringMatching(/^ok +contract: as it was discovered: expires_in/),
   ])
 })

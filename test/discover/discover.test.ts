@@ -1,6 +1,6 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { discover } from '../../src/commands/discover.ts'
 import { planQuestions } from '../../src/discover/plan.ts'
@@ -116,6 +116,22 @@ test('what is written is a file of variables without secrets, and is not written
   expect(text).not.toContain(credentials.clientSecret)
   expect((await ask(service.sandbox.url, { write: file, yes: false })).code).toBe(2)
   expect(readFileSync(file, 'utf8')).toBe(text)
+})
+
+test('with --yes it writes over its own file alone, and not where nothing was found', async () => {
+  const file = join(folder(), '.env.discovered')
+  await ask(service.sandbox.url, { only: 'token-unit', write: file })
+  const before = readFileSync(file, 'utf8')
+  expect((await ask('http://127.0.0.1:1', { only: 'unknown-id', write: file })).code).toBe(1)
+  expect(readFileSync(file, 'utf8')).toBe(before)
+  await ask(service.sandbox.url, { only: 'token-unit,unknown-id', write: file })
+  expect(readFileSync(file, 'utf8')).toContain('status_unknown=404')
+
+  const other = join(folder(), '.env')
+  writeFileSync(other, 'DATABASE_URL=postgres://somewhere')
+  expect((await ask(service.sandbox.url, { only: 'token-unit', write: other })).code).toBe(2)
+  expect(readFileSync(other, 'utf8')).toBe('DATABASE_URL=postgres://somewhere')
+  expect((await ask(service.sandbox.url, { only: 'token-unit', save: dirname(other) })).code).toBe(2)
 })
 
 test('what was found is said also where a file cannot be written', async () => {

@@ -38,8 +38,10 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
   const success = shares.find(({ name }) => name === 'successes')?.share
   const refusal = shares.find(({ name }) => name === 'refusals')?.share
   const isOnAll = refusal === 'all' && (success === 'all' || success === undefined)
-  const contract: Finding['contract'] = refusal === undefined ? {} : { rate_remaining: isOnAll ? 'all' : 'some' }
-  if (having.length + some.length === 0)
+  const isOnNone = having.length + some.length === 0
+  const on = isOnNone ? 'none' : isOnAll ? 'all' : 'some'
+  const contract: Finding['contract'] = refusal === undefined ? {} : { rate_remaining: on }
+  if (isOnNone)
     return sure('none', why, {
       assumed,
       contract,
