@@ -42,7 +42,7 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
     if (!parsed.success && problems.length === problemsBefore)
       problems.push(
-        `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}`,
+        `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}${readFrom(name, secret)}`,
       )
     return parsed.data as Value<N>
   }
@@ -51,15 +51,21 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     const path = env[`${name}_FILE`]
     if (!path) return env[name] || undefined
     if (env[name]) problems.push(`${name} and ${name}_FILE are both set: set one of them`)
-    const text = contents(`${name}_FILE`, path)?.trimEnd()
+    // What does not begin as a path does may be the secret itself, in the place of its file's name.
+    const shown = /^[./]/.test(path) ? path : 'the file that it names, if it is the name of one'
+    const text = contents(`${name}_FILE`, path, shown)?.trimEnd()
     return isOptional ? text || undefined : text
   }
 
-  function contents(name: string, path: string): string | undefined {
+  function readFrom(name: string, secret: boolean | undefined): string {
+    return secret && env[`${name}_FILE`] ? `; it was read from ${env[`${name}_FILE`]}` : ''
+  }
+
+  function contents(name: string, path: string, shown = path): string | undefined {
     try {
       return readFileSync(path, 'utf8')
     } catch (error) {
-      problems.push(`${name}: cannot read ${path} (${(error as NodeJS.ErrnoException).code})`)
+      problems.push(`${name}: cannot read ${shown} (${(error as NodeJS.ErrnoException).code})`)
       return undefined
     }
   }

@@ -252,15 +252,28 @@ describe('files', () => {
     expect(problems).toEqual(['DATABASE_URL_FILE: cannot read /nowhere/at/all (ENOENT)'])
   })
 
+  test('a secret in the place of its file’s name is not told', () => {
+    const [problem] = problemsOf({
+      ...complete,
+      SERVICE_CLIENT_SECRET: undefined,
+      SERVICE_CLIENT_SECRET_FILE: 'c2VjcmV0',
+    })
+    expect(problem).toContain('SERVICE_CLIENT_SECRET_FILE: cannot read the file that it names')
+    expect(problem).not.toContain('c2VjcmV0')
+  })
+
   test('an empty file of a secret that is optional counts as not set, as systemd’s empty default does', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'secret-')), 'state_database_url')
     writeFileSync(file, '\n')
     expect(readConfig({ ...complete, STATE_DATABASE_URL_FILE: file }).stateDatabaseUrl).toBe(complete.DATABASE_URL)
   })
 
-  test('an empty secret file is a mistake', () => {
-    const env = { ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE: fileWith('\n') }
-    expect(problemsOf(env)).toEqual([expect.stringContaining('SERVICE_CLIENT_SECRET must not be empty')])
+  test('an empty secret file is a mistake, and is named', () => {
+    const file = fileWith('\n')
+    const env = { ...complete, SERVICE_CLIENT_SECRET: undefined, SERVICE_CLIENT_SECRET_FILE: file }
+    expect(problemsOf(env)).toEqual([
+      expect.stringMatching(`SERVICE_CLIENT_SECRET must not be empty.*it was read from ${file}$`),
+    ])
   })
 
   test('certificates are read as texts', () => {
