@@ -190,7 +190,10 @@ function announce(plan: Plan, { service }: DiscoverConfig, budget: number): stri
     recordsMax === 0
       ? 'No record is created.'
       : `It creates up to ${pluralize(recordsMax, 'test record')} in the service, each with the words "outboxd discover".`,
-    `It sends: ${[...samples].map(({ name }) => name).join('; ')}.`,
+    `It sends: ${[...samples]
+      .filter(({ requestsMax }) => requestsMax > 0)
+      .map(({ name }) => name)
+      .join('; ')}.`,
     ...(left.length === 0
       ? []
       : [`Not asked: ${left.map(({ question, why }) => `${question.name} (${why})`).join('; ')}.`]),

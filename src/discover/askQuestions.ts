@@ -1,7 +1,7 @@
 import type { OwnedParts } from './createParts.ts'
-import { type Finding, notAsked } from './finding.ts'
+import { type Finding, notAsked, unknown } from './finding.ts'
 import { costOf, type Plan } from './plan.ts'
-import { CannotAsk, type Question, Stopped } from './question.ts'
+import { CannotAsk, NoAnswer, type Question, Stopped } from './question.ts'
 
 /** What was found out about one question. */
 export interface Answered {
@@ -22,7 +22,7 @@ export async function askQuestions(
     const finding =
       cost > most
         ? notAsked(`it may take ${cost} requests, and --budget leaves ${most}`)
-        : await question.run(parts).catch(explainUnasked)
+        : await question.run(parts).catch(explainUnanswered)
     answered.push({ question, finding })
     onAnswered({ question, finding })
   }
@@ -30,7 +30,8 @@ export async function askQuestions(
 }
 
 /** @throws what is no matter of the service */
-function explainUnasked(error: unknown): Finding {
+function explainUnanswered(error: unknown): Finding {
+  if (error instanceof NoAnswer) return unknown(error.message)
   if (error instanceof CannotAsk || error instanceof Stopped) return notAsked(error.message)
   throw error
 }

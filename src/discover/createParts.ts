@@ -5,9 +5,9 @@ import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
 import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
-import { type Exchange, isSuccess, lineOf, type Response, type Seen } from './exchange.ts'
+import { type Exchange, isSuccess, lineOf, type Response, type Seen, whyNoAnswer } from './exchange.ts'
 import { hideSecrets } from './masking.ts'
-import { CannotAsk, type Given, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
+import { CannotAsk, type Given, NoAnswer, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
 import { accessTokenIn, tokenSample } from './samples/token.ts'
 import type { Slots } from './slots.ts'
 
@@ -169,7 +169,12 @@ export function createParts(deps: PartsDeps): OwnedParts {
     waitMs: deps.waitMs,
   }
 
-  async function call(
+  async function call(...request: Parameters<typeof callAnyhow>): Promise<Exchange> {
+    return answered(await callAnyhow(...request), request[3])
+  }
+
+  /** With the token of all, and with another once it has ended. */
+  async function callAnyhow(
     method: 'GET' | 'POST',
     path: string,
     body: string | null,
@@ -222,6 +227,15 @@ type Sending = Omit<HttpRequest, 'mayLeave'> & { accessToken: string | null; slo
 const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
   take: async () => (await takeNow()) ?? { kind: 'slot', mayLeave: () => true, async done() {} },
 })
+
+/** @throws {NoAnswer} where it tells nothing of what was asked; a 401 to a token that was chosen does */
+function answered(exchange: Exchange, { whatever = false, accessToken }: RequestOptions): Exchange {
+  const { answer } = exchange
+  const isOfToken = accessToken !== undefined && answer.kind === 'response' && answer.status === 401
+  const why = whatever || isOfToken ? null : whyNoAnswer(answer)
+  if (why !== null) throw new NoAnswer(why)
+  return exchange
+}
 
 const isDown = ({ status, code }: Response) => status >= 400 && (code === 'E003' || (status === 503 && code === null))
 

@@ -41,6 +41,16 @@ export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && se
 export const isRefusal = (seen: Seen): boolean =>
   seen.kind === 'response' && seen.status >= 400 && seen.status < 500 && !notOfTheRequest.has(seen.status)
 
+/**
+ * Why an answer tells nothing of what was asked: it is of the service's trouble, the limit or the token; null where it is of the
+ * request. With a code of the service it is. Pure.
+ */
+export function whyNoAnswer(seen: Seen): string | null {
+  if (seen.kind === 'no-answer') return lineOf(seen)
+  if (isServiceCode(seen.code) || !(seen.status >= 500 || [401, 407, 408, 429].includes(seen.status))) return null
+  return `${seen.status} without a code of the service tells nothing of what was asked: ${lineOf(seen)}`
+}
+
 /** The body; undefined where it is no JSON. */
 export const jsonOf = (seen: Seen): unknown => (seen.kind === 'response' ? seen.json : undefined)
 

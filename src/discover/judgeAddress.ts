@@ -15,6 +15,10 @@ export function judgeAddress(seen: Seen, beside: Seen | null): { finding: Findin
     finding: likely(found, why, { assumed, differs: true, cannot }),
     stop: `the first call with a good token ${why}`,
   })
+  const sentAway = (why: string) => ({
+    finding: unknown(`the first call ${why}: whether it would be let in there, nobody has asked`, { assumed }),
+    stop: `the first call with a good token ${why}`,
+  })
   if (seen.status === 401 || seen.status === 403)
     return refused(
       `refused with ${seen.status}`,
@@ -22,11 +26,7 @@ export function judgeAddress(seen: Seen, beside: Seen | null): { finding: Findin
       'every record waits (pause unauthorized) until the operator of the service lets this address in, or gives the client the permission',
     )
   if (seen.status >= 300 && seen.status < 400)
-    return refused(
-      `sent away with ${seen.status}`,
-      `was answered ${seen.status} to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`,
-      'redirects are never followed: look at SERVICE_BASE_URL, or at a proxy in between',
-    )
+    return sentAway(`was answered ${seen.status} to ${(seen.headers.location ?? '(nowhere)').replace(/[?#].*$/s, '')}`)
   if (isSuccess(seen) && !(beside !== null && isRefusal(beside)))
     return refused(
       'something else',

@@ -59,8 +59,9 @@ export interface Parts {
   given: Given
   /** In every test record, so that people at the service can tell them. */
   run: string
+  /** @throws {NoAnswer} */
   get(path: string, options?: RequestOptions): Promise<Exchange>
-  /** @param body JSON text */
+  /** @param body JSON text @throws {NoAnswer} */
   post(path: string, body: string, options?: RequestOptions): Promise<Exchange>
   /** Asks the issuer for a token, with this secret. */
   askToken(clientSecret: string): Promise<Exchange>
@@ -83,6 +84,13 @@ export interface RequestOptions {
   accessToken?: string
   /** Sent without a slot where none is free now, to see what is beyond the limit. */
   beyondLimit?: boolean
+  /** Whoever asks looks also at what is no answer to a question, as a 5xx. */
+  whatever?: boolean
+}
+
+/** It was asked, and what came back is no answer to it. */
+export class NoAnswer extends Error {
+  override name = 'NoAnswer'
 }
 
 /** This question cannot be asked; others can. */

@@ -86,3 +86,51 @@ test('a page in the place of an answer to a record is not taken for a record tha
 
 const tokenText = (accessToken = 'a-token', expiresIn = 3600) =>
   JSON.stringify({ access_token: accessToken, token_type: 'Bearer', expires_in: expiresIn })
+
+const ends: [string, { status: number; body: string } | null][] = [
+  ['is not answered', null],
+  ['is refused', { status: 401, body: '{}' }],
+  ['is sent away', { status: 307, body: '' }],
+  ['gets a page', { status: 200, body: '<h1>Please sign in</h1>' }],
+]
+
+test.each(
+  ends,
+)('where the first call %s, nothing is judged by it, and no contract is made of it', async (_, answer) => {
+  await using strange = await startTurning(({ isToken }) => (isToken ? { status: 200, body: tokenText() } : answer))
+  const { findings, contract, set } = await ask(strange.url, customers, quick)
+  const surely = Object.entries(findings).filter(([, { certainty }]) => certainty === 'sure')
+  expect(surely.map(([name]) => name)).toEqual(
+    answer?.status === 307 ? ['token-fields', 'redirects'] : ['token-fields'],
+  )
+  expect(findings['unknown-id']).toMatchObject({ certainty: 'not asked', contract: {} })
+  expect(findings.redirects?.found).toBe(answer?.status === 307 ? '307' : null)
+  if (answer?.status === 307) expect(findings.address).toMatchObject({ certainty: 'unknown' })
+  expect(contract).toBe('')
+  expect(set).toEqual({})
+})
+
+const troubles = [500, 502, 429, 401]
+
+test.each(troubles)('a %i that says nothing of the request is an answer to no question', async (status) => {
+  await using service = await startTurning(({ isToken, method, body, authorization, calls }) => {
+    if (isToken) return { status: 200, body: tokenText() }
+    if (authorization.includes('not-a-token')) return { status: 401, body: '{}' }
+    if (method === 'GET') return calls === 1 ? { status: 404, body: '{}' } : { status, body: '{"error":"oops"}' }
+    if (body.includes('UNKNOWN') || body.includes('xxx') || !body.includes('customerId'))
+      return { status, body: '{"error":"oops"}' }
+    return { status: 200, body: JSON.stringify({ transactionId: `tx-${calls}`, status: 'accepted' }) }
+  })
+  const only = 'unknown-id,unknown-path,other-method,unknown-order,unknown-customer,field2,bad-token'
+  const rate = status === 429 // else it waits for the limit
+  const { findings, contract } = await ask(service.url, { ...customers, only, rate }, quick)
+  for (const name of ['unknown-path', 'other-method', 'unknown-order', 'unknown-customer', 'field2'])
+    expect(findings[name], name).toMatchObject({
+      found: null,
+      certainty: status === 401 ? expect.stringMatching(/unknown|not asked/) : 'unknown',
+      why: expect.stringContaining(String(status)),
+    })
+  expect(findings['unknown-id']).toMatchObject({ found: '404', certainty: 'sure' })
+  expect(findings['bad-token']).toMatchObject({ found: '401', certainty: 'sure' })
+  expect(contract).toBe('status_unknown=404 bad_token=401')
+})

@@ -1,6 +1,6 @@
 import { judgeAddress } from '../judgeAddress.ts'
 import type { Question } from '../question.ts'
-import { firstCallSample } from '../samples/firstCall.ts'
+import { firstExchangeSample } from '../samples/firstCall.ts'
 
 export const address: Question = {
   name: 'address',
@@ -8,11 +8,11 @@ export const address: Question = {
   asks: 'whether this machine’s address may call the API, and what answers there',
   requestsMax: 0,
   recordsMax: 0,
-  samples: [firstCallSample],
+  samples: [firstExchangeSample],
   needs: [],
   harmless: true,
   async run(parts) {
-    const { first, beside } = await parts.sample(firstCallSample)
+    const { first, beside } = await parts.sample(firstExchangeSample)
     return judgeAddress(first.answer, beside?.answer ?? null).finding
   },
 }

@@ -1,5 +1,5 @@
 import { resources } from '../../resources.ts'
-import { isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { isSuccess, lineOf, nameOf, type Seen, whyNoAnswer } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
@@ -24,6 +24,8 @@ export const oddId: Question = {
 export function judgeOddId(seen: Seen, usual: Seen): Finding {
   if (seen.kind === 'no-answer') return unknown(lineOf(seen))
   const found = nameOf(seen)
+  const unusual = whyNoAnswer(usual)
+  if (unusual !== null) return unknown(`${lineOf(seen)}; an id without such characters: ${unusual}`)
   if (found === nameOf(usual)) return sure(found, `${lineOf(seen)}: as any unknown id`)
   const more =
     'ids with such characters do not get through to where ids are looked up; harmless unless the service gives some, or a mapping chooses them'

@@ -1,7 +1,7 @@
 import type { Exchange } from '../exchange.ts'
 import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
-import { firstCallSample } from '../samples/firstCall.ts'
+import { firstCallSample, firstExchangeSample } from '../samples/firstCall.ts'
 
 export const redirects: Question = {
   name: 'redirects',
@@ -13,8 +13,10 @@ export const redirects: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
-    return judgeRedirects(parts.exchanges())
+    await parts.sample(firstExchangeSample)
+    const finding = judgeRedirects(parts.exchanges())
+    if (!finding.differs) await parts.sample(firstCallSample) // that there is none, only the service can tell
+    return finding
   },
 }
 

@@ -1,4 +1,4 @@
-import { isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { isSuccess, lineOf, nameOf, type Seen, whyNoAnswer } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
@@ -20,7 +20,8 @@ export const unknownId: Question = {
 /** 404 alone tells the daemon that a transaction is gone. Pure. @param pair its name in the contract */
 export function judgeUnknownId(seen: Seen, pair: 'status_unknown' | 'order_status_unknown'): Finding {
   const assumed = '404'
-  if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
+  const unanswered = whyNoAnswer(seen)
+  if (seen.kind === 'no-answer' || unanswered !== null) return unknown(unanswered ?? lineOf(seen), { assumed })
   const contract = { [pair]: String(seen.status) }
   const found = nameOf(seen)
   if (seen.status === 404) return sure(found, lineOf(seen), { assumed, contract })

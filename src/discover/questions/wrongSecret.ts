@@ -1,5 +1,5 @@
 import type { Seen } from '../exchange.ts'
-import { lineOf, nameOf } from '../exchange.ts'
+import { lineOf, nameOf, whyNoAnswer } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { tokenSample } from '../samples/token.ts'
@@ -24,6 +24,8 @@ export function judgeWrongSecret(seen: Seen): Finding {
   const assumed = '400 or 401, as RFC 6749 says'
   if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const { status } = seen
+  const unanswered = status === 401 ? null : whyNoAnswer(seen)
+  if (unanswered !== null) return unknown(unanswered, { assumed })
   if (status >= 400 && status < 500)
     return sure(nameOf(seen), lineOf(seen), { assumed, differs: status !== 400 && status !== 401 })
   return sure(nameOf(seen), lineOf(seen), {

@@ -28,10 +28,10 @@ export const tokensSample: Sample<Tokens> = {
   async take(parts) {
     await parts.sample(firstCallSample)
     const empty = (accessToken?: string) =>
-      parts.post(resources.data.path, '{}', accessToken === undefined ? {} : { accessToken })
+      parts.post(resources.data.path, '{}', { whatever: true, ...(accessToken === undefined ? {} : { accessToken }) })
     const post = await empty()
-    const poll = await parts.get(`${resources.data.path}/${randomUUID()}`)
-    const order = await parts.post(resources.orders.path, '{}')
+    const poll = await parts.get(`${resources.data.path}/${randomUUID()}`, { whatever: true })
+    const order = await parts.post(resources.orders.path, '{}', { whatever: true })
     const renewal = await parts.askToken(parts.config.service.clientSecret)
     const token = accessTokenIn(renewal.answer)
     return { post, poll, order, renewal, second: token === null ? null : await empty(token), first: await empty() }
