@@ -2,11 +2,22 @@ import { defineConfig, type TestProjectInlineConfiguration } from 'vitest/config
 import ClosingLine from './support/closingLine.ts'
 import LongestFirst from './support/longestFirst.ts'
 
-/** Of the faults, what the suite has: SIGKILL, signals, and what the service and the network can answer or not. */
-const shortFaults = ['answers', 'kill', 'network', 'policies', 'records', 'signals']
+/** Of the whole daemons, what the suite has: the faults of a service's answers, SIGKILL, and three instances. */
+const shortFaults = ['answers', 'kill', 'policies', 'records']
+const shortE2e = ['status', 'threeProcesses']
 
-/** The other faults and the browser are half of all work, and commands of their own: `npm run test:faults`, `test:browser`. */
-const faults = [`e2e/faults/!(${shortFaults.join('|')}).test.ts`, 'crash/campaign.test.ts']
+/** What runs whole programs, or Prometheus, for long, and the browser are half of all work: `npm run test:e2e`, `test:browser`. */
+const e2e = [
+  `e2e/faults/!(${shortFaults.join('|')}).test.ts`,
+  `e2e/!(${shortE2e.join('|')}).test.ts`,
+  'e2e/services/*.test.ts',
+  'crash/campaign.test.ts',
+  'commands/demo.test.ts',
+  'discover/{overTime,services}.test.ts',
+  'observe/alertRules.test.ts',
+  'sandbox/embedded.test.ts',
+  'store/upgrade.test.ts',
+]
 const browser = ['console/browser/*.test.ts']
 
 /** What measures has the machine to itself, after all the others. */
@@ -25,8 +36,8 @@ export default defineConfig({
     // Most tests here time real processes on a machine that CI shares: what fails there is tried once more, and shown as such.
     retry: process.env.CI ? 1 : 0,
     projects: [
-      project('suite', { include: ['**/*.test.ts'], exclude: [...faults, ...browser, ...measured] }),
-      project('faults', { include: faults }),
+      project('suite', { include: ['**/*.test.ts'], exclude: [...e2e, ...browser, ...measured] }),
+      project('e2e', { include: e2e }),
       project('browser', { include: browser }),
       project('measured', { include: measured, maxWorkers: 2, sequence: { groupOrder: 2 } }),
     ],
