@@ -11,7 +11,17 @@ const what = 'contract'
 
 /** What production may be asked: it creates nothing. */
 const harmless = questions.filter((question) => question.harmless)
-const asked = ['token-unit', 'unknown-id', 'bad-token', 'unknown-order', 'unknown-path', 'other-method', 'rate-header']
+const asked = [
+  'token-unit',
+  'address',
+  'unknown-id',
+  'bad-token',
+  'unknown-order',
+  'unknown-path',
+  'other-method',
+  'rate-header',
+  'redirects',
+]
 const budget = 12
 const nobody = { customer: null, unknownCustomer: null, orderCustomer: null, slow: false, rate: false, size: false }
 
@@ -41,27 +51,58 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
 
 /** Pure. */
 export function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
-  const seen: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
+  const said: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
+  const other = otherThanService(expected, said, answered)
+  const seen = other === null ? said : ofToken(said)
   const pairs = Object.entries(expected) as [keyof Contract, string][]
   const changed = pairs.filter(([name, value]) => seen[name] !== undefined && seen[name] !== value)
   const same = pairs.filter(([name, value]) => seen[name] === value)
   const unseen = pairs.filter(([name]) => seen[name] === undefined).map(([name]) => name)
-  const problems = changed.map(
-    ([name, value]): Finding => ({
-      what,
-      mark: 'problem',
-      message: `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}; ask its operator, then outboxd discover`,
-    }),
-  )
-  if (same.length === 0) {
-    const why = answered.map(({ finding }) => finding.why).find((each) => each !== '') ?? 'nothing was answered'
-    return [...problems, ...(changed.length === 0 ? [notAsked(what, why)] : [])]
-  }
-  const rest = unseen.length === 0 ? '' : `; not asked: ${unseen.join(', ')}`
+  const problems = [
+    ...(other === null
+      ? []
+      : [
+          `something else than the service answers at SERVICE_BASE_URL (${other}): look there, and at a proxy in between`,
+        ]),
+    ...changed.map(
+      ([name, value]) =>
+        `the service has changed: ${sentence(name, seen[name] ?? '')}, it was ${value}; ask its operator, then outboxd discover`,
+    ),
+  ].map((message): Finding => ({ what, mark: 'problem', message }))
+  const why = other === null ? whyUnseen(answered) : null
+  if (same.length === 0)
+    return problems.length > 0
+      ? problems
+      : [notAsked(what, why ?? `what creates nothing does not show ${unseen.join(', ')}`)]
+  const rest = unseen.length === 0 ? '' : `; not asked: ${unseen.join(', ')}${why === null ? '' : ` (${why})`}`
   return [
     ...problems,
     { what, mark: 'ok', message: `as it was discovered: ${same.map(([name]) => name).join(', ')}${rest}` },
   ]
+}
+
+const ofToken = ({ expires_in }: Contract): Contract => (expires_in === undefined ? {} : { expires_in })
+
+/** What shows that the service did not answer; null where it may have. */
+function otherThanService(expected: Contract, said: Contract, answered: readonly Answered[]): string | null {
+  const foundBy = (name: string) => answered.find(({ question }) => question.name === name)?.finding
+  const [address, redirects] = [foundBy('address'), foundBy('redirects')]
+  if (address?.found === 'something else') return address.why
+  if (address?.found === null && redirects?.differs) return redirects.why
+  const alike = alikeNames.filter((name) => said[name] !== undefined && expected[name] !== undefined)
+  const different = (contract: Contract) => new Set(alike.map((name) => contract[name])).size
+  return alike.length > 2 && alike.includes('bad_token') && different(said) === 1 && different(expected) > 1
+    ? `whatever is asked, with a good token or without, the answer is ${said.bad_token}`
+    : null
+}
+
+/** Pairs of which a service answers some otherwise than others, and a page in its place all alike. */
+const alikeNames = ['bad_token', 'status_unknown', 'order_status_unknown', 'unknown_path', 'other_method'] as const
+
+/** What stood in the way of the first call that was not answered; null where all were. */
+function whyUnseen(answered: readonly Answered[]): string | null {
+  const open = answered.filter(({ question, finding }) => question.name !== 'token-unit' && finding.found === null)
+  return open.at(0)?.finding.why ?? null
 }
 
 const subjects: Record<keyof Contract, string> = {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
 import { credentials, type Setup, setup } from '../sandbox/setup.ts'
+import { startTurning } from '../support/turningService.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
 let fixture: Fixture
@@ -15,10 +16,11 @@ afterAll(async () => {
 })
 beforeEach(() => fixture.reset())
 
-async function checkWith(contract: string): Promise<{ code: number; lines: string[] }> {
+async function checkWith(contract: string, url = service.sandbox.url): Promise<{ code: number; lines: string[] }> {
   const context = fixture.context(null, {
-    SERVICE_BASE_URL: service.sandbox.url,
+    SERVICE_BASE_URL: url,
     SERVICE_AUTH_URL: service.sandbox.url,
+    REQUEST_TIMEOUT_SECONDS: '1',
     SERVICE_CLIENT_ID: credentials.clientId,
     SERVICE_CLIENT_SECRET: credentials.clientSecret,
     DISCOVERED_CONTRACT: contract,
@@ -53,8 +55,40 @@ test('what has changed is a problem that says what it was', async () => {
   ])
 })
 
+test('one answer that has become as others are is a change of the service, and no page in its place', async () => {
+  await service.control('PATCH', '/settings', { wrongMethodStatus: 404 })
+  const { lines } = await checkWith('status_unknown=404 order_status_unknown=404 unknown_path=404 other_method=405')
+  await service.control('DELETE', '/settings')
+  expect(lines[0]).toMatch(/^PROBLEM +contract: the service has changed: a method .* gets 404, it was 405/)
+})
+
 test('without what was discovered there is nothing to compare with', async () => {
   expect((await checkWith('')).lines).toEqual([
     expect.stringMatching(/^- +contract: not asked: DISCOVERED_CONTRACT is not set/),
   ])
+})
+
+test.each([
+  ['a page', { status: 200, body: '<h1>Sign in</h1>' }, /was answered 200 <h1>Sign in/],
+  ['a page that says that there is nothing', { status: 404, body: '<h1>Not found</h1>' }, /the answer is 404/],
+  ['a redirect', { status: 302, body: '' }, /is sent to/],
+])('where %s answers in the place of the service, it is not the service that has changed', async (_, answer, shown) => {
+  await using other = await startTurning(() => answer)
+  const { code, lines } = await checkWith(discovered, other.url)
+  expect(code).toBe(1)
+  expect(lines.filter((line) => line.startsWith('PROBLEM'))).toEqual([expect.stringMatching(shown)])
+  expect(lines[0]).toContain('contract: something else than the service answers at SERVICE_BASE_URL')
+})
+
+test.each([
+  ['is down', { status: 503, body: '' }, /the service says that it is down/],
+  ['hangs', null, /no answer/],
+])('while the service %s, that is the reason, whatever the token says of itself', async (_, answer, shown) => {
+  await using other = await startTurning(() => answer)
+  const { lines } = await checkWith(discovered, other.url)
+  expect(lines).toEqual([expect.stringMatching(shown)])
+  await service.control('PATCH', '/settings', { tokenForm: 'opaque' })
+  const opaque = await checkWith(discovered, other.url)
+  await service.control('DELETE', '/settings')
+  expect(opaque.lines).toEqual([expect.stringMatching(new RegExp(`^- .*not asked: .*${shown.source}`))])
 })
