@@ -40,7 +40,7 @@ test('ours are those of the files, each by its first end', () => {
 
 describe('a service over TLS', () => {
   const ours = createAuthority('ours')
-  const server = ours.issue({ name: 'localhost', hosts: ['localhost'], untilMs: Date.now() + 10 * dayMs })
+  const server = ours.issue({ name: 'localhost', hosts: ['localhost'], untilMs: Date.now() + 9.5 * dayMs })
 
   test('that it takes us, and when its certificate ends', async () => {
     const { findings, certificates } = await lookAt(server, { SERVICE_CA_FILE: file(ours.cert) })
