@@ -111,11 +111,10 @@ export async function discover(context: CommandContext, options: DiscoverOptions
 `),
       ),
   })
-  const hidden = [config.service.clientSecret, config.service.clientId]
-  const masked = maskExchanges(exchanges, hidden)
   // First, so that a file that cannot be written takes nothing with it.
   tell(context, answered, { requests, json: options.json ?? false })
-  if (options.save !== undefined) save(context, options.save, masked)
+  if (options.save !== undefined)
+    save(context, options.save, maskExchanges(exchanges, [config.service.clientSecret, config.service.clientId]))
   const isWhole = !context.signal.aborted && answered.some(({ finding }) => finding.found !== null)
   if (options.write !== undefined) {
     if (isWhole) writeSettings(context, options.write, answered, config)

@@ -12,17 +12,16 @@ export interface Answered {
 /** Asks what the plan has, one question after the other, as far as the budget goes. @param onAnswered told of each as it comes */
 export async function askQuestions(
   { asked, left }: Plan,
-  { parts, begin, left: requestsLeft, isTaken }: OwnedParts,
+  { ask, left: requestsLeft, isTaken }: OwnedParts,
   onAnswered: (answered: Answered) => void,
 ): Promise<Answered[]> {
   const answered: Answered[] = []
   for (const question of asked) {
-    begin(question.name)
     const [cost, most] = [costOf(question, isTaken), requestsLeft()]
     const finding =
       cost > most
         ? notAsked(`it may take ${cost} requests, and --budget leaves ${most}`)
-        : await question.run(parts).catch(explainUnanswered)
+        : await ask(question).catch(explainUnanswered)
     answered.push({ question, finding })
     onAnswered({ question, finding })
   }

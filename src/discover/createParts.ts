@@ -6,8 +6,18 @@ import { readJson } from '../service/readJson.ts'
 import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
 import { type Exchange, isSuccess, lineOf, type Response, type Seen, whyNoAnswer } from './exchange.ts'
+import type { Finding } from './finding.ts'
 import { hideSecrets } from './masking.ts'
-import { CannotAsk, type Given, NoAnswer, type Parts, type RequestOptions, type Sample, Stopped } from './question.ts'
+import {
+  CannotAsk,
+  type Given,
+  NoAnswer,
+  type Parts,
+  type Question,
+  type RequestOptions,
+  type Sample,
+  Stopped,
+} from './question.ts'
 import { accessTokenIn, tokenSample } from './samples/token.ts'
 import type { Slots } from './slots.ts'
 
@@ -33,11 +43,11 @@ export const renewalsMax = 3
 /** Longer than this nobody is waited for who says when to come back. */
 const comeBackMaxMs = 90_000
 
-/** The parts, and how their owner says whose requests come next. */
+/** The parts, and how their owner has a question asked with them. */
 export interface OwnedParts {
   parts: Parts
-  /** What is sent from now on is of this question. */
-  begin(question: string): void
+  /** Makes the exchanges that the question rests on, those that were not made before, and has it ask the rest. */
+  ask(question: Question): Promise<Finding>
   /** How many requests have been made. */
   requests(): number
   /** How many more may be. */
@@ -149,7 +159,7 @@ export function createParts(deps: PartsDeps): OwnedParts {
     },
     async sample<T>(sample: Sample<T>) {
       const before = of
-      const making = taken.get(sample) ?? asPart(sample.name, () => sample.take(parts))
+      const making = taken.get(sample) ?? make(sample)
       taken.set(sample, making)
       try {
         return (await making) as T
@@ -204,15 +214,22 @@ export function createParts(deps: PartsDeps): OwnedParts {
     return exchanges.some((each) => each.accessToken === accessToken && isLetIn(each.answer))
   }
 
-  function asPart<T>(name: string, work: () => Promise<T>): Promise<T> {
-    of = name
-    return work()
+  async function make<T>(sample: Sample<T>): Promise<T> {
+    of = sample.name
+    await takeSamples(sample.samples)
+    return sample.take(parts)
+  }
+
+  async function takeSamples(samples: readonly Sample<unknown>[]): Promise<void> {
+    for (const sample of samples) await parts.sample(sample)
   }
 
   return {
     parts,
-    begin(question) {
-      of = question
+    async ask(question) {
+      of = question.name
+      await takeSamples(question.samples)
+      return question.run(parts)
     },
     requests: () => requests,
     left: () => deps.budget - requests,

@@ -37,6 +37,7 @@ export interface Question {
   requestsMax: number
   /** The most test records that these create. */
   recordsMax: number
+  /** Taken before `run`, in this order. */
   samples: readonly Sample<unknown>[]
   needs: readonly Need[]
   /** Whether production may be asked: it creates nothing and refuses nobody. */
@@ -49,6 +50,7 @@ export interface Sample<T> {
   name: string
   requestsMax: number
   recordsMax: number
+  /** Taken before `take`, in this order. */
   samples: readonly Sample<unknown>[]
   take(parts: Parts): Promise<T>
 }

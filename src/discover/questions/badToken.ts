@@ -15,7 +15,6 @@ export const badToken: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     const path = `${resources.data.path}/${randomUUID()}`
     return judgeBadToken((await parts.get(path, { accessToken: `not-a-token-${parts.run}` })).answer)
   },

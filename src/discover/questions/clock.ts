@@ -13,7 +13,6 @@ export const clock: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeClock(parts.exchanges())
   },
 }

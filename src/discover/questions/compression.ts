@@ -13,7 +13,6 @@ export const compression: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeCompression(parts.exchanges())
   },
 }

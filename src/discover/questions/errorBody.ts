@@ -13,7 +13,6 @@ export const errorBody: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeErrorBody(parts.exchanges())
   },
 }

@@ -14,7 +14,6 @@ export const otherMethod: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     const { answer } = await parts.get(resources.data.path)
     if (answer.kind === 'no-answer') return unknown(lineOf(answer))
     const allow = answer.headers.allow === undefined ? '' : `; Allow: ${answer.headers.allow}`

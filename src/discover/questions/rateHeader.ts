@@ -13,7 +13,6 @@ export const rateHeader: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeRateHeader(parts.exchanges())
   },
 }

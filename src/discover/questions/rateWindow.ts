@@ -11,11 +11,10 @@ export const rateWindow: Question = {
   asks: 'whether the window slides or is fixed, and how long it is (watched for nearly two of them)',
   requestsMax: 0,
   recordsMax: 0,
-  samples: [windowSample],
+  samples: [windowSample, tokensSample],
   needs: ['slow'],
   harmless: false,
   async run(parts) {
-    await parts.sample(windowSample)
     const tokens = await parts.sample(tokensSample)
     return judgeRateWindow(countedRequests(parts.exchanges(), tokens), parts.config.rateLimit.windowMs)
   },

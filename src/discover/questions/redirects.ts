@@ -9,11 +9,10 @@ export const redirects: Question = {
   asks: 'whether any answer sends elsewhere',
   requestsMax: 0,
   recordsMax: 0,
-  samples: [firstCallSample],
+  samples: [firstExchangeSample],
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstExchangeSample)
     const finding = judgeRedirects(parts.exchanges())
     if (!finding.differs) await parts.sample(firstCallSample) // that there is none, only the service can tell
     return finding

@@ -14,7 +14,6 @@ export const responseTime: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeResponseTime(parts.exchanges(), parts.config.service.requestTimeoutMs)
   },
 }

@@ -15,7 +15,6 @@ export const tokenHeld: Question = {
   needs: [],
   harmless: false,
   async run(parts) {
-    await parts.sample(tokenSample)
     return judgeTokenHeld(parts.exchanges(), parts.config.service)
   },
 }

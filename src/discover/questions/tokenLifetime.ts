@@ -12,7 +12,6 @@ export const tokenLifetime: Question = {
   needs: ['slow'],
   harmless: false,
   async run(parts) {
-    await parts.sample(heldTokenSample)
     return judgeTokenHeld(parts.exchanges(), parts.config.service)
   },
 }

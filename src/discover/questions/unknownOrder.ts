@@ -14,7 +14,6 @@ export const unknownOrder: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     const { answer } = await parts.get(`${resources.orders.path}/${randomUUID()}`)
     return judgeUnknownId(answer, 'order_status_unknown')
   },

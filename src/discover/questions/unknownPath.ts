@@ -14,7 +14,6 @@ export const unknownPath: Question = {
   needs: [],
   harmless: true,
   async run(parts) {
-    await parts.sample(firstCallSample)
     return judgeUnknownPath((await parts.get(`/api/v1/${randomUUID()}`)).answer)
   },
 }

@@ -10,11 +10,10 @@ export const wrongSecret: Question = {
   asks: 'what the issuer answers to a wrong secret (one try)',
   requestsMax: 1,
   recordsMax: 0,
-  samples: [tokenSample],
+  samples: [tokenSample], // where the right one gives none, a wrong one tells nothing
   needs: [],
   harmless: false,
   async run(parts) {
-    await parts.sample(tokenSample) // where the right one gives none, a wrong one tells nothing
     return judgeWrongSecret((await parts.askToken(`wrong-${parts.run}`)).answer)
   },
 }

@@ -12,7 +12,6 @@ export const connectionSample: Sample<ConnectionSeen> = {
   recordsMax: 0,
   samples: [firstCallSample],
   async take(parts) {
-    await parts.sample(firstCallSample)
     return parts.connect({ idleMaxMs: parts.given.slow ? idleMaxMs : 0 })
   },
 }

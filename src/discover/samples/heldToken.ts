@@ -18,7 +18,6 @@ export const heldTokenSample: Sample<null> = {
   recordsMax: 0,
   samples: [firstCallSample],
   async take(parts) {
-    await parts.sample(firstCallSample)
     const grant = await parts.askToken(parts.config.service.clientSecret)
     const token = accessTokenIn(grant.answer)
     if (token === null) throw new CannotAsk('the issuer gave no token to hold')

@@ -15,7 +15,7 @@ export const limitSample: Sample<readonly Exchange[]> = {
   samples: [firstCallSample],
   async take(parts) {
     const burst: Exchange[] = []
-    const isOver = () => burst.at(-1)?.answer.kind === 'response' && statusOf(burst.at(-1)) === 429
+    const isOver = () => statusOf(burst.at(-1)) === 429
     let remaining = remainingOf((await parts.sample(firstCallSample)).first.answer) ?? parts.config.rateLimit.requests
     let beyond = 0
     while (burst.length < burstMax && beyond < beyondMax && !isOver()) {

@@ -17,7 +17,6 @@ export const orderSample: Sample<Exchange> = {
   recordsMax: 1,
   samples: [firstCallSample],
   async take(parts) {
-    await parts.sample(firstCallSample)
     return postOrder(parts, parts.given.orderCustomer ?? '')
   },
 }

@@ -20,7 +20,6 @@ export const submissionSample: Sample<SubmissionTaken> = {
   recordsMax: 1,
   samples: [firstCallSample],
   async take(parts) {
-    await parts.sample(firstCallSample)
     const tried: Exchange[] = []
     for (const shape of shapes) {
       const exchange = await submit(parts, shape, 'a record')

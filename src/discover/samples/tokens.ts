@@ -26,7 +26,6 @@ export const tokensSample: Sample<Tokens> = {
   recordsMax: 0,
   samples: [tokenSample, firstCallSample],
   async take(parts) {
-    await parts.sample(firstCallSample)
     const empty = (accessToken?: string) =>
       parts.post(resources.data.path, '{}', { whatever: true, ...(accessToken === undefined ? {} : { accessToken }) })
     const post = await empty()

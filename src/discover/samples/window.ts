@@ -2,14 +2,13 @@ import { resources } from '../../resources.ts'
 import { type Exchange, remainingOf } from '../exchange.ts'
 import type { Parts, Sample } from '../question.ts'
 import { firstCallSample } from './firstCall.ts'
-import { tokensSample } from './tokens.ts'
 
 /** Refused POSTs with pauses between, until what was used at first has left the window as it is configured. */
 export const windowSample: Sample<readonly Exchange[]> = {
   name: 'POSTs of an empty body over a window',
   requestsMax: 8,
   recordsMax: 0,
-  samples: [firstCallSample, tokensSample],
+  samples: [firstCallSample],
   async take(parts) {
     const { first } = await parts.sample(firstCallSample)
     if (remainingOf(first.answer) === null) return []
