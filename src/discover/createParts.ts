@@ -5,7 +5,15 @@ import type { Http, HttpAnswer, HttpRequest } from '../service/http.ts'
 import { readJson } from '../service/readJson.ts'
 import { retryAfterMs } from '../service/retryAfter.ts'
 import type { ConnectionSeen, LookOptions } from './connection.ts'
-import { type Exchange, isSuccess, lineOf, type Response, type Seen, whyNoAnswer } from './exchange.ts'
+import {
+  type AnsweredExchange,
+  type Exchange,
+  isSuccess,
+  lineOf,
+  type Response,
+  type Seen,
+  whyNoAnswer,
+} from './exchange.ts'
 import type { Finding } from './finding.ts'
 import { hideSecrets } from './masking.ts'
 import {
@@ -142,8 +150,10 @@ export function createParts(deps: PartsDeps): OwnedParts {
     config,
     given,
     run,
-    get: async (path, options = {}) => call('GET', path, null, options),
-    post: async (path, body, options = {}) =>
+    get: async (path, options = {}) => answered(await parts.getWhatever(path, options), options),
+    post: async (path, body, options = {}) => answered(await parts.postWhatever(path, body, options), options),
+    getWhatever: async (path, options = {}) => call('GET', path, null, options),
+    postWhatever: async (path, body, options = {}) =>
       call('POST', path, body, { ...options, headers: { 'content-type': 'application/json', ...options.headers } }),
     askToken(clientSecret) {
       const form = { grant_type: 'client_credentials', client_id: config.service.clientId, client_secret: clientSecret }
@@ -179,12 +189,8 @@ export function createParts(deps: PartsDeps): OwnedParts {
     waitMs: deps.waitMs,
   }
 
-  async function call(...request: Parameters<typeof callAnyhow>): Promise<Exchange> {
-    return answered(await callAnyhow(...request), request[3])
-  }
-
   /** With the token of all, and with another once it has ended. */
-  async function callAnyhow(
+  async function call(
     method: 'GET' | 'POST',
     path: string,
     body: string | null,
@@ -246,13 +252,15 @@ const withoutWaiting = ({ takeNow }: Slots): Pick<Slots, 'take'> => ({
 })
 
 /** @throws {NoAnswer} where it tells nothing of what was asked; a 401 to a token that was chosen does */
-function answered(exchange: Exchange, { whatever = false, accessToken }: RequestOptions): Exchange {
-  const { answer } = exchange
-  const isOfToken = accessToken !== undefined && answer.kind === 'response' && answer.status === 401
-  const why = whatever || isOfToken ? null : whyNoAnswer(answer)
+function answered(exchange: Exchange, { accessToken }: RequestOptions): AnsweredExchange {
+  if (!cameBack(exchange)) throw new NoAnswer(lineOf(exchange.answer))
+  const isOfToken = accessToken !== undefined && exchange.answer.status === 401
+  const why = isOfToken ? null : whyNoAnswer(exchange.answer)
   if (why !== null) throw new NoAnswer(why)
   return exchange
 }
+
+const cameBack = (exchange: Exchange): exchange is AnsweredExchange => exchange.answer.kind === 'response'
 
 const isDown = ({ status, code }: Response) => status >= 400 && (code === 'E003' || (status === 503 && code === null))
 

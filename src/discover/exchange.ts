@@ -35,6 +35,9 @@ export type Seen =
 
 export type Response = Seen & { kind: 'response' }
 
+/** An exchange whose answer came. */
+export type AnsweredExchange = Exchange & { answer: Response }
+
 export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && seen.status >= 200 && seen.status < 300
 
 /** The request itself was judged and refused: nobody was throttled, sent away or told to come back. */

@@ -1,6 +1,6 @@
 import type { DiscoverConfig } from '../config.ts'
 import type { ConnectionSeen } from './connection.ts'
-import type { Exchange } from './exchange.ts'
+import type { AnsweredExchange, Exchange } from './exchange.ts'
 import type { Finding } from './finding.ts'
 
 /** What whoever asks has said of the service, and how far to go. */
@@ -61,10 +61,13 @@ export interface Parts {
   given: Given
   /** In every test record, so that people at the service can tell them. */
   run: string
-  /** @throws {NoAnswer} */
-  get(path: string, options?: RequestOptions): Promise<Exchange>
-  /** @param body JSON text @throws {NoAnswer} */
-  post(path: string, body: string, options?: RequestOptions): Promise<Exchange>
+  /** @throws {NoAnswer} where what came back tells nothing of what was asked */
+  get(path: string, options?: RequestOptions): Promise<AnsweredExchange>
+  /** @param body JSON text @throws {NoAnswer} where what came back tells nothing of what was asked */
+  post(path: string, body: string, options?: RequestOptions): Promise<AnsweredExchange>
+  /** The same for who looks at whatever comes back, also at what is no answer to a question, as a 5xx. */
+  getWhatever(path: string, options?: RequestOptions): Promise<Exchange>
+  postWhatever(path: string, body: string, options?: RequestOptions): Promise<Exchange>
   /** Asks the issuer for a token, with this secret. */
   askToken(clientSecret: string): Promise<Exchange>
   /** The exchanges of a sample, made now or before. */
@@ -86,8 +89,6 @@ export interface RequestOptions {
   accessToken?: string
   /** Sent without a slot where none is free now, to see what is beyond the limit. */
   beyondLimit?: boolean
-  /** Whoever asks looks also at what is no answer to a question, as a 5xx. */
-  whatever?: boolean
 }
 
 /** It was asked, and what came back is no answer to it. */

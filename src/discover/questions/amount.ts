@@ -1,5 +1,5 @@
-import { type Exchange, isSuccess, lineOf, nameOf } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { type AnsweredExchange, isSuccess, lineOf, nameOf } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { type Amounts, amountIn, amountsSample, readShape } from '../samples/mapped.ts'
 import { submit } from '../samples/submission.ts'
@@ -21,13 +21,15 @@ export const amount: Question = {
 }
 
 /** Pure. */
-export function judgeAmount({ number, text }: Pick<Amounts, 'number' | 'text'>, thirdDecimal: Exchange): Finding {
+export function judgeAmount(
+  { number, text }: Pick<Amounts, 'number' | 'text'>,
+  thirdDecimal: AnsweredExchange,
+): Finding {
   const assumed = 'a number, as mappings/data.yaml sends it'
   const checked = isSuccess(thirdDecimal.answer)
     ? 'one of three decimals is taken: what rounds it then is not shown'
     : `one of three decimals is answered ${nameOf(thirdDecimal.answer)}`
   const why = `a number: ${lineOf(number.answer)}; text: ${lineOf(text.answer)}; ${checked}`
-  if (number.answer.kind === 'no-answer' || text.answer.kind === 'no-answer') return unknown(why, { assumed })
   if (isSuccess(number.answer)) return sure(isSuccess(text.answer) ? 'number or text' : 'number', why, { assumed })
   return sure('text', why, { assumed, differs: true, advice: ['in the mapping, give total_amount `as: string`'] })
 }

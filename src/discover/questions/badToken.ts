@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { resources } from '../../resources.ts'
-import { lineOf, nameOf, type Seen } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { lineOf, nameOf, type Response } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
 
@@ -21,9 +21,8 @@ export const badToken: Question = {
 }
 
 /** A 401 is what the daemon renews its token at. Pure. */
-export function judgeBadToken(seen: Seen): Finding {
+export function judgeBadToken(seen: Response): Finding {
   const assumed = '401'
-  if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const challenge = seen.headers['www-authenticate']
   const why = `${lineOf(seen)}; ${challenge === undefined ? 'without WWW-Authenticate' : `WWW-Authenticate: ${challenge}`}`
   const contract = { bad_token: String(seen.status) }

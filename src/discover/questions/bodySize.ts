@@ -4,7 +4,7 @@ import type { Question } from '../question.ts'
 import { acceptedShape, submissionSample, submit } from '../samples/submission.ts'
 
 const largestBytes = 16 * 1_048_576
-/** From 32 kB to the largest, doubling, and then three halvings. */
+/** One for what a body has besides, from 32 kB to the largest, doubling, and then two halvings. */
 const stepsMax = 10 + 3
 
 export const bodySize: Question = {

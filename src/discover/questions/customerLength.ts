@@ -1,4 +1,4 @@
-import { isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { isSuccess, lineOf, nameOf, type Response } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { lengthsSample } from '../samples/lengths.ts'
@@ -18,13 +18,13 @@ export const customerLength: Question = {
   },
 }
 
-export type LengthAnswers = Record<'ten' | 'eleven' | 'bytes' | 'halves', Seen>
+export type LengthAnswers = Record<'ten' | 'eleven' | 'bytes' | 'halves', Response>
 
 /** Pure. */
 export function judgeCustomerLength({ ten, eleven, bytes, halves }: LengthAnswers): Finding {
   const assumed = 'characters, as `maxLength` of a mapping counts'
   const why = `10: ${nameOf(ten)}, 11: ${nameOf(eleven)}, 10 of two bytes: ${nameOf(bytes)}, 10 of two halves: ${nameOf(halves)}`
-  const fits = (seen: Seen) => readLength(seen, ten)
+  const fits = (seen: Response) => readLength(seen, ten)
   if (fits(ten) !== 'fits') return unknown(`10 characters were answered ${lineOf(ten)}`, { assumed })
   if (fits(eleven) === 'unclear') return unknown(`${why}: that does not tell the length from the customer`, { assumed })
   if (fits(eleven) === 'fits')
@@ -53,9 +53,9 @@ export function judgeCustomerLength({ ten, eleven, bytes, halves }: LengthAnswer
 }
 
 /** That a customer is unknown is said of one whose id fits, unless one whose id fits is known. */
-function readLength(seen: Seen, ten: Seen): 'fits' | 'too long' | 'unclear' {
+function readLength(seen: Response, ten: Response): 'fits' | 'too long' | 'unclear' {
   if (isSuccess(seen)) return 'fits'
-  if (seen.kind === 'no-answer' || seen.status >= 500) return 'unclear'
+  if (seen.status >= 500) return 'unclear'
   if (seen.code !== 'E001') return 'too long'
   if (seen === ten) return 'fits'
   return isSuccess(ten) ? 'too long' : 'unclear'

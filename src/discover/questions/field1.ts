@@ -1,5 +1,5 @@
 import { isSuccess, lineOf, nameOf } from '../exchange.ts'
-import { sure, unknown } from '../finding.ts'
+import { sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { acceptedShape, submissionSample, submit } from '../samples/submission.ts'
 
@@ -16,7 +16,6 @@ export const field1: Question = {
     const shape = await acceptedShape(parts)
     const { answer } = await submit(parts, shape, 'another field1', { data: { field1: 'value4' } })
     const assumed = '400'
-    if (answer.kind === 'no-answer') return unknown(lineOf(answer), { assumed })
     if (isSuccess(answer)) return sure('taken', lineOf(answer), { assumed, differs: true })
     return sure(nameOf(answer), lineOf(answer), { assumed, differs: answer.status !== 400 })
   },

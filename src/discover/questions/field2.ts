@@ -1,5 +1,5 @@
-import { isSuccess, lineOf, type Seen } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { isSuccess, lineOf, type Response } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { acceptedShape, submissionSample, submit } from '../samples/submission.ts'
 
@@ -20,9 +20,8 @@ export const field2: Question = {
 }
 
 /** Pure. */
-export function judgeField2(empty: Seen, long: Seen): Finding {
+export function judgeField2(empty: Response, long: Response): Finding {
   const assumed = 'any text'
-  if (empty.kind === 'no-answer') return unknown(lineOf(empty), { assumed })
   const limits = [isSuccess(empty) ? null : 'not empty', isSuccess(long) ? null : 'below 1,000 characters'].filter(
     (each) => each !== null,
   )

@@ -29,8 +29,7 @@ export function judgeMappedFields(mapped: Mapped): Finding {
     })
   const place = placeRead(mapped)
   const { without, wrongInData, wrongBeside } = mapped
-  if (without === null || without.answer.kind === 'no-answer')
-    return unknown('a record without them was not answered', { assumed })
+  if (without === null) return unknown('a record without them was not answered', { assumed })
   const isRequired = isRefusal(without.answer)
   const why = [
     wrongInData && `a wrong amount in data: ${nameOf(wrongInData.answer)}`,

@@ -1,5 +1,5 @@
 import { resources } from '../../resources.ts'
-import { isSuccess, lineOf, nameOf, type Seen, whyNoAnswer } from '../exchange.ts'
+import { isSuccess, lineOf, nameOf, type Response, type Seen, whyNoAnswer } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
@@ -21,8 +21,7 @@ export const oddId: Question = {
 }
 
 /** @param usual the answer to an unknown id without such characters. Pure */
-export function judgeOddId(seen: Seen, usual: Seen): Finding {
-  if (seen.kind === 'no-answer') return unknown(lineOf(seen))
+export function judgeOddId(seen: Response, usual: Seen): Finding {
   const found = nameOf(seen)
   const unusual = whyNoAnswer(usual)
   if (unusual !== null) return unknown(`${lineOf(seen)}; an id without such characters: ${unusual}`)

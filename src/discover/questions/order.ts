@@ -1,5 +1,5 @@
 import { resources } from '../../resources.ts'
-import { fieldOf, isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { fieldOf, isSuccess, lineOf, nameOf, type Response } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { orderIdIn, orderSample } from '../samples/order.ts'
@@ -19,10 +19,10 @@ export const order: Question = {
 }
 
 /** Pure. */
-export function judgeOrder(seen: Seen): Finding {
+export function judgeOrder(seen: Response): Finding {
   const assumed = '201 with an orderId'
   const line = lineOf(seen)
-  if (seen.kind === 'no-answer' || !isSuccess(seen))
+  if (!isSuccess(seen))
     return unknown(`no order was taken: ${line}`, { assumed, cannot: `an order is answered ${nameOf(seen)}` })
   if (orderIdIn(seen.json) === null)
     return sure(`${seen.status} without ${resources.orders.idField}`, line, {

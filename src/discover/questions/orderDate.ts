@@ -1,5 +1,5 @@
-import { isSuccess, nameOf, type Seen } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { isSuccess, nameOf, type Response } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { amountsSample, readShape } from '../samples/mapped.ts'
 import { submit } from '../samples/submission.ts'
@@ -30,10 +30,9 @@ export function judgeOrderDate({
   milliseconds,
   zero,
   offset,
-}: Record<'milliseconds' | 'zero' | 'offset', Seen>): Finding {
+}: Record<'milliseconds' | 'zero' | 'offset', Response>): Finding {
   const assumed = 'UTC with Z and the digits of the client’s fraction, as mappings send it'
   const why = `with milliseconds: ${nameOf(milliseconds)}; with +00:00: ${nameOf(zero)}; with +01:00: ${nameOf(offset)}`
-  if ([milliseconds, zero, offset].some(({ kind }) => kind === 'no-answer')) return unknown(why, { assumed })
   const offsets = isSuccess(offset) ? 'any offset' : isSuccess(zero) ? 'UTC' : 'Z alone'
   const takes = isSuccess(milliseconds)
   const found = `${takes ? 'milliseconds' : 'whole seconds'}, ${offsets}`

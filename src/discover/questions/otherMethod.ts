@@ -1,6 +1,6 @@
 import { resources } from '../../resources.ts'
 import { lineOf, nameOf } from '../exchange.ts'
-import { sure, unknown } from '../finding.ts'
+import { sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
 
@@ -15,7 +15,6 @@ export const otherMethod: Question = {
   harmless: true,
   async run(parts) {
     const { answer } = await parts.get(resources.data.path)
-    if (answer.kind === 'no-answer') return unknown(lineOf(answer))
     const allow = answer.headers.allow === undefined ? '' : `; Allow: ${answer.headers.allow}`
     const why = `GET ${resources.data.path}: ${lineOf(answer)}${allow}`
     return sure(nameOf(answer), why, { contract: { other_method: String(answer.status) } })

@@ -1,5 +1,5 @@
 import { resources } from '../../resources.ts'
-import { fieldOf, isSuccess, lineOf, nameOf, type Seen } from '../exchange.ts'
+import { fieldOf, isSuccess, lineOf, nameOf, type Response } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { idIn, submissionSample } from '../samples/submission.ts'
@@ -21,10 +21,10 @@ export const submission: Question = {
 }
 
 /** @param id as the daemon reads it. Pure */
-export function judgeSubmission(seen: Seen, id: string | null): Finding {
+export function judgeSubmission(seen: Response, id: string | null): Finding {
   const assumed = '200 with a transactionId'
   const line = lineOf(seen)
-  if (seen.kind === 'no-answer' || !isSuccess(seen))
+  if (!isSuccess(seen))
     return unknown(`no record was taken: ${line}`, { assumed, cannot: `a record is answered ${nameOf(seen)}` })
   if (id === null)
     return sure(`${seen.status} without ${resources.data.idField}`, line, {

@@ -1,6 +1,6 @@
 import { resources } from '../../resources.ts'
-import { lineOf, nameOf, type Seen } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { lineOf, nameOf, type Response, type Seen } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { follow, statusIn } from '../samples/life.ts'
 import { acceptedShape, idIn, submissionSample, submit } from '../samples/submission.ts'
@@ -31,9 +31,8 @@ export const unknownCustomer: Question = {
 }
 
 /** Pure. */
-export function judgeUnknownCustomer(seen: Seen): Finding {
+export function judgeUnknownCustomer(seen: Response): Finding {
   const assumed = '400 E001'
-  if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const hasCode = seen.code === 'E001'
   const contract: Finding['contract'] = hasCode ? { e001: String(seen.status) } : {}
   const found = nameOf(seen)

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { lineOf, nameOf, type Seen } from '../exchange.ts'
-import { type Finding, sure, unknown } from '../finding.ts'
+import { lineOf, nameOf, type Response } from '../exchange.ts'
+import { type Finding, sure } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
 
@@ -19,9 +19,8 @@ export const unknownPath: Question = {
 }
 
 /** Where the API is not there, the daemon has to notice that it is not the record’s fault. Pure. */
-export function judgeUnknownPath(seen: Seen): Finding {
+export function judgeUnknownPath(seen: Response): Finding {
   const assumed = '404, 405 or 410'
-  if (seen.kind === 'no-answer') return unknown(lineOf(seen), { assumed })
   const contract = { unknown_path: String(seen.status) }
   if ([404, 405, 410].includes(seen.status)) return sure(nameOf(seen), lineOf(seen), { assumed, contract })
   return sure(nameOf(seen), lineOf(seen), {

@@ -21,8 +21,8 @@ export const firstExchangeSample: Sample<FirstCall> = {
   recordsMax: 0,
   samples: [],
   async take(parts) {
-    const first = await parts.get(`${resources.data.path}/${randomUUID()}`, { whatever: true })
-    const beside = isSuccess(first.answer) ? await parts.get(`/api/v1/${randomUUID()}`, { whatever: true }) : null
+    const first = await parts.getWhatever(`${resources.data.path}/${randomUUID()}`)
+    const beside = isSuccess(first.answer) ? await parts.getWhatever(`/api/v1/${randomUUID()}`) : null
     const { stop } = judgeAddress(first.answer, beside?.answer ?? null)
     if (stop !== null) parts.stop(stop)
     return { first, beside }

@@ -30,10 +30,7 @@ export const heldTokenSample: Sample<null> = {
       throw new CannotAsk(`a token lasts longer than ${heldMaxMs / 60_000} minutes by what it says`)
     for (const dueMs of looksBefore(endsMs)) {
       await parts.waitMs(Math.max(0, grant.startedAtMs + dueMs - parts.nowMs()))
-      const { answer } = await parts.get(`${resources.data.path}/${randomUUID()}`, {
-        accessToken: token,
-        whatever: true,
-      })
+      const { answer } = await parts.getWhatever(`${resources.data.path}/${randomUUID()}`, { accessToken: token })
       if (answer.kind === 'response' && answer.status === 401) break
     }
     return null

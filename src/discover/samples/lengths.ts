@@ -1,15 +1,15 @@
-import type { Exchange } from '../exchange.ts'
+import type { AnsweredExchange } from '../exchange.ts'
 import type { Sample } from '../question.ts'
 import { acceptedShape, submissionSample, submit } from './submission.ts'
 
 /** Records for customers whose ids are as long as may be, by different ways to count, and too long by all. */
 export interface Lengths {
-  ten: Exchange
-  eleven: Exchange
+  ten: AnsweredExchange
+  eleven: AnsweredExchange
   /** Ten characters that have two bytes each. */
-  bytes: Exchange
+  bytes: AnsweredExchange
   /** Ten characters that are two halves each where a language counts as JavaScript does. */
-  halves: Exchange
+  halves: AnsweredExchange
 }
 
 export const lengthsSample: Sample<Lengths> = {

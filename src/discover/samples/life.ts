@@ -30,7 +30,7 @@ export async function follow(parts: Parts, path: string, waits: readonly number[
   const polls: Exchange[] = []
   for (const waitMs of waits) {
     await parts.waitMs(waitMs)
-    const poll = await parts.get(path, { whatever: true })
+    const poll = await parts.getWhatever(path)
     polls.push(poll)
     if (soundsEnded.test(statusIn(poll) ?? '')) break
   }

@@ -1,4 +1,4 @@
-import { type Exchange, isRefusal, isSuccess } from '../exchange.ts'
+import { type AnsweredExchange, isRefusal, isSuccess } from '../exchange.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { amountAs, type RecordShape } from '../testRecord.ts'
 import { acceptedShape, submissionSample, submit } from './submission.ts'
@@ -8,11 +8,11 @@ export interface Mapped {
   /** The shape in which a record was taken first. */
   taken: RecordShape
   /** A record whose amount in data is none; null where none was sent. */
-  wrongInData: Exchange | null
+  wrongInData: AnsweredExchange | null
   /** A record whose amount beside data is none. */
-  wrongBeside: Exchange | null
+  wrongBeside: AnsweredExchange | null
   /** A record without these fields. */
-  without: Exchange | null
+  without: AnsweredExchange | null
 }
 
 /** A field that nobody looks at is taken whatever it holds: so what is wrong on purpose tells where it is read. */
@@ -43,8 +43,8 @@ export function placeRead({ wrongInData, wrongBeside }: Mapped): 'data' | 'besid
 /** One record with an amount as a number, and one with the same as text, where amounts are read. */
 export interface Amounts {
   place: 'data' | 'beside'
-  number: Exchange
-  text: Exchange
+  number: AnsweredExchange
+  text: AnsweredExchange
 }
 
 export const amountsSample: Sample<Amounts> = {

@@ -1,6 +1,6 @@
 import { resources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
-import { type Exchange, isSuccess, jsonOf, lineOf } from '../exchange.ts'
+import { type AnsweredExchange, type Exchange, isSuccess, jsonOf, lineOf } from '../exchange.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { noteOf } from '../testRecord.ts'
 import { firstCallSample } from './firstCall.ts'
@@ -11,7 +11,7 @@ export const itemsText = (parts: Pick<Parts, 'run'>): string =>
   `[{"sku":"outboxd-discover","quantity":1,"price":12.30,"note":${JSON.stringify(noteOf(parts, 'an order'))}}]`
 
 /** A test order (docs/interface.md, 4.4). */
-export const orderSample: Sample<Exchange> = {
+export const orderSample: Sample<AnsweredExchange> = {
   name: 'a test order',
   requestsMax: 1,
   recordsMax: 1,
@@ -21,11 +21,11 @@ export const orderSample: Sample<Exchange> = {
   },
 }
 
-export const postOrder = (parts: Parts, customerId: string): Promise<Exchange> =>
+export const postOrder = (parts: Parts, customerId: string): Promise<AnsweredExchange> =>
   postItems(parts, customerId, itemsText(parts))
 
 /** @param items JSON text */
-export const postItems = (parts: Parts, customerId: string, items: string): Promise<Exchange> =>
+export const postItems = (parts: Parts, customerId: string, items: string): Promise<AnsweredExchange> =>
   parts.post(resources.orders.path, `{"customerId":${JSON.stringify(customerId)},"items":${items}}`)
 
 const waitsMs = [0, 500, 2_500, 5_000, 10_000]

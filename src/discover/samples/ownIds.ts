@@ -1,13 +1,13 @@
 import { resources } from '../../resources.ts'
-import type { Exchange } from '../exchange.ts'
+import type { AnsweredExchange } from '../exchange.ts'
 import type { Sample } from '../question.ts'
 import { acceptedShape, idIn, submissionSample, submit } from './submission.ts'
 
 /** A record that brings its own transactionId; where the service took that, another record with the same. */
 export interface OwnIds {
   id: string
-  first: Exchange
-  again: Exchange | null
+  first: AnsweredExchange
+  again: AnsweredExchange | null
 }
 
 export const ownIdsSample: Sample<OwnIds> = {

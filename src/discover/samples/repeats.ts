@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import type { Exchange } from '../exchange.ts'
-import { isSuccess } from '../exchange.ts'
+import { type AnsweredExchange, isSuccess } from '../exchange.ts'
 import type { Parts, Sample } from '../question.ts'
 import { acceptedShape, idIn, submissionSample, submit } from './submission.ts'
 
@@ -8,9 +7,9 @@ import { acceptedShape, idIn, submissionSample, submit } from './submission.ts'
 export interface Repeats {
   /** The header in which the keys were sent. */
   header: string
-  first: Exchange
-  again: Exchange
-  otherKey: Exchange
+  first: AnsweredExchange
+  again: AnsweredExchange
+  otherKey: AnsweredExchange
 }
 
 /** Where services look for a key, beside the header of the draft. */
@@ -57,15 +56,17 @@ async function underOthers(parts: Parts, headers: readonly string[]): Promise<Re
   return { header, first, again, otherKey: await under(parts, [header], randomUUID()) }
 }
 
-async function under(parts: Parts, names: readonly string[], key: string): Promise<Exchange> {
+async function under(parts: Parts, names: readonly string[], key: string): Promise<AnsweredExchange> {
   const headers = Object.fromEntries(names.map((name) => [name.toLowerCase(), `"${key}"`]))
   return submit(parts, await acceptedShape(parts), 'one record, repeated', { headers })
 }
 
 /** Whether a second request was known for the first; null where its answer says neither. Pure. */
-export function recognised(first: Exchange, second: Exchange): 'same id' | 'E002' | 'other' | 'no' | null {
+export function recognised(
+  first: AnsweredExchange,
+  second: AnsweredExchange,
+): 'same id' | 'E002' | 'other' | 'no' | null {
   const { answer } = second
-  if (answer.kind === 'no-answer') return null
   if (isSuccess(answer)) return idIn(second) === null ? null : idIn(second) === idIn(first) ? 'same id' : 'no'
   if (answer.code === 'E002') return 'E002'
   return answer.status >= 400 && ![401, 403, 429].includes(answer.status) ? 'other' : null

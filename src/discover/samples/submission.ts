@@ -1,6 +1,6 @@
 import { resources } from '../../resources.ts'
 import { submittedId } from '../../service/responses.ts'
-import { type Exchange, isSuccess, jsonOf, lineOf, type Response } from '../exchange.ts'
+import { type AnsweredExchange, type Exchange, isSuccess, jsonOf, lineOf } from '../exchange.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { noteOf, type RecordChange, type RecordShape, shapes, testRecord } from '../testRecord.ts'
 import { firstCallSample } from './firstCall.ts'
@@ -10,7 +10,7 @@ export interface SubmissionTaken {
   /** The shape in which the service took it; null where it took none. */
   shape: RecordShape | null
   /** All that were tried; the last is the one that was taken. */
-  tried: readonly Exchange[]
+  tried: readonly AnsweredExchange[]
 }
 
 /** A test record, in the shape in which the service takes it (docs/interface.md, 4.2). */
@@ -20,13 +20,13 @@ export const submissionSample: Sample<SubmissionTaken> = {
   recordsMax: 1,
   samples: [firstCallSample],
   async take(parts) {
-    const tried: Exchange[] = []
+    const tried: AnsweredExchange[] = []
     for (const shape of shapes) {
       const exchange = await submit(parts, shape, 'a record')
       tried.push(exchange)
       if (isSuccess(exchange.answer)) return { shape, tried }
       // Another shape helps only where the shape is what was refused.
-      if (exchange.answer.kind === 'no-answer' || ![400, 422].includes(exchange.answer.status)) break
+      if (![400, 422].includes(exchange.answer.status)) break
       if (exchange.answer.code === 'E001') break
     }
     return { shape: null, tried }
@@ -39,7 +39,7 @@ export function submit(
   shape: RecordShape,
   what: string,
   { headers = {}, ...change }: RecordChange & { headers?: Readonly<Record<string, string>> } = {},
-): Promise<Exchange> {
+): Promise<AnsweredExchange> {
   const body = testRecord(shape, parts.given.customer ?? '', noteOf(parts, what), change)
   return parts.post(resources.data.path, body, { headers })
 }
@@ -56,16 +56,16 @@ export async function acceptedShape(parts: Parts): Promise<RecordShape> {
 }
 
 /** The record that was taken. @throws CannotAsk where none is, or where it has no id */
-export async function acceptedRecord(parts: Parts): Promise<{ exchange: Exchange; response: Response; id: string }> {
+export async function acceptedRecord(parts: Parts): Promise<{ exchange: AnsweredExchange; id: string }> {
   await acceptedShape(parts)
   const exchange = lastOf((await parts.sample(submissionSample)).tried)
   const id = idIn(exchange)
-  if (id === null || exchange.answer.kind === 'no-answer')
+  if (id === null)
     throw new CannotAsk(`the answer to a test record has no ${resources.data.idField}: ${lineOf(exchange.answer)}`)
-  return { exchange, response: exchange.answer, id }
+  return { exchange, id }
 }
 
-function lastOf(tried: readonly Exchange[]): Exchange {
+function lastOf(tried: readonly AnsweredExchange[]): AnsweredExchange {
   const last = tried.at(-1)
   if (last === undefined) throw new CannotAsk('no test record was sent')
   return last

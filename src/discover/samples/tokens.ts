@@ -27,10 +27,10 @@ export const tokensSample: Sample<Tokens> = {
   samples: [tokenSample, firstCallSample],
   async take(parts) {
     const empty = (accessToken?: string) =>
-      parts.post(resources.data.path, '{}', { whatever: true, ...(accessToken === undefined ? {} : { accessToken }) })
+      parts.postWhatever(resources.data.path, '{}', accessToken === undefined ? {} : { accessToken })
     const post = await empty()
-    const poll = await parts.get(`${resources.data.path}/${randomUUID()}`, { whatever: true })
-    const order = await parts.post(resources.orders.path, '{}', { whatever: true })
+    const poll = await parts.getWhatever(`${resources.data.path}/${randomUUID()}`)
+    const order = await parts.postWhatever(resources.orders.path, '{}')
     const renewal = await parts.askToken(parts.config.service.clientSecret)
     const token = accessTokenIn(renewal.answer)
     return { post, poll, order, renewal, second: token === null ? null : await empty(token), first: await empty() }

@@ -26,4 +26,4 @@ export const windowSample: Sample<readonly Exchange[]> = {
 
 /** @param beyondLimit whether it is sent though the budget has no slot, on purpose */
 export const emptyPost = (parts: Parts, beyondLimit = false): Promise<Exchange> =>
-  parts.post(resources.data.path, '{}', { beyondLimit, whatever: true })
+  parts.postWhatever(resources.data.path, '{}', { beyondLimit })
