@@ -281,18 +281,19 @@ const readSecret = ({ value }: Reader) => ({
   clientSecret: value('SERVICE_CLIENT_SECRET'),
 })
 
-function readAuthority({ fileText, mistake }: Reader) {
+function readAuthority({ fileText, mistake }: Reader, inForce: Partial<Credentials> = {}) {
   const ca = fileText('SERVICE_CA_FILE')
-  const problem = ca === null ? null : authorityProblem(ca)
+  const problem = ca === null || ca === inForce.ca ? null : authorityProblem(ca)
   if (problem !== null) mistake(`SERVICE_CA_FILE ${problem}`)
   return { ca }
 }
 
-function readCertificate({ fileText, together, mistake }: Reader) {
+function readCertificate({ fileText, together, mistake }: Reader, inForce: Partial<Credentials> = {}) {
   together('SERVICE_CERT_FILE', 'SERVICE_KEY_FILE')
   const cert = fileText('SERVICE_CERT_FILE')
   const key = fileText('SERVICE_KEY_FILE')
-  const problem = cert === null || key === null ? null : pairProblem(cert, key)
+  const isInForce = cert === inForce.cert && key === inForce.key
+  const problem = cert === null || key === null || isInForce ? null : pairProblem(cert, key)
   if (problem !== null) mistake(problem)
   return { cert, key }
 }
@@ -312,9 +313,18 @@ export const credentialParts = Object.keys(credentialReaders) as CredentialPart[
 /** What a connection is made with. */
 export const connectionParts = ['authority', 'certificate', 'proxy'] as const satisfies CredentialPart[]
 
-/** Reads a part of the credentials again. @returns in words what keeps it from being used, where something does */
-export function readCredentials(env: Environment, part: CredentialPart): Partial<Credentials> | string {
-  return readAgain<Partial<Credentials>>(env, credentialReaders[part])
+/**
+ * Reads a part of the credentials again.
+ *
+ * @param inForce has been judged: where the same is read, nobody looks into it a second time
+ * @returns in words what keeps it from being used, where something does
+ */
+export function readCredentials(
+  env: Environment,
+  part: CredentialPart,
+  inForce: Partial<Credentials> = {},
+): Partial<Credentials> | string {
+  return readAgain<Partial<Credentials>>(env, (reader) => credentialReaders[part](reader, inForce))
 }
 
 /** Where the databases are, with the names and passwords by which we sign in. */

@@ -312,6 +312,16 @@ describe('files', () => {
     writeFileSync(secret, '')
     expect(readCredentials(env, 'secret')).toContain('SERVICE_CLIENT_SECRET must not be empty')
   })
+
+  test('a file that is as it is in force is not looked into again, and another is', () => {
+    const pair = (cert: string, key: string) => ({ SERVICE_CERT_FILE: fileWith(cert), SERVICE_KEY_FILE: fileWith(key) })
+    const read = (inForce: { cert: string; key: string }) => readCredentials(pair('c', 'k'), 'certificate', inForce)
+    expect(read({ cert: 'c', key: 'k' })).toEqual({ cert: 'c', key: 'k' })
+    expect(read({ cert: 'c', key: 'other' })).toContain('SERVICE_CERT_FILE holds no certificate')
+    const authority = { SERVICE_CA_FILE: fileWith('a') }
+    expect(readCredentials(authority, 'authority', { ca: 'a' })).toEqual({ ca: 'a' })
+    expect(readCredentials(authority, 'authority', { ca: 'other' })).toContain('holds no certificate')
+  })
 })
 
 type Env = Record<string, string | undefined>

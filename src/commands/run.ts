@@ -90,7 +90,7 @@ export async function run(context: CommandContext): Promise<number> {
   const credentials = createCredentialsInForce({
     credentials: config.service,
     nowMs: systemClock.nowMs,
-    read: (part) => readCredentials(context.env, part),
+    read: (part, inForce) => readCredentials(context.env, part, inForce),
     holdsAt,
     onRenewed(part, { cert, ca }) {
       metrics.certificateExpires('client', earliestExpiryMs(cert))

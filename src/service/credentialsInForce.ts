@@ -17,8 +17,8 @@ export interface CredentialsInForce {
 export interface CredentialsInForceDeps {
   credentials: Credentials
   nowMs(): number
-  /** Reads one part. @returns in words what keeps it from being used, where something does */
-  read(part: CredentialPart): Partial<Credentials> | string
+  /** Reads one part, as `readCredentials`. @returns in words what keeps it from being used, where something does */
+  read(part: CredentialPart, inForce: Credentials): Partial<Credentials> | string
   /** Whether the certificate of a PEM text holds at that time. */
   holdsAt(cert: string, nowMs: number): boolean
   onRenewed(part: CredentialPart, credentials: Credentials): void
@@ -46,7 +46,7 @@ export function createCredentialsInForce(deps: CredentialsInForceDeps): Credenti
   }
 
   function readPart(part: CredentialPart): Partial<Credentials> | string {
-    const read = deps.read(part)
+    const read = deps.read(part, credentials)
     return typeof read === 'string' ? read : (emptied(read) ?? untimely(read) ?? read)
   }
 
