@@ -7,6 +7,11 @@ import { z } from 'zod'
 
 const errorStatus = z.int().min(400).max(599)
 const isSet = (byDefault: boolean) => z.boolean().default(byDefault)
+const word = (byDefault: string) =>
+  z
+    .string()
+    .regex(/^\w{1,20}$/, 'must be a word')
+    .default(byDefault)
 
 /** Of refusals: docs/interface.md, 7.2. */
 export const errorShapeNames = [
@@ -147,26 +152,14 @@ const ofTransactions = {
     .enum(['uuid', 'digits', 'odd'])
     .default('uuid')
     .describe('ids of transactions are uuids, digits, or have characters that a path must encode'),
-  firstStatus: z
-    .string()
-    .regex(/^\w{1,20}$/, 'must be a word')
-    .default('pending')
-    .describe('what a transaction is called in the first half of its processing'),
+  firstStatus: word('pending').describe('what a transaction is called in the first half of its processing'),
   resultShape: z
     .enum(['object', 'absent', 'text', 'list'])
     .default('object')
     .describe('result of a transaction that has ended'),
   errorCodeShown: isSet(true).describe('whether a transaction that failed says why in errorCode'),
-  orderFirstStatus: z
-    .string()
-    .regex(/^\w{1,20}$/, 'must be a word')
-    .default('pending')
-    .describe('what an order is called while it is processed'),
-  orderLastStatus: z
-    .string()
-    .regex(/^\w{1,20}$/, 'must be a word')
-    .default('completed')
-    .describe('what it is called after that'),
+  orderFirstStatus: word('pending').describe('what an order is called while it is processed'),
+  orderLastStatus: word('completed').describe('what it is called after that'),
   createdAtOnRead: isSet(true).describe('whether an order that is read has its createdAt'),
 }
 

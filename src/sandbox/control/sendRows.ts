@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
+import { jsonType } from '../endpoints/problemAnswer.ts'
 
 /**
  * Answers `{"rows":[…]}` as the batches come, each only when the reader has taken the one before.
@@ -8,7 +9,7 @@ import type { FastifyReply } from 'fastify'
  */
 export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
   const first = await batches.next()
-  return reply.type('application/json; charset=utf-8').send(Readable.from(document(first.value ?? [], batches)))
+  return reply.type(jsonType).send(Readable.from(document(first.value ?? [], batches)))
 }
 
 async function* document(first: string[], more: AsyncGenerator<string[]>): AsyncGenerator<string> {

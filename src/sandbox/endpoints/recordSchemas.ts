@@ -8,9 +8,18 @@ const noNul = (value: string) => !value.includes('\u0000')
 const text = () => z.string().refine(noNul, 'must not contain the character U+0000')
 const guid = () => z.guid('must be a uuid').meta({ pattern: undefined })
 
+const mappedSettings = [
+  'customerIdUnit',
+  'mappedFields',
+  'mappedFieldsRequired',
+  'amountForm',
+  'dateFractions',
+  'dateOffsets',
+] as const
+
 /** Section 2.2, and 2.5 where it is set. */
 export const submissionSchema = rememberedFor(
-  ['ownIds', 'field2Empty', 'field2LengthMax', ...mappedSettings()],
+  ['ownIds', 'field2Empty', 'field2LengthMax', ...mappedSettings],
   (live) => {
     const { fields, isStrict, place } = mappedFields(live)
     const inside = {
@@ -85,20 +94,8 @@ function ownId(taken: z.ZodType<string>, { ownIds }: Pick<LiveSettings, 'ownIds'
   return (ownIds === 'taken' ? taken : others[ownIds]).optional()
 }
 
-function mappedSettings() {
-  return [
-    'customerIdUnit',
-    'mappedFields',
-    'mappedFieldsRequired',
-    'amountForm',
-    'dateFractions',
-    'dateOffsets',
-  ] as const
-}
-type MappedSettings = Pick<LiveSettings, ReturnType<typeof mappedSettings>[number]>
-
 /** Section 2.5. How its fields relate to the rest is not shown. */
-function mappedFields(live: MappedSettings) {
+function mappedFields(live: Pick<LiveSettings, (typeof mappedSettings)[number]>) {
   const required = {
     customer_id: upToTen(text(), live),
     order_date: dateOf(live),
@@ -117,7 +114,7 @@ function mappedFields(live: MappedSettings) {
   }
 }
 
-export const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
+const amountPattern = /^-?\d{1,8}(\.\d{1,2})?$/
 
 /** decimal(10,2), judged by its digits, which parseExactly leaves as they came. */
 function amountOf({ amountForm }: Pick<LiveSettings, 'amountForm'>) {

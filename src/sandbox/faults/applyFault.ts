@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import { type Answer, problem } from '../endpoints/problemAnswer.ts'
+import { type Answer, jsonType, problem } from '../endpoints/problemAnswer.ts'
 import type { FaultAction } from './faults.ts'
 
 /** What goes out on the wire, after a fault had its say. */
@@ -82,8 +82,7 @@ function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {
     spec.code === undefined ? {} : { code: spec.code },
     spec.headers,
   )
-  const contentType =
-    spec.contentType ?? (spec.body === undefined ? told.contentType : 'application/json; charset=utf-8')
+  const contentType = spec.contentType ?? (spec.body === undefined ? told.contentType : jsonType)
   return { ...told, contentType, body: spec.body === undefined ? told.body : spec.body }
 }
 
