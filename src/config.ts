@@ -1,181 +1,9 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { z } from 'zod'
 import { authorityProblem, pairProblem } from './pem.ts'
-import { ConfigInvalid, type Environment, readVariables, type Variable } from './readVariables.ts'
-import {
-  addresses,
-  type Contract,
-  contract,
-  file,
-  headerName,
-  integer,
-  isOnLoopback,
-  name,
-  postgresUrl,
-  proxyUrl,
-  seconds,
-  secondsOrNever,
-  serviceAuthUrl,
-  serviceBaseUrl,
-} from './variableSchemas.ts'
-
-/** What a POST says otherwise. */
-const ownHeaders: ReadonlySet<string> = new Set([
-  'accept',
-  'accept-encoding',
-  'authorization',
-  'connection',
-  'content-length',
-  'content-type',
-  'expect',
-  'host',
-  'transfer-encoding',
-  'upgrade',
-  'user-agent',
-])
-
-/** Every variable of the environment that the daemon reads: what it must look like, its default, what it is for. */
-export const variables = {
-  DATABASE_URL: { schema: postgresUrl, secret: true, about: 'the database with the outbox' },
-  STATE_DATABASE_URL: {
-    schema: postgresUrl.optional(),
-    shownDefault: 'DATABASE_URL',
-    secret: true,
-    about: 'where the schema `outboxd` (ledger, budget) and pg-boss’s schema live',
-  },
-  OUTBOX_TABLE: {
-    schema: z
-      .string()
-      .regex(/^[^.]+(\.[^.]+)?$/, 'must be a table name, or schema.name')
-      .default('outbox'),
-    about: 'name, or schema.name',
-  },
-  SERVICE_BASE_URL: {
-    schema: serviceBaseUrl,
-    about: '{base_url} of the service; https, or http on loopback alone',
-  },
-  SERVICE_AUTH_URL: {
-    schema: serviceAuthUrl,
-    about: '{auth_url}, the token issuer; https, or http on loopback alone',
-  },
-  SERVICE_IS_TEST: {
-    schema: z.enum(['yes', 'no']).default('no'),
-    about: 'yes: the service at SERVICE_BASE_URL is a test environment, in which `outboxd discover` may create records',
-  },
-  SERVICE_CLIENT_ID: { schema: name, secret: true, about: 'OAuth client id' },
-  SERVICE_CLIENT_SECRET: { schema: name, secret: true, about: 'OAuth client secret' },
-  SERVICE_CA_FILE: {
-    schema: file.optional(),
-    about:
-      'PEM of the authorities that we believe of the service, instead of those that Node knows; read again while the daemon runs',
-  },
-  SERVICE_CERT_FILE: {
-    schema: file.optional(),
-    about: 'client certificate with those in between, PEM; read again, with its key, while the daemon runs',
-  },
-  SERVICE_KEY_FILE: { schema: file.optional(), about: 'key of the client certificate, PEM' },
-  SERVICE_PROXY: {
-    schema: proxyUrl.optional(),
-    shownDefault: 'none',
-    secret: true,
-    about:
-      'http://host:port of a proxy through which all requests to the service and the token issuer go (CONNECT), perhaps with user:password@; HTTPS_PROXY and its like are not used',
-  },
-  RATE_LIMIT_REQUESTS: {
-    schema: integer(1, 10_000_000).default(100),
-    about: 'requests that the service allows per window, all instances together',
-  },
-  RATE_LIMIT_WINDOW_SECONDS: { schema: seconds(86_400).default(60_000), about: 'length of that window' },
-  REQUEST_TIMEOUT_SECONDS: { schema: seconds(3_600).default(30_000), about: 'whole request, body included' },
-  MAX_IN_FLIGHT: {
-    schema: integer(1, 1_000).default(8),
-    about: 'requests at once, per instance; also the most that a crash can leave in doubt',
-  },
-  TOKEN_REFRESH_SECONDS: {
-    schema: seconds(86_400).default(300_000),
-    about: 'a token is renewed this long before it expires; at half its lifetime where that is shorter',
-  },
-  TOKEN_EXPIRES_IN_UNIT: {
-    schema: z.enum(['seconds', 'milliseconds', 'minutes']).default('seconds'),
-    about: 'unit of expires_in, which the interface does not show',
-  },
-  DISCOVERED_CONTRACT: {
-    schema: contract.optional(),
-    about:
-      'what `outboxd discover --write` saw the service answer: `check --contract` compares with it, and the daemon counts what contradicts it',
-  },
-  UNAVAILABLE_PAUSE_SECONDS: { schema: seconds(86_400).default(300_000), about: 'pause after E003' },
-  UNAUTHORIZED_PAUSE_SECONDS: { schema: seconds(86_400).default(60_000), about: 'pause after a second 401' },
-  STUCK_AFTER_SECONDS: {
-    schema: secondsOrNever(366 * 86_400).default(86_400_000),
-    about: 'after so long an accepted record that the service has not ended is a problem for a person; 0: never',
-  },
-  RETENTION_DAYS: {
-    schema: integer(0, 36_500).default(90),
-    about:
-      'completed and discarded records are deleted from the ledger so many days after their end, and their ids stay known; what waits for a person stays; 0 keeps all',
-  },
-  RETENTION_PAYLOAD_DAYS: {
-    schema: integer(0, 36_500).default(30),
-    about:
-      'their payloads, bodies and results, which may hold personal data, are emptied so many days after their end; 0: with the record',
-  },
-  IDEMPOTENCY_HEADER: {
-    schema: z
-      .string()
-      .regex(/^[A-Za-z0-9-]{1,64}$/, 'must be the name of a header')
-      .refine((name) => !ownHeaders.has(name.toLowerCase()), 'must be no header that a request has already')
-      .default('Idempotency-Key'),
-    about: 'header in which each POST carries its idempotency key',
-  },
-  UNCERTAIN_POLICY: {
-    schema: z.enum(['hold', 'resend', 'probe']).default('hold'),
-    about: 'what to do when nobody can know whether a request arrived: hold, resend, probe',
-  },
-  KEY_ON_FAILURE: {
-    schema: z.enum(['continue', 'block']).default('continue'),
-    about: 'whether a rejected or failed record holds back its successors of the same key: continue, block',
-  },
-  CAPTURE_WINDOW: {
-    schema: integer(1, 1_000_000).default(1000),
-    about:
-      'the most submissions that are queued at once, without those held behind one that waits for a person; the rest of a backlog stays in the outbox, and so do records of one key beyond a 40th of this',
-  },
-  PAYLOAD_MAX_BYTES: {
-    schema: integer(1, 100_000_000).default(1_000_000),
-    about: 'a larger payload is rejected unread',
-  },
-  MAPPINGS_DIR: {
-    schema: name.default('mappings'),
-    about:
-      'folder of the mapping files; against a service on loopback the examples of the package, where there is no such folder',
-  },
-  HTTP_HOST: { schema: name.default('127.0.0.1'), about: 'address of /metrics, /livez, /readyz' },
-  HTTP_PORT: { schema: integer(0, 65_535).default(9464), about: 'its port; 0 takes any free one' },
-  LOG_LEVEL: {
-    schema: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']).default('info'),
-    about: 'JSON lines on stdout',
-  },
-  LOG_FORMAT: {
-    schema: z.enum(['auto', 'json', 'journald']).default('auto'),
-    about:
-      'auto: JSON lines, each after its priority such as `<4>` where stdout is systemd’s journal, which takes that off again; json: never; journald: always',
-  },
-  CONSOLE_PASSWORD_FILE: {
-    schema: file.optional(),
-    about: 'file with the line that `outboxd console --hash-password` prints: the console asks for that password',
-  },
-  CONSOLE_TRUST_HEADER: {
-    schema: headerName.optional(),
-    about: 'header in which an authenticating proxy tells the console who has signed in, such as X-Forwarded-User',
-  },
-  CONSOLE_TRUST_PROXY: {
-    schema: addresses.optional(),
-    about:
-      'addresses of the console’s proxy, such as 10.0.0.7 or 10.0.0.0/28, with commas: whose CONSOLE_TRUST_HEADER and X-Forwarded headers are believed',
-  },
-} as const satisfies Record<string, Variable>
+import { ConfigInvalid, type Environment, readVariables } from './readVariables.ts'
+import { type Contract, isOnLoopback } from './variableSchemas.ts'
+import { type Reader, variables } from './variables.ts'
 
 /** What the commands need that touch the databases alone. Paths are absolute. */
 export interface StoreConfig {
@@ -251,7 +79,6 @@ export interface Config extends StoreConfig {
  *
  * @param env the environment's variables; an empty one counts as not set
  * @throws ConfigInvalid with every mistake
- * @see README.md, "Configuration": its table is this file’s
  */
 export function readConfig(env: Environment): Config {
   const reader = readVariables(variables, env)
@@ -273,8 +100,6 @@ export function readConfig(env: Environment): Config {
   }
   return done(config)
 }
-
-type Reader = ReturnType<typeof readVariables<typeof variables>>
 
 const readSecret = ({ value }: Reader) => ({
   clientId: value('SERVICE_CLIENT_ID'),

@@ -57,11 +57,11 @@ const rules: Rule[] = [
     breaks: ({ from, to }) => isIn(to, 'model') && !isOfModel(from),
   },
   {
-    says: 'config.ts imports how variables are read, what they and their files may hold, and no other file of ours: everyone may have its types',
+    says: 'config.ts imports the variables, how they are read, what they and their files may hold, and no other file of ours: everyone may have its types',
     breaks: ({ from, to }) =>
-      isOneOf(from, 'config.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts') &&
+      isOneOf(from, 'config.ts', 'variables.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts') &&
       isOurs(to) &&
-      !isOneOf(to, 'readVariables.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
+      !isOneOf(to, 'variables.ts', 'readVariables.ts', 'variableSchemas.ts', 'pem.ts', 'resources.ts'),
   },
   ...Object.entries(mayImport).map(([name, others]) => ({
     says: `${name} imports ${['its own folder', ...others, 'model.ts, clock.ts, resources.ts, slotReach.ts and types of config.ts'].join(', ')}`,

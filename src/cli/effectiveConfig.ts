@@ -1,6 +1,7 @@
 import { resolve } from 'node:path'
-import { readMappingsDir, variables } from '../config.ts'
+import { readMappingsDir } from '../config.ts'
 import { ConfigInvalid, type Environment, readVariables, type Variable } from '../readVariables.ts'
+import { variables } from '../variables.ts'
 import type { CommandContext } from './context.ts'
 
 /** A variable as it is in force. */

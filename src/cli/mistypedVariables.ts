@@ -1,5 +1,5 @@
-import { variables } from '../config.ts'
 import type { Environment, Variable } from '../readVariables.ts'
+import { variables } from '../variables.ts'
 import { nearestWord } from '../yaml/nearestWord.ts'
 
 /** Every name that we read. */

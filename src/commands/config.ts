@@ -4,8 +4,9 @@ import { effectiveConfig, inUnit } from '../cli/effectiveConfig.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { renderTable, terminalOf } from '../cli/table.ts'
-import { readConfig, variables } from '../config.ts'
+import { readConfig } from '../config.ts'
 import { ConfigInvalid, type Variable } from '../readVariables.ts'
+import { variables } from '../variables.ts'
 
 export interface ConfigOptions {
   effective?: boolean

@@ -2,7 +2,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { manualPage } from '../cli/manualPage.ts'
-import { variables } from '../config.ts'
+import { variables } from '../variables.ts'
 import { version } from '../version.ts'
 
 export function describeMan(command: Command): Command {

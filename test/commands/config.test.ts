@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { EffectiveVariable } from '../../src/cli/effectiveConfig.ts'
 import type { EnvironmentFile } from '../../src/cli/environmentFile.ts'
 import { type ConfigOptions, config } from '../../src/commands/config.ts'
-import { variables } from '../../src/config.ts'
+import { variables } from '../../src/variables.ts'
 import { testContext } from '../support/context.ts'
 
 test('the README’s table is the one that the command prints', async () => {
