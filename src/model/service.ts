@@ -39,6 +39,9 @@ export type Answer =
       tookMs: number
     }
 
+/** Whether a status says that what was asked is done. */
+export const isSuccess = (status: number): boolean => status >= 200 && status < 300
+
 /** How a request ended, by the names that the metrics use. */
 export const outcomes = [
   'ok',

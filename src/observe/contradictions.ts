@@ -1,5 +1,5 @@
 import type { Contract } from '../config.ts'
-import type { Answer, Breach } from '../model.ts'
+import { type Answer, type Breach, isSuccess } from '../model.ts'
 import { type Endpoint, resources } from '../resources.ts'
 
 /**
@@ -10,12 +10,11 @@ import { type Endpoint, resources } from '../resources.ts'
 export function contradictions(contract: Contract | null, endpoint: Endpoint, answer: Answer): Breach[] {
   if (contract === null || answer.kind === 'no-answer' || endpoint === 'token') return []
   const { status, code, rateRemaining } = answer
-  const isSuccess = status >= 200 && status < 300
   const expected = (name: string): string => contract[name as keyof Contract] ?? String(status)
   const isOther = (name: string) => expected(name) !== String(status)
   const breaches: Breach[] = []
-  if (isSuccess && isOther(`${endpoint}_ok`)) breaches.push('other_success_status')
-  if (!isSuccess && code !== null && isOther(code.toLowerCase())) breaches.push('other_error_status')
+  if (isSuccess(status) && isOther(`${endpoint}_ok`)) breaches.push('other_success_status')
+  if (!isSuccess(status) && code !== null && isOther(code.toLowerCase())) breaches.push('other_error_status')
   if (polls.has(endpoint) && code === null && isRefusal(status) && isOther(`${endpoint}_unknown`))
     breaches.push('other_unknown_status')
   if (contract.rate_remaining === 'all' && rateRemaining === null && status < 500) breaches.push('no_rate_remaining')

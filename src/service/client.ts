@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
-import type { Answer, ServiceRequest } from '../model.ts'
+import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
@@ -88,7 +88,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
       const { clientId, clientSecret } = credentials()
       const answer = await http.exchange({ ...tokenRequest(issuer, clientId, clientSecret), mayLeave })
       if (answer === null) return null
-      if (answer.kind === 'response' && answer.status >= 200 && answer.status < 300)
+      if (answer.kind === 'response' && isSuccess(answer.status))
         return readToken(answer, service.expiresInUnitMs, clock.nowMs())
       return { answer: answerFrom(answer, [clientSecret], clock.nowMs()), token: null }
     },

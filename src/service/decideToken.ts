@@ -1,4 +1,4 @@
-import type { Answer, PauseCall } from '../model.ts'
+import { type Answer, isSuccess, type PauseCall } from '../model.ts'
 import { pauseCall, sayAnswer, withHint } from './pauseCall.ts'
 
 /**
@@ -13,7 +13,7 @@ export function decideToken(answer: Answer): PauseCall {
   }
   const { status } = answer
   const said = sayAnswer(answer, issuer)
-  if (status >= 200 && status < 300) {
+  if (isSuccess(status)) {
     const detail = `${issuer} answered ${status} without a usable token`
     return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
   }

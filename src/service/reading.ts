@@ -1,4 +1,4 @@
-import type { Answer, PauseCall, TransactionStatus } from '../model.ts'
+import { type Answer, isSuccess, type PauseCall, type TransactionStatus } from '../model.ts'
 import type { Resource } from '../resources.ts'
 import { describeAnswer, pauseCall, submitPauseCall } from './pauseCall.ts'
 import { submittedId, transactionStatus } from './responses.ts'
@@ -30,7 +30,7 @@ export function readAnswer(answer: Answer, resource: Resource): AnswerReading {
 function read(answer: Answer, resource: Resource, pause: PauseCall | null): AnswerReading {
   if (answer.kind === 'no-answer')
     return { submittedId: null, namesId: false, transaction: null, pause, summary: answer.detail }
-  const success = answer.status >= 200 && answer.status < 300
+  const success = isSuccess(answer.status)
   const id = submittedId(resource, answer.json)
   return {
     submittedId: success ? id : null,

@@ -1,4 +1,4 @@
-import type { Answer, AttemptResult, Passage, Refusal, Submission } from '../../model.ts'
+import { type Answer, type AttemptResult, isSuccess, type Passage, type Refusal, type Submission } from '../../model.ts'
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
@@ -7,7 +7,7 @@ import type { Answer, AttemptResult, Passage, Refusal, Submission } from '../../
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent
   if (answer.status === 503 || answer.code === 'E003') return false
-  return answer.status > 500 || (isSuccess(answer) && answer.json === undefined)
+  return answer.status > 500 || (isSuccess(answer.status) && answer.json === undefined)
 }
 
 /** Statuses that speak of the way, the rate or the client, and never of the record. */
@@ -21,7 +21,7 @@ export function passageOf(
 ): Passage[] {
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
-  const accepted = isSuccess(answer) && step.change.state !== 'uncertain'
+  const accepted = isSuccess(status) && step.change.state !== 'uncertain'
   const refused = status >= 400 && status < 500 && json !== undefined && !ofTheWay.has(status) && code !== 'E003'
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
@@ -37,5 +37,3 @@ export function refusalOf(
     return []
   return [{ submissionId, resource, fingerprint, summary: step.cause }]
 }
-
-const isSuccess = ({ status }: Answer & { kind: 'response' }) => status >= 200 && status < 300

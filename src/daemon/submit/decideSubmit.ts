@@ -1,4 +1,11 @@
-import type { Answer, Breach, MetPause, PauseCall, UncertainPolicy } from '../../model.ts'
+import {
+  type Answer,
+  type Breach,
+  isSuccess,
+  type MetPause,
+  type PauseCall,
+  type UncertainPolicy,
+} from '../../model.ts'
 
 /** What an answer to a POST says, as src/service/reading.ts reads it. */
 export interface SubmitReading {
@@ -82,10 +89,9 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
   const { submittedId, pause, summary } = reading
   if (answer.kind === 'no-answer') return pause === null ? inDoubt(summary, now) : { kind: 'pause', pause, times: 0 }
   const { status, code } = answer
-  const success = status >= 200 && status < 300
   if (submittedId !== null) return { kind: 'accepted', transactionId: submittedId, breach: null }
   if (code === 'E002') return duplicate(summary, now.history)
-  if (success && pause === null) return withoutId(answer, summary)
+  if (isSuccess(status) && pause === null) return withoutId(answer, summary)
   if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
   if (pause !== null) return paused(answer, summary, pause, now.history)

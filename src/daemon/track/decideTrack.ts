@@ -1,4 +1,11 @@
-import type { Answer, Breach, PauseCall, RefusedPolls, TransactionStatus } from '../../model.ts'
+import {
+  type Answer,
+  type Breach,
+  isSuccess,
+  type PauseCall,
+  type RefusedPolls,
+  type TransactionStatus,
+} from '../../model.ts'
 
 /** What an answer to a GET says, as src/service/reading.ts reads it. */
 export interface TrackReading {
@@ -110,7 +117,7 @@ export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCir
       ? { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
       : refused(summary, pause, now)
   if (status === 404) return unknown(summary, now)
-  const success = status !== null && status >= 200 && status < 300
+  const success = status !== null && isSuccess(status)
   return askAgain(summary, success ? 'unreadable_answer' : null, now)
 }
 
