@@ -125,7 +125,7 @@ function isNet(text: string): boolean {
 }
 
 /** What a service can be held to, as `outboxd discover` writes it. */
-export const contractNames = [
+const contractNames = [
   'expires_in',
   'bad_token',
   'submit_ok',

@@ -50,7 +50,7 @@ export async function checkContract(context: CommandContext): Promise<Finding[]>
 }
 
 /** Pure. */
-export function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
+function compareContract(expected: Contract, answered: readonly Answered[]): Finding[] {
   const said: Contract = Object.assign({}, ...answered.map(({ finding }) => finding.contract))
   const other = otherThanService(expected, said, answered)
   const seen = other === null ? said : ofToken(said)
