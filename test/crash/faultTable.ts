@@ -89,10 +89,7 @@ export function faultTable(
       what: 'Postgres immediate restarts',
       everyMs: pace.restartMs,
       from: '0.1.0',
-      async strike() {
-        await environment.postgres.restartImmediately()
-        return 1
-      },
+      strike: once(() => environment.postgres.restartImmediately()),
     },
     {
       what: 'backends terminated',
@@ -117,28 +114,19 @@ export function faultTable(
       what: 'faults of the ERP',
       everyMs: pace.erpMs,
       from: 'this version',
-      async strike(random) {
-        await erp.strike(random)
-        return 1
-      },
+      strike: once((random) => erp.strike(random)),
     },
     {
       what: 'times that COMMIT hung',
       everyMs: pace.hangMs,
       from: 'this version',
-      async strike(random) {
-        await ledger.hangCommits(random)
-        return 1
-      },
+      strike: once((random) => ledger.hangCommits(random)),
     },
     {
       what: 'times that the clock was set back',
       everyMs: pace.clockMs,
       from: 'this version',
-      async strike(random) {
-        await ledger.setClockBack(random)
-        return 1
-      },
+      strike: once((random) => ledger.setClockBack(random)),
     },
     {
       what: 'records made old enough to go',
@@ -150,7 +138,7 @@ export function faultTable(
       what: 'outboxd prune, half of them killed',
       everyMs: pace.pruneMs,
       from: 'this version',
-      strike: (random) => retention.prune(random),
+      strike: once((random) => retention.prune(random)),
     },
     {
       what: 'rows of ended records set back',
@@ -159,4 +147,12 @@ export function faultTable(
       strike: (random) => retention.setBack(random),
     },
   ]
+}
+
+/** A fault that strikes each time that it is told to. */
+function once(work: (random: SeededRandom) => Promise<unknown>): Fault['strike'] {
+  return async (random) => {
+    await work(random)
+    return 1
+  }
 }

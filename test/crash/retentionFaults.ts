@@ -9,8 +9,8 @@ import type { SeededRandom } from './seededRandom.ts'
 export interface RetentionFaults {
   /** Some that have ended did so long ago. @returns how many */
   age(random: SeededRandom): Promise<number>
-  /** `outboxd prune`, killed in the middle or not. @returns 1 */
-  prune(random: SeededRandom): Promise<number>
+  /** `outboxd prune`, killed in the middle or not. */
+  prune(random: SeededRandom): Promise<void>
   /** The ERP has rows say again that they wait, of records that have ended and may have been pruned. @returns how many */
   setBack(random: SeededRandom): Promise<number>
 }
@@ -45,7 +45,6 @@ export function retentionFaults({ dir, main }: ProgramCopy, { env, ledger, outbo
         command.signal('SIGKILL')
       }
       await command.ended()
-      return 1
     },
     async setBack() {
       const { rowCount } = await retryPatiently(() =>
