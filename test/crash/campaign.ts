@@ -1,10 +1,10 @@
-import { setTimeout as after } from 'node:timers/promises'
-import { type Violation, verify } from './checker.ts'
-import { type Environment, openEnvironment } from './environment.ts'
+import type { Violation } from './checker.ts'
+import { conclude } from './conclude.ts'
+import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
-import { gatherHistory, type History } from './history.ts'
+import type { History } from './history.ts'
 import { ledgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
 import { type NemesisReport, resolveHeads, unleash } from './nemesis.ts'
@@ -39,9 +39,6 @@ export interface CampaignResult {
   violations: Violation[]
 }
 
-/** Longer than the rescue of orphans, the rescuer's probation, the longest pause and a drain of what is left. */
-const drainMostMs = 240_000
-
 /**
  * Lets several daemons carry records from one ledger while they are killed and stopped, their database crashes and the
  * service misbehaves; then lets them finish in peace, and compares what the outbox, the ledger and the service say.
@@ -68,40 +65,13 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
       { kills, pace, random, say, signal, upgrade: before && (() => upgrade(environment, fleet, program, say)) },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
-    const left = await drain(environment, nemesis, signal)
-    const codes = await fleet.terminate()
-    const history = await gatherHistory(environment, nemesis.written)
-    const violations = [
-      ...left.map(inMessage),
-      ...fleet.deserters.map((message) => inMessage(`a daemon left by itself, ${message}`)),
-      ...codes.filter((code) => code !== 0).map((code) => inMessage(`a daemon left with ${code} after SIGTERM`)),
-      ...verify(history),
-    ]
+    const concluded = await conclude({
+      ...{ surroundings: environment, fleet, written: nemesis.written, lost: [], signal },
+      settle: () => resolveHeads(environment, nemesis),
+    })
     const seconds = Math.round((performance.now() - begun) / 1000)
-    return { options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts(), history, violations }
+    return { options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts(), ...concluded }
   } finally {
     fleet.scuttle()
-  }
-}
-
-const inMessage = (what: string): Violation => ({ what, case: null })
-
-/** Waits until nothing is left to do. @returns what is left all the same, in words */
-async function drain(environment: Environment, nemesis: NemesisReport, signal: AbortSignal): Promise<string[]> {
-  const ownDeadline = performance.now() + drainMostMs
-  for (;;) {
-    signal.throwIfAborted()
-    await resolveHeads(environment, nemesis, { resume: true })
-    const { rows: unread } = await environment.outbox.query(
-      `select count(*)::int as n from outbox where status = 'new'`,
-    )
-    const { rows: unfinished } = await environment.ledger.query(
-      `select count(*)::int as n from outboxd.submission
-       where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
-    )
-    if (unread[0].n + unfinished[0].n === 0) return []
-    if (performance.now() > ownDeadline)
-      return [`after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`]
-    await after(500)
   }
 }

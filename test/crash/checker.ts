@@ -43,12 +43,15 @@ export function casesOf({ outbox, ledger, events, arrivals, written, lost = [] }
       submissions: mine,
       events: mine.flatMap(({ id }) => steps.get(id) ?? []),
       arrivals: its,
-      forgotten: new Set(its.filter(({ arrivedUs }) => lost.some((span) => isWithin(arrivedUs, span)))),
+      forgotten: new Set(its.filter((arrival) => isLost(arrival, lost))),
     }
   })
 }
 
-const isWithin = (us: number, { fromUs, untilUs }: LostSpan) => us >= fromUs && us <= untilUs
+/** Whether it arrived while the claims of the time were lost. */
+export function isLost({ arrivedUs }: Arrival, lost: readonly LostSpan[]): boolean {
+  return lost.some(({ fromUs, untilUs }) => arrivedUs >= fromUs && arrivedUs <= untilUs)
+}
 
 function overall(evidence: History, cases: Case[]): Violation[] {
   const violation = (what: string): Violation => ({ what, case: null })

@@ -85,7 +85,7 @@ export async function unleash(
     }),
     // Under so many faults pauses grow to a minute, and nothing would be on the wire to be killed.
     again('operator', 2_000, async () => {
-      if (version === 'this version') await resolveHeads(environment, done, { resume: true })
+      if (version === 'this version') await resolveHeads(environment, done)
     }),
   ])
   await upgrading
@@ -115,13 +115,12 @@ async function backlog({ outbox }: Environment): Promise<number> {
   return rows[0]?.n ?? 0
 }
 
-/** Lets an operator settle what blocks others. */
+/** Lets an operator settle what blocks others, and end pauses. */
 export async function resolveHeads(
   environment: Environment,
   done: Pick<NemesisReport, 'discarded' | 'resolved'>,
-  { resume }: { resume: boolean },
 ): Promise<void> {
-  const { discarded, resolved } = await retryPatiently(() => resolveBlocking(environment, resume))
+  const { discarded, resolved } = await retryPatiently(() => resolveBlocking(environment, true))
   done.discarded += discarded
   done.resolved += resolved
 }

@@ -1,9 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { recover } from '../../src/commands/recover.ts'
-import { type Violation, verify } from '../crash/checker.ts'
+import { isLost, type Violation } from '../crash/checker.ts'
+import { conclude, ofAll } from '../crash/conclude.ts'
 import { openSurroundings, type Surroundings } from '../crash/environment.ts'
 import { type Fleet, launchFleet } from '../crash/fleet.ts'
-import { gatherHistory, type History, type LostSpan } from '../crash/history.ts'
+import type { History, LostSpan } from '../crash/history.ts'
 import { type MutationName, mutations } from '../crash/mutations.ts'
 import { resolveBlocking } from '../crash/operator.ts'
 import { copyProgram } from '../crash/programCopy.ts'
@@ -51,8 +52,6 @@ export interface FailoverResult {
   violations: Violation[]
 }
 
-/** Longer than the rescue of orphans and a drain of what is left. */
-const drainMostMs = 240_000
 /** A look of each daemon, the time to object, and what a busy machine takes. */
 const noticedWithinMs = 60_000
 
@@ -78,27 +77,23 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
       if (course.report.failovers % 10 === 0)
         say(`${course.report.failovers} failovers, ${course.report.written.size} records, ${seconds(begun)} s`)
     }
-    const left = await drain(surroundings, options.signal)
-    const codes = await fleet.terminate()
-    const history = { ...(await gatherHistory(surroundings, course.report.written)), lost: course.lost }
-    const violations = [
-      ...[...course.complaints, ...left].map(inMessage),
-      ...fleet.deserters.map((message) => inMessage(`a daemon left by itself, ${message}`)),
-      ...codes.filter((code) => code !== 0).map((code) => inMessage(`a daemon left with ${code} after SIGTERM`)),
-      ...verify(history),
-    ]
-    course.report.lostRequests = history.arrivals.filter(({ arrivedUs }) =>
-      course.lost.some(({ fromUs, untilUs }) => arrivedUs >= fromUs && arrivedUs <= untilUs),
-    ).length
+    const { report, lost } = course
+    const { history, violations } = await conclude({
+      ...{ surroundings, fleet, written: report.written, lost, signal: options.signal },
+      settle: () => resolveBlocking(surroundings, true),
+    })
+    report.lostRequests = history.arrivals.filter((arrival) => isLost(arrival, lost)).length
     say(`${mode}: done`)
-    return { options, seconds: seconds(begun), report: course.report, history, violations }
+    return {
+      ...{ options, seconds: seconds(begun), report, history },
+      violations: [...course.complaints.map(ofAll), ...violations],
+    }
   } finally {
     fleet.scuttle()
   }
 }
 
 const seconds = (begun: number) => Math.round((performance.now() - begun) / 1000)
-const inMessage = (what: string): Violation => ({ what, case: null })
 
 interface CourseDeps {
   options: FailoverOptions
@@ -241,24 +236,4 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
 async function wait(node: Node, names: string): Promise<void> {
   await node.run(`alter system set synchronous_standby_names = '${names}'`)
   await node.run('select pg_reload_conf()')
-}
-
-/** Waits until nothing is left to do. @returns what is left all the same, in words */
-async function drain(surroundings: Surroundings, signal: AbortSignal): Promise<string[]> {
-  const deadline = performance.now() + drainMostMs
-  for (;;) {
-    signal.throwIfAborted()
-    await resolveBlocking(surroundings, true)
-    const { rows: unread } = await surroundings.outbox.query(
-      `select count(*)::int as n from outbox where status = 'new'`,
-    )
-    const { rows: unfinished } = await surroundings.ledger.query(
-      `select count(*)::int as n from outboxd.submission
-       where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
-    )
-    if (unread[0].n + unfinished[0].n === 0) return []
-    if (performance.now() > deadline)
-      return [`after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`]
-    await after(500)
-  }
 }

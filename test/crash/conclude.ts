@@ -1,0 +1,63 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { type Violation, verify } from './checker.ts'
+import type { Surroundings } from './environment.ts'
+import type { Fleet } from './fleet.ts'
+import { gatherHistory, type History, type LostSpan } from './history.ts'
+import type { Written } from './workload.ts'
+
+export interface Conclusion {
+  history: History
+  violations: Violation[]
+}
+
+export interface ConcludeOptions {
+  surroundings: Surroundings
+  fleet: Fleet
+  written: ReadonlyMap<string, Written>
+  /** What failovers lost. */
+  lost: readonly LostSpan[]
+  /** Settles, as an operator does, what blocks others, and ends pauses. */
+  settle(): Promise<unknown>
+  signal: AbortSignal
+}
+
+/** Longer than the rescue of orphans, the rescuer's probation, the longest pause and a drain of what is left. */
+const drainMostMs = 240_000
+
+/** Lets every record come to its end and the daemons leave, and compares what the outbox, the ledger and the service say. */
+export async function conclude(options: ConcludeOptions): Promise<Conclusion> {
+  const { surroundings, fleet, written, lost } = options
+  const left = await drain(options)
+  const codes = await fleet.terminate()
+  const history = { ...(await gatherHistory(surroundings, written)), lost }
+  const violations = [
+    ...left.map(ofAll),
+    ...fleet.deserters.map((message) => ofAll(`a daemon left by itself, ${message}`)),
+    ...codes.filter((code) => code !== 0).map((code) => ofAll(`a daemon left with ${code} after SIGTERM`)),
+    ...verify(history),
+  ]
+  return { history, violations }
+}
+
+/** A violation that is of no one record. */
+export const ofAll = (what: string): Violation => ({ what, case: null })
+
+/** Waits until nothing is left to do. @returns what is left all the same, in words */
+async function drain({ surroundings, settle, signal }: ConcludeOptions): Promise<string[]> {
+  const deadline = performance.now() + drainMostMs
+  for (;;) {
+    signal.throwIfAborted()
+    await settle()
+    const { rows: unread } = await surroundings.outbox.query(
+      `select count(*)::int as n from outbox where status = 'new'`,
+    )
+    const { rows: unfinished } = await surroundings.ledger.query(
+      `select count(*)::int as n from outboxd.submission
+       where state in ('queued', 'sending', 'accepted') or report_due or (state = 'uncertain' and key is not null)`,
+    )
+    if (unread[0].n + unfinished[0].n === 0) return []
+    if (performance.now() > deadline)
+      return [`after ${drainMostMs / 1000} s of peace, ${unread[0].n} rows are new and ${unfinished[0].n} unfinished`]
+    await after(500)
+  }
+}
