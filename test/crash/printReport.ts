@@ -5,18 +5,26 @@ const violationsShown = 10
 
 /** The campaign's figures, and each violation with all that is known of its record. */
 export function printResult(result: CampaignResult): string {
-  const { violations } = result
-  const lines = figures(result).map(([name, value]) => `  ${name.padEnd(36)} ${value}`)
-  const shown = violations.slice(0, violationsShown).flatMap(describe)
-  const verdict =
-    violations.length === 0 ? 'the guarantee held' : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
-  const problems = violations.length === 0 ? [] : result.history.problems.slice(0, violationsShown)
+  const problems = result.violations.length === 0 ? [] : result.history.problems.slice(0, violationsShown)
   const standing = problems.map((problem) => `  stands as a problem: ${problem}`)
+  return layOut(figures(result), 'the guarantee held', result.violations, standing)
+}
+
+/** A run's figures, the verdict, and what was violated. @param held the verdict where nothing was */
+export function layOut(
+  figures: [name: string, value: unknown][],
+  held: string,
+  violations: readonly Violation[],
+  standing: readonly string[] = [],
+): string {
+  const lines = figures.map(([name, value]) => `  ${name.padEnd(36)} ${value}`)
+  const shown = violations.slice(0, violationsShown).flatMap(describe)
+  const verdict = violations.length === 0 ? held : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
   return [...lines, '', verdict, ...kinds(violations), ...standing, '', ...shown, ''].join('\n')
 }
 
 /** How often what was violated, whatever the record. */
-export function kinds(violations: readonly Violation[]): string[] {
+function kinds(violations: readonly Violation[]): string[] {
   const counts = Map.groupBy(violations, ({ what }) => what.replaceAll(/[0-9a-f-]{36}|\d+(\.\d+)?/g, '…').slice(0, 100))
   return [...counts].map(([what, those]) => `  ${String(those.length).padStart(5)} × ${what}`)
 }
@@ -49,7 +57,7 @@ function figures({
   ]
 }
 
-export function describe(violation: Violation): string[] {
+function describe(violation: Violation): string[] {
   return [`- ${violation.what}`, ...(violation.case ? describeCase(violation.case) : [])]
 }
 

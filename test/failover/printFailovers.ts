@@ -1,7 +1,5 @@
-import { describe, kinds } from '../crash/printReport.ts'
+import { layOut } from '../crash/printReport.ts'
 import type { FailoverResult } from './runFailovers.ts'
-
-const violationsShown = 10
 
 /** The figures, and each violation with all that is known of its record. */
 export function printFailovers({ options, seconds, report, history, violations }: FailoverResult): string {
@@ -22,17 +20,5 @@ export function printFailovers({ options, seconds, report, history, violations }
     ['most in a window', `${history.requestsMost} of ${history.requestsAllowed}`],
     ...[...states].map(([state, those]): [string, unknown] => [`became ${state}`, those.length]),
   ]
-  const verdict =
-    violations.length === 0
-      ? 'nothing was lost, nothing was sent twice'
-      : `THE GUARANTEE WAS BROKEN: ${violations.length} violations`
-  return [
-    ...figures.map(([name, value]) => `  ${name.padEnd(36)} ${value}`),
-    '',
-    verdict,
-    ...kinds(violations),
-    '',
-    ...violations.slice(0, violationsShown).flatMap(describe),
-    '',
-  ].join('\n')
+  return layOut(figures, 'nothing was lost, nothing was sent twice', violations)
 }
