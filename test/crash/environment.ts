@@ -3,7 +3,6 @@ import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
 import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { daemonEnvironment } from '../support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../support/postgres.ts'
-import { startProgram } from '../support/program.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** Compressed time: the limit's window, in seconds, and the requests in it. */
@@ -98,8 +97,8 @@ export async function openSurroundings(
 }
 
 /** Runs a command to its end. @throws Error with its last words where it leaves with anything but 0 */
-export async function runToEnd({ main, dir }: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {
-  const program = startProgram({ script: main, args, folder: dir, env: { ...env, NODE_COMPILE_CACHE: `${dir}/cache` } })
+export async function runToEnd(copy: ProgramCopy, args: string[], env: Record<string, string>): Promise<void> {
+  const program = copy.start(args, env)
   const { code, signal } = await program.ended()
   if (code !== 0) throw new Error(`${args.join(' ')} left with ${code ?? signal}:\n${program.lastLines()}`)
 }
@@ -111,16 +110,10 @@ const openBounded = (url: string): pg.Pool => {
   return pool
 }
 
-async function startSandboxProcess({ main, dir }: ProgramCopy, settings: Record<string, string>) {
-  const program = startProgram({
-    script: main,
-    args: ['sandbox', '--port', '0', '--json'],
-    folder: dir,
-    env: settings,
-    onLine(line) {
-      // Its welcome is of no interest here, its complaints are.
-      if (line.startsWith('sandbox: ')) process.stderr.write(`${line}\n`)
-    },
+async function startSandboxProcess(copy: ProgramCopy, settings: Record<string, string>) {
+  const program = copy.start(['sandbox', '--port', '0', '--json'], settings, (line) => {
+    // Its welcome is of no interest here, its complaints are.
+    if (line.startsWith('sandbox: ')) process.stderr.write(`${line}\n`)
   })
   void program.ended().then(({ code, signal }) => {
     if (code !== 0) process.stderr.write(`the sandbox left with ${code ?? signal}: ${program.lastLines()}\n`)

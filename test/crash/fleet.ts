@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { saysRunning } from '../support/daemon.ts'
-import { type Program, startProgram } from '../support/program.ts'
+import type { Program } from '../support/program.ts'
 import { until } from '../support/until.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
@@ -48,14 +48,9 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
     let terminated = false
 
     function launch(): void {
-      const launched = startProgram({
-        script: program.main,
-        args: ['run'],
-        folder: program.dir,
-        env: { ...options.env, NODE_COMPILE_CACHE: `${program.dir}/cache`, MAPPINGS_DIR: `${program.dir}/mappings` },
-        onLine(line) {
-          if (daemon === launched && saysRunning(line)) running = true
-        },
+      const env = { ...options.env, MAPPINGS_DIR: `${program.dir}/mappings` }
+      const launched = program.start(['run'], env, (line) => {
+        if (daemon === launched && saysRunning(line)) running = true
       })
       daemon = launched
       daemons.set(number, launched)

@@ -2,16 +2,14 @@ import { execFileSync } from 'node:child_process'
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startProgram } from '../support/program.ts'
+import { checkout, type Program, startProgram } from '../support/program.ts'
 import type { Patch } from './mutations.ts'
-
-const checkout = join(import.meta.dirname, '..', '..')
 
 /** The program as it stood when the campaign began: daemons start from it by the hundred while the checkout is edited. */
 export interface ProgramCopy extends AsyncDisposable {
   readonly dir: string
-  /** src/main.ts of the copy. */
-  readonly main: string
+  /** Starts it, with what it has compiled before. */
+  start(args: readonly string[], env: Record<string, string>, onLine?: (line: string) => void): Program
 }
 
 /** Version 0.1.0, whose ledger is kept in test/store/version-0.1.0. */
@@ -48,10 +46,13 @@ async function copyInto(fill: (dir: string) => Promise<void>): Promise<ProgramCo
   try {
     await fill(dir)
     await symlink(join(checkout, 'node_modules'), join(dir, 'node_modules'))
-    await mkdir(join(dir, 'cache'))
-    const main = join(dir, 'src', 'main.ts')
-    await fillCompileCache(main, `${dir}/cache`)
-    return { dir, main, [Symbol.asyncDispose]: remove }
+    const cache = join(dir, 'cache')
+    await mkdir(cache)
+    const script = join(dir, 'src', 'main.ts')
+    const start: ProgramCopy['start'] = (args, env, onLine = () => {}) =>
+      startProgram({ script, args, folder: dir, env: { ...env, NODE_COMPILE_CACHE: cache }, onLine })
+    await fillCompileCache(start)
+    return { dir, start, [Symbol.asyncDispose]: remove }
   } catch (error) {
     await remove()
     throw error
@@ -59,9 +60,9 @@ async function copyInto(fill: (dir: string) => Promise<void>): Promise<ProgramCo
 }
 
 /** A process writes what it compiled when it leaves, which those that are killed never do: each start would cost twice. */
-async function fillCompileCache(script: string, cache: string): Promise<void> {
+async function fillCompileCache(start: ProgramCopy['start']): Promise<void> {
   // Without configuration it leaves when it has loaded everything.
-  await startProgram({ script, args: ['run'], env: { NODE_COMPILE_CACHE: cache } }).ended()
+  await start(['run'], {}).ended()
 }
 
 async function apply(dir: string, { file, from, to }: Patch): Promise<void> {

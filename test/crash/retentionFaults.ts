@@ -1,5 +1,4 @@
 import { setTimeout as after } from 'node:timers/promises'
-import { startProgram } from '../support/program.ts'
 import type { Environment } from './environment.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
@@ -21,7 +20,7 @@ const agedShare = 0.1
 const killedAfterMs = [400, 3_000] as const
 const setBackMost = 6
 
-export function retentionFaults({ dir, main }: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
+export function retentionFaults(program: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
   return {
     async age(random) {
       const { rowCount } = await retryPatiently(() =>
@@ -34,12 +33,7 @@ export function retentionFaults({ dir, main }: ProgramCopy, { env, ledger, outbo
       return rowCount ?? 0
     },
     async prune(random) {
-      const command = startProgram({
-        script: main,
-        args: ['prune', '--as', 'crash', '--reason', 'crash campaign'],
-        folder: dir,
-        env: { ...env, NODE_COMPILE_CACHE: `${dir}/cache` },
-      })
+      const command = program.start(['prune', '--as', 'crash', '--reason', 'crash campaign'], env)
       if (random.chance(0.5)) {
         await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])
         command.signal('SIGKILL')
