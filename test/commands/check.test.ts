@@ -40,13 +40,6 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-const slotsTaken = async () => {
-  const { rows } = await fixture.ledger.pool.query(
-    `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
-  )
-  return rows[0].n
-}
-
 test('where all is well each line says ok, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
@@ -54,7 +47,7 @@ test('where all is well each line says ok, and the three requests were paid for'
   )
   expect(messages).toBe('All is well.\n')
   expect(code).toBe(0)
-  expect(await slotsTaken()).toBe(3)
+  expect(await fixture.slotsTaken()).toBe(3)
 })
 
 test('before a budget is set up it asks all the same', async () => {

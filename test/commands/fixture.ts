@@ -15,6 +15,8 @@ export interface Fixture extends AsyncDisposable {
   /** Writes a row into the outbox table and captures it. @returns its id there */
   row(payload: string, type?: string): Promise<string>
   context(input?: string | null, env?: Record<string, string>): TestContext
+  /** Slots that requests of this window have taken. */
+  slotsTaken(): Promise<number>
 }
 
 export const failedE003: GivenChange = { state: 'failed', errorCode: 'E003', error: 'the service was down' }
@@ -60,6 +62,12 @@ export async function openFixture(): Promise<Fixture> {
     },
     context: (input = null, env = {}) =>
       testContext({ DATABASE_URL: ledger.url, MAPPINGS_DIR: mappingsDir, ...env }, input),
+    async slotsTaken() {
+      const { rows } = await ledger.pool.query(
+        `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
+      )
+      return rows[0].n
+    },
     [Symbol.asyncDispose]: () => ledger[Symbol.asyncDispose](),
   }
 }

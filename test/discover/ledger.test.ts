@@ -20,18 +20,11 @@ beforeEach(() => fixture.reset())
 const askWithLedger = (only: string, env: Record<string, string> = {}): Promise<Asked> =>
   ask(service.sandbox.url, { only, ledger: true }, { DATABASE_URL: fixture.ledger.url, ...env })
 
-async function slotsTaken(): Promise<number> {
-  const { rows } = await fixture.ledger.pool.query(
-    `select count(*)::int as n from outboxd.slot where free_at > now() and free_at < now() + interval '61 s'`,
-  )
-  return rows[0].n
-}
-
 test('each request takes a slot, which is free again a window after its answer', async () => {
   const { requests, findings } = await askWithLedger('token-unit,unknown-id,http-version')
   expect(findings['unknown-id']).toMatchObject({ found: '404' })
   expect(requests).toBe(3)
-  expect(await slotsTaken()).toBe(3)
+  expect(await fixture.slotsTaken()).toBe(3)
 })
 
 test('while a pause stands nothing is sent', async () => {
