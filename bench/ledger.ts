@@ -32,6 +32,7 @@ import { type CapturedRecord, states } from '../src/model.ts'
 import { openCursorStore } from '../src/outbox/cursorStore.ts'
 import { begin, createPool, type Database } from '../src/postgres/database.ts'
 import { prune } from '../src/store/retention.ts'
+import { record } from '../test/support/record.ts'
 import { fillLedger, fillUnderWay } from './harness/fillLedger.ts'
 import { startBenchPostgres } from './harness/postgres.ts'
 import { printTable, say, sayWhere, verdict } from './harness/report.ts'
@@ -189,22 +190,9 @@ async function firstOf<T>(entries: AsyncIterable<T>, most: number): Promise<T[]>
   return first
 }
 
+/** Ids that no record of the filled ledger has. */
 function newRecords(): CapturedRecord[] {
-  return Array.from({ length: 100 }, () => ({
-    id: randomUUID(),
-    outboxId: randomUUID(),
-    type: 'data',
-    key: 'C4712',
-    resource: 'data',
-    payload: '{"amount":1.10}',
-    body: '{"amount":1.10}',
-    tracked: true,
-    sendsOwnId: false,
-    idempotencyKey: randomUUID(),
-    createdAt: null,
-    stamp: null,
-    error: null,
-  }))
+  return Array.from({ length: 100 }, () => record({ outboxId: randomUUID(), key: 'C4712' }))
 }
 
 /** Only what is chained can be pruned; to chain all would take longer than all else here. */

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueued } from '../../src/ledger/claimQueued.ts'
 import { insertCaptured } from '../../src/ledger/insertCaptured.ts'
 import { readDueReports, readReports } from '../../src/ledger/reports.ts'
-import { type Ledger, openLedger, record } from '../support/ledger.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+import { record } from '../support/record.ts'
 
 let ledger: Ledger
 beforeAll(async () => {

@@ -7,7 +7,8 @@ import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { createMaintenance } from '../../src/ledger/maintenance.ts'
 import type { Submission } from '../../src/model.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, record, transition } from '../support/ledger.ts'
+import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import { record } from '../support/record.ts'
 
 let ledger: Ledger
 beforeAll(async () => {

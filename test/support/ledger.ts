@@ -14,6 +14,7 @@ import { inTransaction } from '../../src/postgres/database.ts'
 import { asChange, type GivenChange } from './change.ts'
 import { createDatabase, type TestDatabase } from './database.ts'
 import { openPool } from './postgres.ts'
+import { record } from './record.ts'
 
 /** A ledger of the calling test file's own, with the queue of polls, and what tests need to fill and read it. */
 export interface Ledger extends AsyncDisposable {
@@ -120,29 +121,6 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
 function given(url: string): TestDatabase {
   const pool = openPool(url)
   return { url, pool, [Symbol.asyncDispose]: () => pool.end() }
-}
-
-let outboxIds = 0
-
-/** A captured record that maps. */
-export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
-  outboxIds += 1
-  return {
-    id: randomUUID(),
-    outboxId: String(outboxIds),
-    type: 'data',
-    key: null,
-    resource: 'data',
-    payload: '{"amount":1.10}',
-    body: '{"amount":1.10}',
-    tracked: true,
-    sendsOwnId: false,
-    idempotencyKey: randomUUID(),
-    createdAt: null,
-    stamp: null,
-    error: null,
-    ...given,
-  }
 }
 
 /** A claim for up to so many submissions and polls, with slots for all of them. */

@@ -1,0 +1,25 @@
+import { randomUUID } from 'node:crypto'
+import type { CapturedRecord } from '../../src/model.ts'
+
+let outboxIds = 0
+
+/** A captured record that maps. */
+export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
+  outboxIds += 1
+  return {
+    id: randomUUID(),
+    outboxId: String(outboxIds),
+    type: 'data',
+    key: null,
+    resource: 'data',
+    payload: '{"amount":1.10}',
+    body: '{"amount":1.10}',
+    tracked: true,
+    sendsOwnId: false,
+    idempotencyKey: randomUUID(),
+    createdAt: null,
+    stamp: null,
+    error: null,
+    ...given,
+  }
+}
