@@ -14,6 +14,7 @@ import { testContext } from '../support/context.ts'
 import type { FaultProxy } from '../support/faultProxy.ts'
 import { type Node, type Replicas, startReplicas } from '../support/replicas.ts'
 import { until } from '../support/until.ts'
+import { waitForStandby } from '../support/waitForStandby.ts'
 
 const modes = ['sync', 'async'] as const
 export type Mode = (typeof modes)[number]
@@ -127,7 +128,7 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
 
   async function follow(): Promise<void> {
     pair = await replicas.addStandby(primary)
-    if (options.mode === 'sync') await wait(primary, '*')
+    if (options.mode === 'sync') await waitForStandby('*', primary.run)
   }
 
   /** The standby has all rows of the ERP, and lacks what the daemons do from now on. */
@@ -231,9 +232,4 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
       await resolveBlocking(surroundings, false)
     },
   }
-}
-
-async function wait(node: Node, names: string): Promise<void> {
-  await node.run(`alter system set synchronous_standby_names = '${names}'`)
-  await node.run('select pg_reload_conf()')
 }

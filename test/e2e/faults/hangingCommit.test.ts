@@ -1,10 +1,11 @@
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
 import { startDaemonProcess } from '../../support/daemon.ts'
-import { migrateAll, startPostgres } from '../../support/postgres.ts'
+import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
+import { waitForStandby } from '../../support/waitForStandby.ts'
 import { type Harness, setup } from './harness.ts'
 
 /** A synchronous standby is away: every COMMIT hangs, and comes true when somebody gives the standby up. */
@@ -12,14 +13,12 @@ import { type Harness, setup } from './harness.ts'
 let server: EmbeddedPostgres
 let harness: Harness
 /** A session whose own COMMITs wait for nobody. */
-let operator: pg.Client
+let operator: pg.Pool
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
   await migrateAll(server.url)
   harness = await setup({ idempotency: 'ignore' }, server.url)
-  operator = new pg.Client(server.url)
-  await operator.connect()
-  await operator.query('set synchronous_commit = local')
+  operator = openPool(server.url, { max: 1, options: '-c synchronous_commit=local' })
 })
 afterAll(async () => {
   await operator.end()
@@ -28,15 +27,12 @@ afterAll(async () => {
 })
 
 async function loseStandby(): Promise<void> {
-  await operator.query(`alter system set synchronous_standby_names = 'gone'`)
-  await operator.query('select pg_reload_conf()')
+  await waitForStandby('gone', run)
   onTestFinished(giveStandbyUp)
 }
 
-async function giveStandbyUp(): Promise<void> {
-  await operator.query('alter system reset synchronous_standby_names')
-  await operator.query('select pg_reload_conf()')
-}
+const giveStandbyUp = () => waitForStandby('', run)
+const run = (text: string) => operator.query(text)
 
 /** Records that are captured and wait for nothing but the end of a pause. */
 async function captured(markers: string[]): Promise<void> {

@@ -5,6 +5,7 @@ import { migrateAll } from '../../support/postgres.ts'
 import { type Node, type Replicas, startReplicas } from '../../support/replicas.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
+import { waitForStandby } from '../../support/waitForStandby.ts'
 import { type Harness, setup } from './harness.ts'
 
 /** The ledger's database goes back in time: it fails over to a standby, or is restored. */
@@ -35,15 +36,6 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 
 const says = () => statusSays(fixture.harness.env)
 
-async function waitForStandby(node: Node, names: string): Promise<void> {
-  await node.run(`alter system set synchronous_standby_names = '${names}'`)
-  await node.run('select pg_reload_conf()')
-  await until(
-    () => node.run('show synchronous_standby_names'),
-    ({ rows }) => rows[0].synchronous_standby_names === names,
-  )
-}
-
 /** Slots, problems and pauses are as after a start. */
 async function insertAndComplete(marker: string): Promise<void> {
   await fixture.harness.insert(marker)
@@ -53,7 +45,7 @@ async function insertAndComplete(marker: string): Promise<void> {
 test('a synchronous standby is promoted: sending goes on by itself, nothing is lost or sent twice', async () => {
   const { replicas, harness } = fixture
   const { standby } = await replicas.addStandby(primary)
-  await waitForStandby(primary, '*')
+  await waitForStandby('*', primary.run)
   await harness.start()
   await insertAndComplete('sync-before-')
   await until(
@@ -63,7 +55,7 @@ test('a synchronous standby is promoted: sending goes on by itself, nothing is l
   await insertAndComplete('sync-again-')
   await primary.kill()
   await standby.promote()
-  await waitForStandby(standby, '')
+  await waitForStandby('', standby.run)
   await replicas.redirect(standby)
   primary = standby
   const found = await until(says, (text) => text.includes('ledger’s history'))

@@ -1,25 +1,24 @@
 import { randomUUID } from 'node:crypto'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
 import { CommitUncertain, createPool, inTransaction } from '../../../src/postgres/database.ts'
 import { type Ledger, openLedger, plentyOfSlots } from '../../support/ledger.ts'
-import { migrateAll, startPostgres } from '../../support/postgres.ts'
+import { migrateAll, openPool, startPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/until.ts'
+import { waitForStandby } from '../../support/waitForStandby.ts'
 
 /** A claim's COMMIT waits for a synchronous standby that is away, and is let go. */
 
 let server: EmbeddedPostgres
 let ledger: Ledger
 /** A session whose own COMMITs wait for nobody. */
-let operator: pg.Client
+let operator: pg.Pool
 beforeAll(async () => {
   server = await startPostgres({ fsync: 'off' })
   await migrateAll(server.url)
   ledger = await openLedger(server.url)
-  operator = new pg.Client(server.url)
-  await operator.connect()
-  await operator.query('set synchronous_commit = local')
+  operator = openPool(server.url, { max: 1, options: '-c synchronous_commit=local' })
 })
 afterAll(async () => {
   await operator.end()
@@ -32,14 +31,12 @@ beforeEach(async () => {
   await waitFor('')
 })
 
-async function waitFor(names: string): Promise<void> {
-  await operator.query(`alter system set synchronous_standby_names = '${names}'`)
-  await operator.query('select pg_reload_conf()')
-  await until(
-    () => ledger.pool.query('show synchronous_standby_names'),
-    ({ rows }) => rows[0].synchronous_standby_names === names,
+const waitFor = (names: string) =>
+  waitForStandby(
+    names,
+    (text) => operator.query(text),
+    (text) => ledger.pool.query(text),
   )
-}
 
 const hanging = async () => {
   const { rows } = await operator.query<{ pid: number }>(
