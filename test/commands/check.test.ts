@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
@@ -12,6 +10,7 @@ import { interpretCall } from '../../src/commands/checkService.ts'
 import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, mappingFiles, openFixture } from './fixture.ts'
 
@@ -227,10 +226,9 @@ async function answering(answer: (path: string) => { status: number; body: strin
     const { status, body } = answer(request.url ?? '')
     reply.writeHead(status, { 'content-type': 'application/json' }).end(body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const listening = await listenOnLoopback(server)
+  onTestFinished(() => listening[Symbol.asyncDispose]())
+  return listening.url
 }
 
 test('a gateway that answers every address with one JSON 404 is not taken for the service, and an empty 404 of the API alone is', async () => {
@@ -355,10 +353,8 @@ test('a service whose Date is off is said', async () => {
     reply.writeHead(token ? 200 : 404, { 'content-type': 'application/json' })
     reply.end(token ? '{"access_token":"x","token_type":"Bearer","expires_in":3600}' : '{"code":"E001"}')
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(() => void server.close())
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  await using listening = await listenOnLoopback(server)
+  const { url } = listening
   const { code, printed } = await run({ SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url })
   expect(printed).toMatch(/^PROBLEM {2}clocks: that of the service is 5\d\.?\d* s ahead of that of this host$/m)
   expect(code).toBe(1)

@@ -1,7 +1,5 @@
-import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -9,6 +7,7 @@ import { judgeCertificates, ownCertificates } from '../../src/commands/checkCert
 import { checkService } from '../../src/commands/checkService.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAuthority } from '../support/certificates.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 
 const dayMs = 86_400_000
 const nowMs = Date.parse('2026-11-22T00:00:00Z')
@@ -78,13 +77,9 @@ async function lookAt(options: ServerOptions, env: Record<string, string>) {
     response.writeHead(isToken ? 200 : 404, { 'content-type': 'application/json' })
     response.end(isToken ? '{"access_token":"x","token_type":"Bearer","expires_in":3600}' : '{"code":"E001"}')
   })
-  server.listen(0)
-  await once(server, 'listening')
-  onTestFinished(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  const listening = await listenOnLoopback(server)
+  onTestFinished(() => listening[Symbol.asyncDispose]())
+  const url = `https://localhost:${listening.port}`
   const config = readConfig({
     DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', // no ledger: it is asked anyway
     SERVICE_BASE_URL: url,

@@ -1,8 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
@@ -11,6 +9,7 @@ import { reload } from '../../src/commands/reload.ts'
 import { createAuthority, type Identity } from '../support/certificates.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { scrape } from '../support/scrape.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
@@ -39,15 +38,10 @@ async function startFront(sandboxUrl: string, server: Identity, authority: Ident
       response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
     },
   )
-  front.listen(0, '127.0.0.1')
-  await once(front, 'listening')
-  onTestFinished(() => {
-    front.closeAllConnections()
-    front.close()
-  })
-  const { port } = front.address() as AddressInfo
+  const listening = await listenOnLoopback(front)
+  onTestFinished(() => listening[Symbol.asyncDispose]())
   return {
-    url: `https://localhost:${port}`,
+    url: `https://localhost:${listening.port}`,
     /** From now on those of this authority are let in, and no others; connections that stand are ended. */
     believe(another: Identity) {
       front.setSecureContext({ ...server, ca: another.cert })

@@ -1,9 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { createServer as createPlainServer, type RequestListener } from 'node:http'
 import { createServer, type ServerOptions } from 'node:https'
-import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
@@ -11,6 +9,7 @@ import { pauseCall } from '../../src/service/pauseCall.ts'
 import { createAuthority, selfSigned } from '../support/certificates.ts'
 import { startFaultProxy } from '../support/faultProxy.ts'
 import { freePort } from '../support/freePort.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { until } from '../support/until.ts'
 import { accessToken, clientFor, later, responded, submitRequest } from './support.ts'
 
@@ -126,15 +125,11 @@ const answer: RequestListener = (request, response) => {
   response.end('{}')
 }
 
-async function listen(listening: ReturnType<typeof createServer> | ReturnType<typeof createPlainServer>) {
+async function listen(server: ReturnType<typeof createServer> | ReturnType<typeof createPlainServer>) {
   let received = 0
-  listening.on('request', () => received++)
-  listening.listen(0)
-  await once(listening, 'listening')
-  later(() => {
-    listening.closeAllConnections()
-    listening.close()
-  })
-  const { port } = listening.address() as AddressInfo
+  server.on('request', () => received++)
+  const listening = await listenOnLoopback(server)
+  later(() => listening[Symbol.asyncDispose]())
+  const { port } = listening
   return { port, url: `https://localhost:${port}`, received: () => received }
 }

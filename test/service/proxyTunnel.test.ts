@@ -1,10 +1,10 @@
-import { once } from 'node:events'
 import { createServer } from 'node:https'
-import { type AddressInfo, createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
 import { expect, test } from 'vitest'
 import { createAuthority } from '../support/certificates.ts'
 import { type ProxyTreatment, startConnectProxy } from '../support/connectProxy.ts'
 import { freePort } from '../support/freePort.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { accessToken, clientFor, json, later, responded, startServer, statusRequest, submitRequest } from './support.ts'
 
 const accepted = { transactionId: 'tx-1', status: 'accepted', timestamp: '2026-11-21T00:00:00Z' }
@@ -54,14 +54,10 @@ test('a proxy that hangs: given up, nothing has left', async () => {
 })
 
 test('a proxy that is not there, or speaks something else, is named', async () => {
-  const silent = createTcpServer((socket) => socket.on('error', () => {}).end('SSH-2.0-OpenSSH_9.9\r\n'))
-  silent.listen(0, '127.0.0.1')
-  await once(silent, 'listening')
-  later(() => silent.close())
-  const { port } = silent.address() as AddressInfo
+  await using silent = await listenOnLoopback(createTcpServer((socket) => socket.end('SSH-2.0-OpenSSH_9.9\r\n')))
   for (const [at, says] of [
     [await freePort(), 'the proxy cannot be reached: look at SERVICE_PROXY'],
-    [port, 'is it an HTTP proxy'],
+    [silent.port, 'is it an HTTP proxy'],
   ] as const) {
     const refused = await clientFor('https://service.example', { proxy: `http://127.0.0.1:${at}` }).send(
       submitRequest,
@@ -95,14 +91,10 @@ async function behindProxy(treatment?: ProxyTreatment) {
     request.resume()
     json(response, 200, accepted)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
+  const service = await listenOnLoopback(server)
+  later(() => service[Symbol.asyncDispose]())
   const proxy = await startConnectProxy(treatment)
-  later(async () => {
-    await proxy[Symbol.asyncDispose]()
-    server.closeAllConnections()
-    server.close()
-  })
-  const url = `https://localhost:${(server.address() as AddressInfo).port}`
+  later(() => proxy[Symbol.asyncDispose]())
+  const url = `https://localhost:${service.port}`
   return { url, proxy, authority: authority.cert, received: () => seen }
 }

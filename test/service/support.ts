@@ -1,11 +1,10 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { afterEach } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import type { Config } from '../../src/config.ts'
 import type { Answer, ServiceRequest } from '../../src/model.ts'
 import { createServiceClient, type ServiceClient } from '../../src/service/client.ts'
+import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 
 const cleanups: (() => unknown)[] = []
 afterEach(async () => {
@@ -54,14 +53,10 @@ export async function startServer(answer: (request: Received, response: ServerRe
     answer(entry, response)
   }
   const server = createServer(listener)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  later(() => {
-    server.closeAllConnections()
-    server.close()
-  })
-  const { port } = server.address() as AddressInfo
-  return { server, received, url: `http://127.0.0.1:${port}`, target: { host: '127.0.0.1', port } }
+  const listening = await listenOnLoopback(server)
+  later(() => listening[Symbol.asyncDispose]())
+  const { url, port } = listening
+  return { server, received, url, target: { host: '127.0.0.1', port } }
 }
 
 /** A client whose requests may all leave. */

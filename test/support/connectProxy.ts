@@ -1,6 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import { type AddressInfo, connect, type Socket } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { listenOnLoopback } from './listenOnLoopback.ts'
 
 /** How a proxy treats whoever asks for a way. */
 export type ProxyTreatment =
@@ -29,13 +29,7 @@ export interface ConnectProxy extends AsyncDisposable {
 export async function startConnectProxy(first: ProxyTreatment = { kind: 'open' }): Promise<ConnectProxy> {
   let treatment = first
   const asked: string[] = []
-  const sockets = new Set<Socket>()
-  const keep = (socket: Socket) => {
-    sockets.add(socket)
-    return socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket))
-  }
   const server = createServer((_, response) => response.writeHead(400).end())
-  server.on('connection', keep)
   server.on('connect', ({ url = '', headers }, client: Socket) => {
     asked.push(url)
     if (treatment.kind === 'hang') return
@@ -43,7 +37,7 @@ export async function startConnectProxy(first: ProxyTreatment = { kind: 'open' }
     const status = refusalOf(treatment, headers['proxy-authorization'])
     if (status !== null)
       return client.end(`HTTP/1.1 ${status} No\r\nproxy-authenticate: Basic\r\ncontent-length: 4\r\n\r\nsec!`)
-    const upstream = keep(connect(Number(url.split(':').at(-1)), '127.0.0.1'))
+    const upstream = connect(Number(url.split(':').at(-1)), '127.0.0.1').on('error', () => {})
     upstream.on('connect', () => client.write('HTTP/1.1 200 Connection established\r\n\r\n'))
     upstream.on('close', () => client.destroy())
     client.on('close', () => upstream.destroy())
@@ -55,18 +49,11 @@ export async function startConnectProxy(first: ProxyTreatment = { kind: 'open' }
       if (left <= 0) client.destroy()
     })
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    ...(await listenOnLoopback(server)),
     asked: () => asked,
     treat(next) {
       treatment = next
-    },
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy()
-      server.close()
-      await once(server, 'close')
     },
   }
 }

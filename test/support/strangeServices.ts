@@ -1,6 +1,5 @@
-import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo, Server, Socket } from 'node:net'
+import { listenOnLoopback } from './listenOnLoopback.ts'
 
 /** What may answer at an address that is not the service's, or is it no more. */
 export interface StrangeService extends AsyncDisposable {
@@ -73,14 +72,14 @@ export const strangenesses = Object.keys(answers) as Strangeness[]
  */
 export async function startStrangeService(kind: Strangeness, { givesTokens = false } = {}): Promise<StrangeService> {
   const [asked, elsewhere]: [string[], string[]] = [[], []]
-  const other = await listening(
+  const other = await listenOnLoopback(
     createServer((request, response) => {
       elsewhere.push(nameOf(request))
       response.end()
     }),
   )
   const answer: Answer = answers[kind]
-  const server = await listening(
+  const server = await listenOnLoopback(
     createServer((request, response) => {
       asked.push(nameOf(request))
       if (givesTokens && request.url?.startsWith('/oauth/token')) return void sendToken(response)
@@ -92,7 +91,7 @@ export async function startStrangeService(kind: Strangeness, { givesTokens = fal
     asked,
     elsewhere,
     async [Symbol.asyncDispose]() {
-      await Promise.all([server.close(), other.close()])
+      await Promise.all([server[Symbol.asyncDispose](), other[Symbol.asyncDispose]()])
     },
   }
 }
@@ -104,23 +103,4 @@ function nameOf({ method, url }: IncomingMessage): string {
 function sendToken(response: ServerResponse): void {
   const token = { access_token: 'a-token', token_type: 'Bearer', expires_in: 3600 }
   response.setHeader('content-type', 'application/json').end(JSON.stringify(token))
-}
-
-async function listening(server: Server): Promise<{ url: string; close(): Promise<void> }> {
-  const sockets = new Set<Socket>()
-  server.on('connection', (socket) => {
-    sockets.add(socket.on('error', () => {}))
-    socket.on('close', () => sockets.delete(socket))
-  })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    async close() {
-      const closed = once(server, 'close')
-      server.close()
-      for (const socket of sockets) socket.destroy()
-      await closed
-    },
-  }
 }

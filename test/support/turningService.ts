@@ -1,7 +1,6 @@
-import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
+import { listenOnLoopback } from './listenOnLoopback.ts'
 
 /** A request, and how many calls of the API there have been with it. */
 export interface Turn {
@@ -23,16 +22,5 @@ export async function startTurning(answer: (turn: Turn) => { status: number; bod
     const said = answer({ method, isToken, authorization: headers.authorization ?? '', body, calls })
     if (said !== null) response.writeHead(said.status, { 'content-type': 'application/json' }).end(said.body)
   })
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    calls: () => calls,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections()
-      const closed = once(server, 'close')
-      server.close()
-      await closed
-    },
-  }
+  return { ...(await listenOnLoopback(server)), calls: () => calls }
 }
