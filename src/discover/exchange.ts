@@ -1,3 +1,4 @@
+import { isSuccess as isSuccessStatus } from '../model.ts'
 import { isServiceCode } from '../service/errorCode.ts'
 
 /** A request as it left, and what came back. Secrets stand in it: it is masked before it is shown (masking.ts). */
@@ -38,7 +39,7 @@ export type Response = Seen & { kind: 'response' }
 /** An exchange whose answer came. */
 export type AnsweredExchange = Exchange & { answer: Response }
 
-export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && seen.status >= 200 && seen.status < 300
+export const isSuccess = (seen: Seen): boolean => seen.kind === 'response' && isSuccessStatus(seen.status)
 
 /** The request itself was judged and refused: nobody was throttled, sent away or told to come back. */
 export const isRefusal = (seen: Seen): boolean =>

@@ -1,4 +1,4 @@
-import { type Exchange, remainingOf } from '../exchange.ts'
+import { type Exchange, isSuccess, remainingOf } from '../exchange.ts'
 import { type Finding, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
 import { firstCallSample } from '../samples/firstCall.ts'
@@ -55,5 +55,5 @@ export function judgeRateHeader(exchanges: readonly Exchange[]): Finding {
 function groupOf({ path, answer }: Exchange): string {
   if (path.endsWith('/oauth/token')) return 'tokens'
   if (answer.kind === 'response' && answer.status === 401) return 'unauthorized'
-  return answer.kind === 'response' && answer.status < 300 ? 'successes' : 'refusals'
+  return isSuccess(answer) ? 'successes' : 'refusals'
 }

@@ -1,5 +1,5 @@
 import { resources } from '../../resources.ts'
-import { type Exchange, endedAtMs, fieldOf } from '../exchange.ts'
+import { type Exchange, endedAtMs, fieldOf, isSuccess, jsonOf } from '../exchange.ts'
 import type { Parts, Sample } from '../question.ts'
 import { acceptedRecord, submissionSample } from './submission.ts'
 
@@ -43,8 +43,8 @@ const soundsEnded =
 
 /** The status that an answer says, as it is written; null where it says none. */
 export function statusIn({ answer }: Exchange): string | null {
-  const status = answer.kind === 'response' ? fieldOf(answer.json, 'status') : undefined
-  return answer.kind === 'response' && answer.status < 300 && typeof status === 'string' ? status : null
+  const status = isSuccess(answer) ? fieldOf(jsonOf(answer), 'status') : undefined
+  return typeof status === 'string' ? status : null
 }
 
 export const hasEnded = (status: string | null): boolean =>
