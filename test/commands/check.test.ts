@@ -7,11 +7,12 @@ import { check } from '../../src/commands/check.ts'
 import { judgeClocks } from '../../src/commands/checkClocks.ts'
 import { judgeDisks, judgeRoom } from '../../src/commands/checkServers.ts'
 import { interpretCall } from '../../src/commands/checkService.ts'
-import { credentials, type Setup, setup as startSandbox } from '../sandbox/setup.ts'
+import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { readOnly } from '../support/readOnly.ts'
+import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { type Fixture, mappingFiles, openFixture } from './fixture.ts'
 
 let fixture: Fixture
@@ -28,10 +29,7 @@ beforeEach(() => fixture.reset())
 
 async function run(env: Record<string, string> = {}, json = false, askAnyway = false) {
   const context = fixture.context(null, {
-    SERVICE_BASE_URL: service.sandbox.url,
-    SERVICE_AUTH_URL: service.sandbox.url,
-    SERVICE_CLIENT_ID: credentials.clientId,
-    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+    ...serviceEnvironment(service.sandbox.url),
     RATE_LIMIT_REQUESTS: '500',
     ...env,
   })

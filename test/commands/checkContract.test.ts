@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
-import { credentials, type Setup, setup } from '../sandbox/setup.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
+import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { startTurning } from '../support/turningService.ts'
 import { type Fixture, openFixture } from './fixture.ts'
 
@@ -18,11 +19,9 @@ beforeEach(() => fixture.reset())
 
 async function checkWith(contract: string, url = service.sandbox.url): Promise<{ code: number; lines: string[] }> {
   const context = fixture.context(null, {
+    ...serviceEnvironment(service.sandbox.url),
     SERVICE_BASE_URL: url,
-    SERVICE_AUTH_URL: service.sandbox.url,
     REQUEST_TIMEOUT_SECONDS: '1',
-    SERVICE_CLIENT_ID: credentials.clientId,
-    SERVICE_CLIENT_SECRET: credentials.clientSecret,
     DISCOVERED_CONTRACT: contract,
   })
   const code = await check(context, { contract: true })

@@ -1,7 +1,7 @@
 import { type DiscoverOptions, discover } from '../../src/commands/discover.ts'
 import type { Finding } from '../../src/discover/finding.ts'
-import { credentials } from '../sandbox/setup.ts'
 import { testContext } from '../support/context.ts'
+import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 
 /** What the command said. */
 export interface Asked {
@@ -28,10 +28,7 @@ export async function ask(
   env: Record<string, string> = {},
 ): Promise<Asked> {
   const context = testContext({
-    SERVICE_BASE_URL: url,
-    SERVICE_AUTH_URL: url,
-    SERVICE_CLIENT_ID: credentials.clientId,
-    SERVICE_CLIENT_SECRET: credentials.clientSecret,
+    ...serviceEnvironment(url),
     SERVICE_IS_TEST: 'yes',
     ...env,
   })

@@ -5,8 +5,9 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { discover } from '../../src/commands/discover.ts'
 import { planQuestions } from '../../src/discover/plan.ts'
 import { questions } from '../../src/discover/questions.ts'
-import { credentials, type Setup, setup } from '../sandbox/setup.ts'
+import { type Setup, setup } from '../sandbox/setup.ts'
 import { testContext } from '../support/context.ts'
+import { credentials, serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { ask, customers, foundIn } from './ask.ts'
 
 let service: Setup
@@ -49,12 +50,7 @@ test('the sandbox as it is by default is found to be what docs/contract.md says 
 })
 
 describe('before the first request', () => {
-  const env = () => ({
-    SERVICE_BASE_URL: service.sandbox.url,
-    SERVICE_AUTH_URL: service.sandbox.url,
-    SERVICE_CLIENT_ID: credentials.clientId,
-    SERVICE_CLIENT_SECRET: credentials.clientSecret,
-  })
+  const env = () => serviceEnvironment(service.sandbox.url)
 
   test('it says how many requests and records there will be, and asks; without a yes nothing is sent', async () => {
     const before = await requestsMade()
@@ -136,13 +132,7 @@ test('with --yes it writes over its own file alone, and not where nothing was fo
 
 test('what was found is said also where a file cannot be written', async () => {
   const write = join(folder(), 'missing', '.env.discovered')
-  const context = testContext({
-    SERVICE_BASE_URL: service.sandbox.url,
-    SERVICE_AUTH_URL: service.sandbox.url,
-    SERVICE_CLIENT_ID: credentials.clientId,
-    SERVICE_CLIENT_SECRET: credentials.clientSecret,
-    SERVICE_IS_TEST: 'yes',
-  })
+  const context = testContext({ ...serviceEnvironment(service.sandbox.url), SERVICE_IS_TEST: 'yes' })
   await expect(discover(context, { yes: true, ledger: false, only: 'token-unit', write })).rejects.toThrow('ENOENT')
   expect(context.printed()).toContain('token-unit')
 })

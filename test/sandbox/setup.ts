@@ -1,5 +1,6 @@
 import { type Sandbox, type SandboxOptions, startSandbox } from '../../src/sandbox/startSandbox.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { credentials } from '../support/serviceEnvironment.ts'
 
 /** Whatever a body holds. */
 // biome-ignore lint/suspicious/noExplicitAny: a test looks into answers of every shape
@@ -25,8 +26,6 @@ export interface Setup extends AsyncDisposable {
   restart(): Promise<void>
 }
 
-export const credentials = { clientId: 'sandbox', clientSecret: 'sandbox-secret' }
-
 export async function setup(options: Partial<SandboxOptions> = {}): Promise<Setup> {
   const database = await createDatabase('sandbox_template')
   const start = () => startSandbox({ databaseUrl: database.url, port: 0, rateLimitRequests: 10_000, ...options })
@@ -40,7 +39,8 @@ export async function setup(options: Partial<SandboxOptions> = {}): Promise<Setu
     return { status: response.status, headers: response.headers, text: answer, json: parsed(answer) }
   }
   const token = async () => {
-    const form = { grant_type: 'client_credentials', client_id: 'sandbox', client_secret: 'sandbox-secret' }
+    const { clientId, clientSecret } = credentials
+    const form = { grant_type: 'client_credentials', client_id: clientId, client_secret: clientSecret }
     const reply = await send('POST', '/oauth/token', new URLSearchParams(form).toString(), {
       'content-type': 'application/x-www-form-urlencoded',
     })

@@ -8,6 +8,7 @@ import { openStdout } from '../../src/observe/logDestination.ts'
 import { createMetrics } from '../../src/observe/metrics.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { checkout, type Program, type ProgramOptions, startProgram } from './program.ts'
+import { serviceEnvironment } from './serviceEnvironment.ts'
 
 /** Folder of the mappings that are shipped. */
 export const mappingsDir = join(checkout, 'mappings')
@@ -20,10 +21,7 @@ export function daemonEnvironment(
 ): Record<string, string> & { DATABASE_URL: string } {
   return {
     DATABASE_URL: databaseUrl,
-    SERVICE_BASE_URL: serviceUrl,
-    SERVICE_AUTH_URL: serviceUrl,
-    SERVICE_CLIENT_ID: 'sandbox',
-    SERVICE_CLIENT_SECRET: 'sandbox-secret',
+    ...serviceEnvironment(serviceUrl),
     MAPPINGS_DIR: mappingsDir,
     HTTP_PORT: '0',
     ...more,
