@@ -1,12 +1,10 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { setTimeout as after } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import type pg from 'pg'
 import type { TableCost } from '../src/store/migrationCosts.ts'
+import { loadVersion010 } from '../test/support/loadVersion010.ts'
 import { measureMigration, migrationNames } from '../test/support/measureMigration.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../test/support/postgres.ts'
-import { checkout } from '../test/support/program.ts'
 import { printTable, say, sayWhere } from './harness/report.ts'
 
 /**
@@ -28,7 +26,9 @@ say(
   `A ledger of 0.1.0 with ${submissions} submissions and four events each; meanwhile two sessions write a step, and read a record, every ${everyMs} ms.`,
 )
 await using server = await startPostgres({ max_wal_size: '4GB', shared_buffers: '512MB' }, options.postgres)
-const pool = openPool(await createDatabaseOn(server.url, 'ledger'), { max: 4 })
+const url = await createDatabaseOn(server.url, 'ledger')
+await loadVersion010(url, 'ledger')
+const pool = openPool(url, { max: 4 })
 await fillLedgerOfBefore()
 const { rows: sizes } = await pool.query(
   `select relname || ' ' || pg_size_pretty(pg_table_size(oid)) as size from pg_class where relname in ('submission', 'submission_event')`,
@@ -38,9 +38,6 @@ await migrateAll()
 await pool.end()
 
 async function fillLedgerOfBefore(): Promise<void> {
-  const client = await pool.connect()
-  await client.query(readFileSync(join(checkout, 'test', 'store', 'version-0.1.0', 'ledger.sql'), 'utf8'))
-  client.release(true) // its search path is empty
   for (let at = 0; at < submissions; at += rowsAtOnce)
     await pool.query(
       `with kept as (

@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { type MigrateOptions, migrate } from '../../src/commands/migrate.ts'
@@ -8,6 +6,7 @@ import { migrateState } from '../../src/store/migrateStores.ts'
 import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
+import { loadVersion010 } from '../support/loadVersion010.ts'
 
 test('--dry-run names what is missing and applies nothing; --json is for programs', async () => {
   const database = await createDatabase('template0')
@@ -46,10 +45,10 @@ test('what a newer version has migrated no older one touches: neither a daemon, 
 test('--plan says of a ledger of 0.1.0 what each migration makes, whom its locks stop and for how long; of one that is up to date, that nothing is to do', async () => {
   const database = await createDatabase('template0')
   onTestFinished(() => database[Symbol.asyncDispose]())
+  await loadVersion010(database.url, 'ledger')
   const client = new pg.Client(database.url)
   await client.connect()
-  await client.query(readFileSync(join(import.meta.dirname, '..', 'store', 'version-0.1.0', 'ledger.sql'), 'utf8'))
-  await client.query('reset all; analyze')
+  await client.query('analyze')
   // Postgres's own notes of a ledger with a million records.
   await client.query(`update pg_class set reltuples = 1000000 where oid = 'outboxd.submission'::regclass`)
   await client.query('create role planner login; alter role planner password $$x$$')

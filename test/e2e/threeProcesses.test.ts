@@ -3,17 +3,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { saysRunning } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
-import { openPool, startPostgres } from '../support/postgres.ts'
+import { debian15, openPool, startPostgres } from '../support/postgres.ts'
 import { startProgram } from '../support/program.ts'
-
-const debian15 = '/usr/lib/postgresql/15/bin'
 
 test('migrate, sandbox and run carry rows to their ends on PostgreSQL 18', async () => {
   await using database = await createDatabase('template0')
   await expectCompleted(database.url)
 })
 
-// .ci/run installs Debian's postgresql-15; elsewhere it may be missing.
 test.skipIf(!existsSync(debian15))('migrate, sandbox and run carry rows to their ends on PostgreSQL 15', async () => {
   const postgres = await startPostgres({ fsync: 'off' }, debian15)
   onTestFinished(postgres.stop)

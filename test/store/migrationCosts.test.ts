@@ -4,14 +4,12 @@ import { planMigration } from '../../src/cli/planMigration.ts'
 import { readMigrationCosts } from '../../src/store/migrationCosts.ts'
 import { createDatabase } from '../support/database.ts'
 import { measureMigration, migrationNames } from '../support/measureMigration.ts'
-import { createDatabaseOn, openPool, startPostgres } from '../support/postgres.ts'
+import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
 /**
  * What `migrate --plan` says of a migration is what it did here, to tables with rows: `npm test -- test/store/migrationCosts -u`
  * writes it to migrations/costs.json.
  */
-
-const debian15 = '/usr/lib/postgresql/15/bin'
 
 test('migrate --plan says what each migration really locks, reads and makes', async () => {
   await using database = await createDatabase('template0')

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 import { type Harness, setup } from '../e2e/faults/harness.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { loadVersion010 } from '../support/loadVersion010.ts'
 import { until } from '../support/until.ts'
 
 /**
@@ -17,8 +15,8 @@ let service: TestDatabase
 let harness: Harness
 
 beforeAll(async () => {
-  ledger = await load('ledger.sql')
-  service = await load('service.sql')
+  ledger = await load('ledger')
+  service = await load('service')
 })
 afterAll(async () => {
   await harness?.[Symbol.asyncDispose]()
@@ -26,12 +24,9 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]()
 })
 
-async function load(file: string): Promise<TestDatabase> {
+async function load(what: 'ledger' | 'service'): Promise<TestDatabase> {
   const database = await createDatabase('template0')
-  const client = new pg.Client(database.url)
-  await client.connect()
-  await client.query(readFileSync(join(import.meta.dirname, 'version-0.1.0', file), 'utf8'))
-  await client.end()
+  await loadVersion010(database.url, what)
   return database
 }
 

@@ -3,6 +3,9 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/embedded
 import { startReaper } from '../../src/embedded/reaper.ts'
 import { migrateOutbox, migrateState } from '../../src/store/migrateStores.ts'
 
+/** Binaries of Debian's postgresql-15: .ci/run installs it, elsewhere it may be missing. */
+export const debian15 = '/usr/lib/postgresql/15/bin'
+
 /** A PostgreSQL of our own that does not outlive us, whatever ends us: a reaper of the demo's kind watches. */
 export async function startPostgres(
   settings: Record<string, string> = {},
