@@ -15,7 +15,10 @@ export const nothingRemembered: Remembered = { claim: null, safeLsn: null }
 export const commitsWait = `current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') in ('on', 'remote_apply')`
 
-/** The columns of a look at the history. What was pruned and came back with its row has no attempts any more. */
+/**
+ * The columns of a look at the history. What was pruned and came back with its row has no attempts any more. Slots are asked for first: one
+ * that was ever taken spares each claim the search for a record, which reads past all that was pruned and is not yet vacuumed.
+ */
 const columns = `
   json_build_object('systemId', h.system_id, 'timeline', h.timeline, 'databaseOid', h.database_oid, 'ledgerOid', h.ledger_oid) as agreed,
   json_build_object('systemId', n.system_id, 'timeline', n.timeline, 'databaseOid', n.database_oid, 'ledgerOid', n.ledger_oid) as now,
@@ -28,7 +31,7 @@ const columns = `
     or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
   ) as "hasLastClaim",
   coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
-  not exists (select from outboxd.submission) and not exists (select from outboxd.slot where lease > 0) as "isUnused",
+  not exists (select from outboxd.slot where lease > 0) and not exists (select from outboxd.submission) as "isUnused",
   exists (select from outboxd.pause where reason = 'history') as "isPaused"`
 
 /** @returns null where the ledger does not say which history it has: its row was deleted */
