@@ -7,6 +7,7 @@ import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
 import { forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
+import { epochMs } from './times.ts'
 
 export interface CaptureLock {
   /**
@@ -103,7 +104,7 @@ async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promi
           select outbox_id as id, captured from outboxd.skipped_row where ${isOfServed}
           union all select subject, false from outboxd.problem where kind = 'row_conflict' and subject <> '' and retry_at > clock_timestamp()
         ) off) as skipped,
-       (select extract(epoch from doubtful_before)::float8 * 1000 from outboxd.history) as "doubtfulBeforeMs",
+       (select ${epochMs('doubtful_before')} from outboxd.history) as "doubtfulBeforeMs",
        (select coalesce(json_agg(json_build_object('name', left(id::text, 8) || ' on ' || host, 'types', types) order by started_at), '[]')
         from outboxd.instance i where ${isAlive('i')}) as instances`,
   )

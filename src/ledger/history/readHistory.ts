@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { epochMs } from '../times.ts'
 import type { HistoryIdentity, HistoryView } from './decideHistory.ts'
 
 /** What an instance asks the ledger for: whether it has what the instance remembers. */
@@ -15,17 +16,19 @@ export const nothingRemembered: Remembered = { claim: null, safeLsn: null }
 export const commitsWait = `current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') in ('on', 'remote_apply')`
 
+const identityOf = (row: 'h' | 'n'): string =>
+  `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
+
 /**
  * The columns of a look at the history. What was pruned and came back with its row has no attempts any more. Slots are asked for first: one
  * that was ever taken spares each claim the search for a record, which reads past all that was pruned and is not yet vacuumed.
  */
 const columns = `
-  json_build_object('systemId', h.system_id, 'timeline', h.timeline, 'databaseOid', h.database_oid, 'ledgerOid', h.ledger_oid) as agreed,
-  json_build_object('systemId', n.system_id, 'timeline', n.timeline, 'databaseOid', n.database_oid, 'ledgerOid', n.ledger_oid) as now,
-  extract(epoch from h.agreed_at)::float8 * 1000 as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
+  ${identityOf('h')} as agreed, ${identityOf('n')} as now,
+  ${epochMs('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
   n.safe_lsn::text as "safeLsn", coalesce(n.safe_lsn >= h.marked_lsn, true) as "isPastMark", n.has_target as "hasTarget",
-  extract(epoch from h.synchronous_until - clock_timestamp())::float8 * 1000 as "waitsForMs", ${commitsWait} as "isSynchronous",
-  extract(epoch from clock_timestamp() - h.found_at)::float8 * 1000 as "foundForMs", h.may_go_on as "mayGoOn",
+  ${epochMs('h.synchronous_until - clock_timestamp()')} as "waitsForMs", ${commitsWait} as "isSynchronous",
+  ${epochMs('clock_timestamp() - h.found_at')} as "foundForMs", h.may_go_on as "mayGoOn",
   ($1::uuid is null
     or exists (select from outboxd.submission where id = $1 and (attempt >= $2 or emptied_at is not null))
     or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
@@ -68,10 +71,9 @@ export interface FoundHistory {
 /** @returns null where the history is as it was agreed to, as far as anybody has found */
 export async function readFound(db: Database): Promise<FoundHistory | null> {
   const { rows } = await db.query<FoundHistory>(
-    `select h.found as detail, h.found_by as by, extract(epoch from h.found_at)::float8 * 1000 as "atMs",
-       extract(epoch from h.marked_at)::float8 * 1000 as "lastMarkMs", h.may_go_on as "mayGoOn",
-       json_build_object('systemId', h.system_id, 'timeline', h.timeline, 'databaseOid', h.database_oid, 'ledgerOid', h.ledger_oid) as agreed,
-       json_build_object('systemId', n.system_id, 'timeline', n.timeline, 'databaseOid', n.database_oid, 'ledgerOid', n.ledger_oid) as now
+    `select h.found as detail, h.found_by as by, ${epochMs('h.found_at')} as "atMs",
+       ${epochMs('h.marked_at')} as "lastMarkMs", h.may_go_on as "mayGoOn",
+       ${identityOf('h')} as agreed, ${identityOf('n')} as now
      from outboxd.history h, outboxd.history_now() n where h.found_at is not null`,
   )
   return rows[0] ?? null

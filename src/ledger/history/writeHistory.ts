@@ -2,6 +2,7 @@ import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { storableText } from '../../postgres/storableText.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
+import { epochMs } from '../times.ts'
 import { objectionMs } from './decideHistory.ts'
 import { commitsWait } from './readHistory.ts'
 
@@ -120,7 +121,7 @@ export async function agreeToUnused(db: Database, who: string): Promise<void> {
 /** Whether what was found is what a person has seen; it stays so until the transaction ends. */
 export async function isAsSeen(db: Database, seenAtMs: number): Promise<boolean> {
   const { rowCount } = await db.query(
-    'select from outboxd.history where abs(extract(epoch from found_at)::float8 * 1000 - $1) < 1 for update',
+    `select from outboxd.history where abs(${epochMs('found_at')} - $1) < 1 for update`,
     [seenAtMs],
   )
   return (rowCount ?? 0) > 0

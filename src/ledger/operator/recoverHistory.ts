@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { agreeByPerson, clocksDifferBy, isAsSeen } from '../history/writeHistory.ts'
+import { epochMs } from '../times.ts'
 import { type Actor, actorDetail, logAct } from './acts.ts'
 
 /** What a person takes records for that may have been sent. */
@@ -21,8 +22,8 @@ const isDoubtful = `s.state = 'queued'
 
 export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   const { rows } = await db.query<DoubtfulRecords>(
-    `select count(*)::int as queued, extract(epoch from min(s.recorded_at))::float8 * 1000 as "oldestMs",
-       extract(epoch from max(s.recorded_at))::float8 * 1000 as "newestMs",
+    `select count(*)::int as queued, ${epochMs('min(s.recorded_at)')} as "oldestMs",
+       ${epochMs('max(s.recorded_at)')} as "newestMs",
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
      from outboxd.history h join outboxd.submission s on ${isDoubtful}`,
   )
