@@ -106,7 +106,7 @@ export async function agreeByProof(db: Database, who: string): Promise<boolean> 
     [who, objectionMs],
   )
   if ((rowCount ?? 0) === 0) return false
-  await clearFound(db)
+  await clear(db, null)
   return true
 }
 
@@ -139,7 +139,7 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
      from outboxd.history_now() n`,
     [who, isOutboxInDoubt],
   )
-  await clearFound(db)
+  await clear(db, null)
 }
 
 /** The ledger's, and of the hosts that write the rows' times. */
@@ -161,8 +161,7 @@ async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
 /** COMMITs wait no longer for a synchronous standby, and others rely on it that they do. In a transaction */
 export async function pauseForStandby(db: Database, forMs: number): Promise<void> {
   await db.query(waitForNobody)
-  const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
-  if ((rowCount ?? 0) === 0) return
+  if (!(await isAgreedTo(db))) return
   const words =
     'COMMITs in the ledger’s database wait no longer for a synchronous standby (synchronous_standby_names, synchronous_commit), and a standby that is promoted now would be trusted to have all of them'
   await raiseHistoryPause(db, words)
@@ -172,15 +171,20 @@ export async function pauseForStandby(db: Database, forMs: number): Promise<void
 /** In a transaction. */
 export async function endPauseForStandby(db: Database): Promise<void> {
   await db.query(waitForNobody)
-  const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
-  if ((rowCount ?? 0) === 0) return
-  await db.query(`delete from outboxd.pause where reason = 'history'`)
-  await clearProblems(db, kind, [standby])
+  if (!(await isAgreedTo(db))) return
+  await clear(db, [standby])
 }
 
 const standby = 'standby'
 
-async function clearFound(db: Database): Promise<void> {
+/** Whether nothing was found; it stays so until the transaction ends. */
+async function isAgreedTo(db: Database): Promise<boolean> {
+  const { rowCount } = await db.query('select from outboxd.history where found_at is null for share')
+  return (rowCount ?? 0) > 0
+}
+
+/** Ends the pause, and the problems of these subjects; null: all of them. */
+async function clear(db: Database, subjects: string[] | null): Promise<void> {
   await db.query(`delete from outboxd.pause where reason = 'history'`)
-  await clearProblems(db, kind, null)
+  await clearProblems(db, kind, subjects)
 }
