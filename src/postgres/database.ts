@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { SessionPool } from './sessionPool.ts'
-import { codeOf, waitedForLock, wasCanceled } from './sqlState.ts'
+import { codeOf, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
 
 /** Statements with their values; a pool and a client both are one. */
 export interface Database {
@@ -195,7 +195,7 @@ export function isPassing(error: unknown): boolean {
 /** Whether the database took no writes: a standby, or a primary that was set so. */
 export function isReadOnly(error: unknown): boolean {
   if (error instanceof DatabaseUnusable) return isReadOnly(error.cause)
-  return error instanceof Error && codeOf(error) === '25006'
+  return wasReadOnly(error)
 }
 
 /** Whether it is a word of the server that leaves the session alive: whatever its code, a row's trigger may have raised it. */

@@ -1,6 +1,7 @@
 import pg from 'pg'
 import type { DatabaseAddress } from './databaseAddress.ts'
 import { isOwnSession, prepareRepeated } from './prepareRepeated.ts'
+import { codeOf, wasReadOnly } from './sqlState.ts'
 
 /** What a session has from its start. */
 export interface SessionSettings {
@@ -51,7 +52,7 @@ export class SessionPool extends pg.Pool {
       client.on('error', () => {})
     })
     this.on('release', (error) => {
-      if (isReadOnly(error)) this.#goodFrom = this.#opened
+      if (wasReadOnly(error)) this.#goodFrom = this.#opened
     })
   }
 
@@ -136,13 +137,10 @@ const committedToDisk = `select set_config('synchronous_commit', 'local', true) 
 const setLocal = ([name, value]: [string, string | number]): string =>
   `set local ${pg.escapeIdentifier(name)} = ${pg.escapeLiteral(String(value))}`
 
-/** The server is a standby, or a primary that was one. */
-const isReadOnly = (error: unknown): boolean => error instanceof Error && 'code' in error && error.code === '25006'
-
 /** 28P01 a wrong password, 28000 a role that is not there or may not sign in; poolers have codes of their own. */
 export function isRefusedName(error: unknown): boolean {
   if (!(error instanceof Error)) return false
-  return ('code' in error && /^28/.test(String(error.code))) || /authentication/i.test(error.message)
+  return /^28/.test(String(codeOf(error))) || /authentication/i.test(error.message)
 }
 
 /** pgbouncer does not know the parameter. One that was told to ignore it says nothing. */

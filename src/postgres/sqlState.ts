@@ -6,3 +6,6 @@ export const waitedForLock = (error: unknown): boolean => codeOf(error) === '55P
 
 /** A statement took longer than statement_timeout, or somebody cancelled it. */
 export const wasCanceled = (error: unknown): boolean => codeOf(error) === '57014'
+
+/** The server takes no writes: a standby, or a primary that was one or was set so. */
+export const wasReadOnly = (error: unknown): boolean => codeOf(error) === '25006'
