@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { json } from 'node:stream/consumers'
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest'
 import { problemSchema } from '../../src/sandbox/endpoints/requestSchemas.ts'
+import { until } from '../support/until.ts'
 import { type Json, order, type Setup, setup, submission } from './setup.ts'
 
 let s: Setup
@@ -153,15 +154,20 @@ test('under any load, no window has more admitted requests than the limit', asyn
   await s.control('PATCH', '/settings', { rateLimitRequests: 20, rateLimitWindowSeconds: 0.2 })
   const token = await s.token() // a token not seen before: verifying it lets later requests overtake
   const authorization = { authorization: `Bearer ${token}` }
-  const end = performance.now() + 1000
-  await Promise.all(
-    Array.from({ length: 16 }, async () => {
-      while (performance.now() < end) await submit(submission(), authorization)
-    }),
+  const rushFor = async (ms: number) => {
+    const end = performance.now() + ms
+    await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        while (performance.now() < end) await submit(submission(), authorization)
+      }),
+    )
+    return s.control('GET', '/rate')
+  }
+  await until(
+    () => rushFor(1_000), // on a machine that has other work not every second reaches the limit
+    ({ maxAdmitted, maxArrived }) => maxAdmitted >= 20 && maxArrived > 20,
   )
-  const rate = await s.control('GET', '/rate')
-  expect(rate.maxAdmitted).toBe(20)
-  expect(rate.maxArrived).toBeGreaterThan(20)
+  expect((await rushFor(500)).maxAdmitted).toBe(20)
 })
 
 test('requests without a token are counted by their address, tokens are not counted at all', async () => {
