@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { recover } from '../../src/commands/recover.ts'
 import { isLost, type Violation } from '../crash/checker.ts'
+import { type Cluster, startCluster } from '../crash/cluster.ts'
 import { conclude, ofAll } from '../crash/conclude.ts'
 import { openSurroundings, type Surroundings } from '../crash/environment.ts'
 import { type Fleet, launchFleet } from '../crash/fleet.ts'
@@ -11,10 +12,7 @@ import { copyProgram } from '../crash/programCopy.ts'
 import { createSeededRandom, type SeededRandom } from '../crash/seededRandom.ts'
 import { insertRecords, recordMaker, type Written } from '../crash/workload.ts'
 import { testContext } from '../support/context.ts'
-import type { FaultProxy } from '../support/faultProxy.ts'
-import { type Node, type Replicas, startReplicas } from '../support/replicas.ts'
 import { until } from '../support/until.ts'
-import { waitForStandby } from '../support/waitForStandby.ts'
 
 const modes = ['sync', 'async'] as const
 export type Mode = (typeof modes)[number]
@@ -28,6 +26,8 @@ export interface FailoverOptions {
   seed: number
   daemons: number
   mutation: MutationName | null
+  /** Folder of another PostgreSQL's binaries; null: the registry's. */
+  postgresDir: string | null
   say(text: string): void
   /** Ends it early, by an error, with everything it started put away. */
   signal: AbortSignal
@@ -64,12 +64,12 @@ export async function runFailovers(options: FailoverOptions): Promise<FailoverRe
   const { seed, mode, say } = options
   const begun = performance.now()
   await using program = await copyProgram(options.mutation === null ? [] : mutations[options.mutation].patches)
-  await using replicas = await startReplicas()
+  await using cluster = await startCluster({ isSynchronous: mode === 'sync', postgresDir: options.postgresDir })
   const service = { idempotency: 'ignore', seed, migratedBy: program } as const
-  await using surroundings = await openSurroundings(program, replicas.clientUrl, service)
+  await using surroundings = await openSurroundings(program, cluster.clientUrl, service)
   const fleet = launchFleet({ program, env: surroundings.env, size: options.daemons })
   const random = createSeededRandom(seed, 'failover')
-  const course = createCourse({ options, replicas, surroundings, fleet, random })
+  const course = createCourse({ options, cluster, surroundings, fleet, random })
   try {
     await course.begin()
     while (course.report.failovers < options.times && seconds(begun) < options.minutes * 60) {
@@ -98,14 +98,14 @@ const seconds = (begun: number) => Math.round((performance.now() - begun) / 1000
 
 interface CourseDeps {
   options: FailoverOptions
-  replicas: Replicas
+  cluster: Cluster
   surroundings: Surroundings
   fleet: Fleet
   random: SeededRandom
 }
 
 /** One failover after the other. */
-function createCourse({ options, replicas, surroundings, fleet, random }: CourseDeps) {
+function createCourse({ options, cluster, surroundings, fleet, random }: CourseDeps) {
   const report: FailoverReport = {
     failovers: 0,
     wentOn: 0,
@@ -117,8 +117,7 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
   const lost: LostSpan[] = []
   const complaints: string[] = []
   const make = recordMaker(createSeededRandom(options.seed, 'records'))
-  let primary = replicas.primary
-  let pair: { standby: Node; link: FaultProxy }
+  const onPrimary = (text: string) => cluster.primary().run(text, 'state')
 
   async function insert(): Promise<void> {
     const rows = Array.from({ length: random.whole(1, 6) }, make)
@@ -126,49 +125,30 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
     await insertRecords(surroundings.outbox, rows).catch(() => {})
   }
 
-  async function follow(): Promise<void> {
-    pair = await replicas.addStandby(primary)
-    if (options.mode === 'sync') await waitForStandby('*', primary.run)
-  }
-
   /** The standby has all rows of the ERP, and lacks what the daemons do from now on. */
   async function cutOff(): Promise<number> {
-    const { rows } = await primary.run('select pg_current_wal_flush_lsn()::text as lsn')
+    const { rows } = await onPrimary('select pg_current_wal_flush_lsn()::text as lsn')
     await until(
-      () => pair.standby.run(`select pg_last_wal_replay_lsn() >= '${rows[0].lsn}' as reached`),
+      () => cluster.standby().run(`select pg_last_wal_replay_lsn() >= '${rows[0].lsn}' as reached`),
       (seen) => seen.rows[0].reached,
     )
     const fromUs = Date.now() * 1000
-    await pair.link.setFault({ kind: 'refuse' })
+    await cluster.link().setFault({ kind: 'refuse' })
     await after(random.whole(200, 2_500))
     return fromUs
   }
 
-  /** The standby has heard that every claim waits for it. */
-  async function agreeOnStandby(): Promise<void> {
-    await until(
-      () => pair.standby.run('select from outboxd.history where synchronous_until > clock_timestamp()', 'state'),
-      ({ rowCount }) => rowCount === 1,
-    )
-  }
-
-  async function promote(): Promise<void> {
-    const former = primary
-    await primary.kill()
-    if (random.chance(0.3)) {
+  function promote(): Promise<void> {
+    return cluster.promote(() => {
+      if (!random.chance(0.3)) return
       random.pick(fleet.berths).kill()
       report.kills += 1
-    }
-    await pair.standby.promote()
-    primary = pair.standby
-    await replicas.redirect(primary)
-    await replicas.drop(former)
+    })
   }
 
   const readFound = async () => {
-    const { rows } = await primary.run(
+    const { rows } = await onPrimary(
       `select h.found_at is not null as found, h.may_go_on, h.timeline = n.timeline as agreed from outboxd.history h, outboxd.history_now() n`,
-      'state',
     )
     return rows[0] as { found: boolean; may_go_on: boolean; agreed: boolean }
   }
@@ -204,7 +184,7 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
   /** Some of them have been sent. */
   async function flows(): Promise<void> {
     await until(
-      () => primary.run(`select from outboxd.submission where state = 'sending' or accepted_at is not null`, 'state'),
+      () => onPrimary(`select from outboxd.submission where state = 'sending' or accepted_at is not null`),
       ({ rowCount }) => (rowCount ?? 0) > 0,
     )
   }
@@ -214,7 +194,7 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
     lost,
     complaints,
     async begin() {
-      await follow()
+      await cluster.follow()
       await insert()
       await flows()
     },
@@ -223,12 +203,12 @@ function createCourse({ options, replicas, surroundings, fleet, random }: Course
         await insert()
         await after(random.whole(20, 400))
       }
-      if (options.mode === 'sync') await agreeOnStandby()
+      if (options.mode === 'sync') await until(cluster.hasHeard, Boolean)
       const fromUs = options.mode === 'async' ? await cutOff() : null
       await promote()
       report.failovers += 1
       if (fromUs !== null) lost.push({ fromUs, untilUs: Date.now() * 1000 })
-      await Promise.all([follow(), options.mode === 'sync' ? goOnByItself() : goOnByHand()])
+      await Promise.all([cluster.follow(), options.mode === 'sync' ? goOnByItself() : goOnByHand()])
       await resolveBlocking(surroundings, false)
     },
   }

@@ -28,6 +28,8 @@ export interface Node {
   /** Ends it, with all that is written. */
   stop(): Promise<void>
   start(): Promise<void>
+  /** Ends it as a power cut would (SIGQUIT), and starts it again. */
+  restartImmediately(): Promise<void>
   /** Makes a standby the primary. */
   promote(): Promise<void>
   /** One statement, on a session of its own, whose COMMIT waits for no standby. @param database postgres, where none is named */
@@ -53,14 +55,18 @@ export interface Replicas extends AsyncDisposable {
   drop(node: Node): Promise<void>
 }
 
-const common = { fsync: 'off', max_connections: '100', wal_keep_size: '64' }
+const common = { fsync: 'off', max_connections: '100', wal_keep_size: '64', wal_retrieve_retry_interval: '200ms' }
 
-/** Starts a primary, as a process of this host, that any number of standbys can follow. */
-export async function startReplicas(settings: Record<string, string> = {}): Promise<Replicas> {
+/**
+ * Starts a primary, as a process of this host, that any number of standbys can follow.
+ *
+ * @param binDir another PostgreSQL's folder of binaries, instead of the registry's
+ */
+export async function startReplicas(settings: Record<string, string> = {}, binDir?: string): Promise<Replicas> {
   const reaper = startReaper()
   const folder = await mkdtemp(join(tmpdir(), 'replicas-'))
   reaper.addFolder(folder)
-  const program = await openProgram(folder)
+  const program = await openProgram(folder, binDir)
   const nodes = new Set<Node>()
   const links: FaultProxy[] = []
   let folders = 0
@@ -171,6 +177,10 @@ async function startNode({ program, reaper, folder, dataDir, settings }: NodeOpt
     kill: () => ended(() => killAll(server)),
     stop: () => ended(() => endServer(server, 'SIGINT')),
     start,
+    async restartImmediately() {
+      await ended(() => endServer(server, 'SIGQUIT'))
+      await start()
+    },
     async promote() {
       await run('select pg_promote()')
     },
