@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import type { History } from './history/createHistory.ts'
 import { insertCaptured } from './insertCaptured.ts'
 import { isAlive } from './instanceLife.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
@@ -24,7 +25,14 @@ export interface CaptureLock {
   forget(outboxId: string): Promise<void>
 }
 
-export function createCaptureLock(deps: { pool: pg.Pool; who: string; keyOnFailure: KeyOnFailure }): CaptureLock {
+export interface CaptureLockDeps {
+  pool: pg.Pool
+  who: string
+  keyOnFailure: KeyOnFailure
+  history: Pick<History, 'stands'>
+}
+
+export function createCaptureLock(deps: CaptureLockDeps): CaptureLock {
   const { pool, keyOnFailure } = deps
   return {
     withLock: (work) =>
@@ -34,6 +42,7 @@ export function createCaptureLock(deps: { pool: pg.Pool; who: string; keyOnFailu
         const standing = await readStanding(client, keyOnFailure)
         return work({
           ...standing,
+          hasHistory: await deps.history.stands(client),
           leave: (types) => leave(client, standing, types),
           insert: (records) => insert(deps, client, withDoubts(records, standing)),
         })

@@ -145,6 +145,8 @@ export interface CaptureSession {
   skipped: readonly SkippedRow[]
   /** The types that live instances know; null: one of them does not say. */
   typesKnown: KnownTypes['elsewhere']
+  /** The ledger has all that was committed; otherwise nothing is to be captured until a person has recovered it. */
+  hasHistory: boolean
   /** Says that rows of exactly these types wait and are left to other instances. */
   leave(types: readonly string[]): Promise<void>
   /**

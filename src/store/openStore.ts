@@ -210,7 +210,7 @@ export async function openStore({
       },
       queue,
       pulse,
-      captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure }),
+      captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure, history }),
       publishTypes: (types) => publishTypes(pool, instance.id, types),
       dispatch: createDispatchStore({ ...shared, history, leaseMs, reachMs, backoff: pauseBackoff(config) }),
       outboxReports: createOutboxReports(pool),

@@ -1,13 +1,20 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { roomIn } from '../../src/daemon/capture/room.ts'
-import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import type { DispatchStore } from '../../src/ledger/dispatchStore.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
 import { createMaintenance } from '../../src/ledger/maintenance.ts'
 import type { Submission } from '../../src/model.ts'
 import type { GivenChange } from '../support/change.ts'
-import { claim, type Ledger, openLedger, outcomeBatch, plentyOfSlots, transition } from '../support/ledger.ts'
+import {
+  claim,
+  type Ledger,
+  openCaptureLock,
+  openLedger,
+  outcomeBatch,
+  plentyOfSlots,
+  transition,
+} from '../support/ledger.ts'
 import { record } from '../support/record.ts'
 
 let ledger: Ledger
@@ -115,8 +122,7 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
 })
 
 describe('capture', () => {
-  const captureLock = (keyOnFailure: KeyOnFailure) =>
-    createCaptureLock({ pool: ledger.pool, who: 'test', keyOnFailure })
+  const captureLock = (keyOnFailure: KeyOnFailure) => openCaptureLock(ledger.pool, keyOnFailure)
   const room = (keyOnFailure: KeyOnFailure = 'continue') =>
     captureLock(keyOnFailure).withLock(async (turn) => roomIn(turn, 800))
 

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
+import { openCaptureLock } from '../support/ledger.ts'
 import { testActor } from '../support/testActor.ts'
 import { anyRows, type Setup, setup, tableOf } from './setup.ts'
 
@@ -101,7 +101,7 @@ test('a conflict whose row the ERP takes out, gives another id, or puts right is
 test('a row that was put off stays out of the way of the outbox that comes after', async () => {
   const given = await setup(tableForm(forms['rows that say they are taken, and when they were recorded']))
   const { pool } = given
-  const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = openCaptureLock(pool)
   await given.capture()
   await captureLock.skip([{ outboxId: '1', isCaptured: false, detail: 'it cannot be captured' }])
   const skipped = () => captureLock.withLock(async ({ skipped }) => skipped.map(({ outboxId }) => outboxId))

@@ -1,11 +1,11 @@
 import pg from 'pg'
 import { expect, onTestFinished } from 'vitest'
-import { createCaptureLock } from '../../src/ledger/captureLock.ts'
 import type { OutboxRecord, RowStatus, RowsRequest, Telling } from '../../src/model.ts'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
 import type { Outbox } from '../../src/outbox/outbox.ts'
 import { readOutboxFile } from '../../src/outbox/readOutboxFile.ts'
 import { createDatabase } from '../support/database.ts'
+import { openCaptureLock } from '../support/ledger.ts'
 
 export interface Setup {
   url: string
@@ -75,7 +75,7 @@ export async function setup({
 
 function opened(pool: pg.Pool, ledger: pg.Pool, yaml: string) {
   const outbox = openOutbox(pool, yaml === '' ? 'outbox' : tableOf(yaml), 1_000, ledger)
-  const captureLock = createCaptureLock({ pool: ledger, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = openCaptureLock(ledger)
 
   async function captureRecords(limit = 100, exceptKeys: readonly string[] = []) {
     await using claimed = await outbox.claim({ ...anyRows, limit, exceptKeys })

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { nothing } from '../../src/daemon/dispatch/outcomeWriter.ts'
 import { fitSlots as fitSlotsIn } from '../../src/ledger/budget.ts'
-import { createCaptureLock } from '../../src/ledger/captureLock.ts'
+import { type CaptureLock, createCaptureLock } from '../../src/ledger/captureLock.ts'
 import { createDispatchStore, type DispatchStore, type DispatchStoreDeps } from '../../src/ledger/dispatchStore.ts'
 import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import type { KeyOnFailure } from '../../src/ledger/keyOrder.ts'
@@ -66,7 +66,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     },
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)
-      const captureLock = createCaptureLock({ pool, who: 'test', keyOnFailure })
+      const captureLock = openCaptureLock(pool, keyOnFailure)
       const take = () => captureLock.withLock((turn) => turn.insert(kept).then(() => true))
       while ((await take()) === null) await new Promise(setImmediate)
       return kept.map(({ id }) => id)
@@ -76,7 +76,7 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         pool,
         queue,
         instance: { id: randomUUID(), who: 'test' },
-        history: createHistory({ pool, who: 'test', reachMs: 36_000 }),
+        history: historyOf(pool),
         leaseMs: 60_000,
         reachMs: 36_000,
         backoff: pauseBackoff,
@@ -152,3 +152,8 @@ export async function fitSlots(pool: pg.Pool, requests: number, windowMs = 60_00
 export async function plentyOfSlots(ledger: Ledger): Promise<void> {
   await fitSlots(ledger.pool, 500_000)
 }
+
+const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000 })
+
+export const openCaptureLock = (pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue'): CaptureLock =>
+  createCaptureLock({ pool, who: 'test', keyOnFailure, history: historyOf(pool) })

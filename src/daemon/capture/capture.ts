@@ -24,8 +24,8 @@ export interface CaptureDeps extends TakeDeps {
   onRowSkipped(outboxId: string, error: unknown): void
 }
 
-/** `again`: there may be more at once. `busy`: another instance captures. */
-export type CaptureRound = 'again' | 'busy' | 'idle'
+/** `again`: there may be more at once. `busy`: another instance captures. `waits`: nobody does, while the ledger lacks what it had. */
+export type CaptureRound = 'again' | 'busy' | 'waits' | 'idle'
 
 export interface Capture {
   /** Captures one batch of new outbox rows, and tries the row again that was put off and is due. */
@@ -44,13 +44,14 @@ export function createCapture(deps: CaptureDeps): Capture {
 
   async function captureNew(): Promise<CaptureRound> {
     const batch = await captureBatch(deps, pace.limit)
-    if (batch.kind === 'busy') return 'busy'
+    if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'nothing') {
       pace = fullPace
       return 'idle'
     }
     if (batch.kind === 'failed' && batch.outboxIds.length === 1) {
-      if ((await captureAlone(deps, batch.outboxIds[0] ?? '', batch)) === 'busy') return 'busy'
+      const alone = await captureAlone(deps, batch.outboxIds[0] ?? '', batch)
+      if (alone !== 'again') return alone
       pace = nextPace(pace, { kind: 'found' })
       return 'again'
     }
@@ -63,7 +64,7 @@ export function createCapture(deps: CaptureDeps): Capture {
     async runOnce() {
       const { dueId, leavesTypes } = await deps.readAgenda()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
-      if (tried === 'busy') return 'busy'
+      if (tried === 'busy' || tried === 'waits') return tried
       const round = leavesTypes || (await deps.hasNew()) ? await captureNew() : 'idle'
       return round === 'idle' ? tried : round
     },
@@ -72,6 +73,7 @@ export function createCapture(deps: CaptureDeps): Capture {
 
 type Batch =
   | { kind: 'busy' }
+  | { kind: 'waits' }
   | { kind: 'nothing' }
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
   | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & Failure)
@@ -90,7 +92,7 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
     },
     read: async (rows) => (await rows.read()).map((row) => captureRecord(deps, row)),
   })
-  if (taken.kind === 'busy') return taken
+  if (taken.kind === 'busy' || taken.kind === 'waits') return taken
   if (taken.kind === 'failed') {
     // Where the claim itself fails there is no row to put the blame on.
     if (taken.outboxIds.length === 0) throw taken.error
@@ -112,7 +114,11 @@ function typesIn({ typesKnown }: CaptureSession, known: readonly string[]): Rows
  *
  * @param failure how it failed just now; null: it was put off before, and is due
  */
-async function captureAlone(deps: CaptureDeps, outboxId: string, failure: Failure | null): Promise<'again' | 'busy'> {
+async function captureAlone(
+  deps: CaptureDeps,
+  outboxId: string,
+  failure: Failure | null,
+): Promise<Exclude<CaptureRound, 'idle'>> {
   if (failure === null) {
     const taken = await take(deps, asItIs(deps, outboxId))
     return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
@@ -142,8 +148,8 @@ function asItIs(deps: CaptureDeps, outboxId: string): Attempt {
 
 type Tried = Exclude<Taken, { kind: 'failed' }>
 
-async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<'again' | 'busy'> {
-  if (tried.kind === 'busy') return 'busy'
+async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promise<Exclude<CaptureRound, 'idle'>> {
+  if (tried.kind !== 'taken') return tried.kind
   if (tried.unmarked.length > 0) await deps.skip(tried.unmarked.map(ignored))
   else await deps.forget(outboxId)
   return 'again'

@@ -65,6 +65,8 @@ function waitMs(round: CaptureRound, random: number): number {
     // Sweeps strike on all hosts at the same moment: whoever comes second every time would never have the lock.
     case 'busy':
       return 20 + 80 * random
+    case 'waits':
+      return 1_000
     // The sweep and the NOTIFY wake it before.
     case 'idle':
       return 60_000

@@ -40,6 +40,8 @@ export interface Failure {
 export type Taken =
   /** Another instance captures. */
   | { kind: 'busy' }
+  /** The ledger went back in time. */
+  | { kind: 'waits' }
   /**
    * `claimed` rows, of which so many were `read`; the others are left for the next time. `unmarked`: rows that are in the
    * ledger and still say that they wait, since the table ignored the mark.
@@ -59,9 +61,10 @@ export type Taken =
 export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
   await using claimed = new AsyncDisposableStack()
   let outboxIds: readonly string[] = []
-  let captured: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | null = null
+  let captured: { rows: ClaimedRows | null; read: number; records: CapturedRecord[] } | 'waits' | null = null
   try {
     captured = await deps.withLock(async (session) => {
+      if (!session.hasHistory) return 'waits'
       const rows = await claim(session)
       if (rows === null) return { rows, read: 0, records: [] }
       claimed.use(rows)
@@ -72,6 +75,7 @@ export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Ta
       return { rows, read: all.length, records: all.filter((record) => !inConflict.has(record.outboxId)) }
     })
     if (captured === null) return { kind: 'busy' }
+    if (captured === 'waits') return { kind: 'waits' }
     const { rows, records } = captured
     const unmarked = rows === null || records.length === 0 ? [] : await mark(deps, rows, records)
     return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }

@@ -38,6 +38,8 @@ export type HistoryLook =
 export interface History {
   /** Asked in the transaction that takes slots or records, of which nothing may be committed where it says no. */
   readLeave(db: Database): Promise<Leave>
+  /** Whether it has all that was committed. Asked in the transaction that captures: rows taken before what was lost is back would overtake it. */
+  stands(db: Database): Promise<boolean>
   /** A claim is committed: it must stand in the ledger from now on. */
   claimed(last: LastClaim): void
   /** Looks whether the history is as it was agreed to, and says so, or what was found, in the ledger. */
@@ -90,6 +92,7 @@ export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
       if (mayClaim) remember(view)
       return { mayClaim, isSynchronous: view.isSynchronous }
     },
+    stands: async (db) => (await judge(db)).verdict.kind === 'stands',
     claimed(last) {
       remembered = { ...remembered, claim: last }
     },

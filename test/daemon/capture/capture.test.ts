@@ -1,12 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/capture.ts'
-import { createCaptureLock } from '../../../src/ledger/captureLock.ts'
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { openOutbox } from '../../../src/outbox/openOutbox.ts'
 import { blameFor } from '../../../src/postgres/database.ts'
-import { type Ledger, openLedger } from '../../support/ledger.ts'
+import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -17,7 +16,7 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 
 function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   const outbox = openOutbox(ledger.pool, 'outbox', 1_000_000, ledger.pool)
-  const captureLock = createCaptureLock({ pool: ledger.pool, who: 'test', keyOnFailure: 'continue' })
+  const captureLock = openCaptureLock(ledger.pool)
   return {
     windowMax: 1_000,
     knownTypes: () => ['data', 'wrong'],
@@ -132,10 +131,21 @@ test.each([
 
 test('only one instance captures at a time', async () => {
   await insert(2)
-  const other = createCaptureLock({ pool: ledger.pool, who: 'other', keyOnFailure: 'continue' })
+  const other = openCaptureLock(ledger.pool)
   await other.withLock(async () => {
     expect(await captureOnce()).toBe('busy')
   })
+  expect(await statuses()).toEqual({ new: 2 })
+})
+
+test('nothing is captured into a ledger that went back: it would overtake what is lost and is to be taken in first', async () => {
+  await insert(2)
+  await ledger.capture([{}])
+  await ledger.pool.query('update outboxd.history set timeline = timeline + 1')
+  onTestFinished(async () => {
+    await ledger.pool.query('update outboxd.history set timeline = timeline - 1')
+  })
+  expect(await captureOnce()).toBe('waits')
   expect(await statuses()).toEqual({ new: 2 })
 })
 

@@ -13,14 +13,15 @@ const rowOf = (id: number): OutboxRecord => ({
 })
 
 /** An outbox with so many rows, of which the ledger has room for so many at once. */
-function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean }) {
-  const state = { rows: 0, windowMax: 100, isLocked: false, isNews: true, nowMs: 0, ...given }
+function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; hasHistory?: boolean }) {
+  const state = { rows: 0, windowMax: 100, isLocked: false, hasHistory: true, isNews: true, nowMs: 0, ...given }
   const calls: string[] = []
   const session: CaptureSession = {
     queued: 0,
     lines: [],
     skipped: [],
     typesKnown: null,
+    hasHistory: state.hasHistory,
     leave: async () => {},
     insert: async () => new Set(),
   }
@@ -98,6 +99,12 @@ test('where another instance captures it looks again in a moment that chance pic
   const { runOnce, calls } = setup({ rows: 5, isLocked: true })
   expect(await runOnce()).toBe(60)
   expect(calls).toEqual(['types order'])
+})
+
+test('while the ledger lacks what it had nobody captures, and it is looked at again after a second', async () => {
+  const { runOnce, calls } = setup({ rows: 5, hasHistory: false })
+  expect(await runOnce()).toBe(1_000)
+  expect(calls).not.toContain('captured 5')
 })
 
 test('its types are said again until they stand, then every ten seconds, for others may have taken it for gone', async () => {
