@@ -2,6 +2,7 @@ import type { Command } from 'commander'
 import { actorOf } from '../cli/actor.ts'
 import { confirm } from '../cli/confirm.ts'
 import type { CommandContext } from '../cli/context.ts'
+import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
@@ -9,7 +10,17 @@ import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { findLoss, type Loss, lossJson, lossMessages, takeInRows } from '../operations/recover.ts'
+import { type Doubt, readDoubts, settledDoubts } from '../operations/doubts.ts'
+import {
+  findLoss,
+  type Loss,
+  type LostHistory,
+  lastRecoveryMessage,
+  lossJson,
+  lossMessages,
+  takeInDoubts,
+  takeInRows,
+} from '../operations/recover.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
@@ -19,6 +30,7 @@ export interface RecoverOptions {
   by?: string
   reason?: string
   waiting?: boolean
+  restored?: boolean
   dryRun?: boolean
   yes?: boolean
   json?: boolean
@@ -29,6 +41,7 @@ export function describeRecover(command: Command): Command {
     .description('after the ledger’s database was restored or failed over: take what may have been sent, and go on')
     .option('--as <state>', 'uncertain: a person decides about each; new: we send each')
     .option('--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too')
+    .option('--restored', 'it was put back, and nobody has noticed: everybody stops at once')
     .addOption(byOption)
     .addOption(reasonOption)
     .option('--dry-run', 'show what it would be; change nothing')
@@ -40,8 +53,11 @@ export function describeRecover(command: Command): Command {
 Where the ledger went back in time, daemons have noticed and send nothing. This shows what they noticed and which records may have
 been sent since: what the ledger has as queued, rows that wait in an outbox which went back with it, and rows that say they
 were taken and that the ledger does not know. Once these are taken in, sending goes on.
+Their outbox rows are read, too. Whatever --as says: one whose row names a transaction has arrived, and is tracked on by it; one
+whose row says that it came to its end, and names none, is uncertain.
 --as uncertain is the safe one: settle each with resolve, or many with resolve --file. --as new sends twice what had arrived, unless the
 service recognises the idempotency key; what the ledger knew keeps its own.
+--restored is for what no daemon can notice (docs/operations.md, "Backup and restore"): it says so to all of them before anything else.
 Where the history is as it was, it compares the whole outbox with the ledger and takes in what that has lost.
 Safe to run twice, and beside daemons.
 
@@ -61,38 +77,82 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     return usageError(context, ['--as takes uncertain or new'])
   if (as === undefined && !options.dryRun) return usageError(context, ['give --as uncertain or --as new, or --dry-run'])
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
+  const actor = actorOf(context, given)
   return withOperatorStore(context, async (store) => {
-    const loss = await findLoss(store, options.waiting ?? false, () => !context.signal.aborted)
-    if (options.json) printJson(context, lossJson(loss))
+    const changes = store.actingAs(actor)
+    const isStopped = options.restored && !options.dryRun ? await stop(context, store, changes) : false
+    const unchanged = isStopped
+      ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
+      : 'Nothing was changed.'
+    const loss = await look(context, store, options.restored ? actor.who : undefined, options).catch(
+      (error: unknown) => {
+        context.stderr.write(`outboxd: what there is to recover could not be read. ${unchanged}\n`)
+        throw error
+      },
+    )
+    const last = await store.readLastRecovery()
+    if (options.json) printJson(context, lossJson(loss, last))
     const messages = lossMessages(loss).map((line) => `${escapeControl(line)}\n`)
     if (loss.history === null && loss.gap.rows.length === 0) {
-      context.stderr.write(messages.join(''))
+      const before = lastRecoveryMessage(last)
+      context.stderr.write([...messages, before === null ? '' : `${escapeControl(before)}\n`].join(''))
       return exit.nothing
     }
     if (!options.json) context.stdout.write(messages.join(''))
     if (options.dryRun || as === undefined) return exit.done
-    if (loss.history !== null && loss.gap.isCut) {
+    if (loss.history !== null && loss.gap.isCut)
       context.stderr.write(
         'outboxd: interrupted, or there is more than one run compares: take it in by another, before sending goes on\n',
       )
-      if (context.signal.aborted) return exit.failed
-    }
+    if (context.signal.aborted) return exit.failed
     if (!options.yes) {
       const answer = await confirm(context, question(loss, as))
       if (answer === 'no-terminal')
         context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
-      if (answer !== 'yes') return exit.unconfirmed
+      if (answer !== 'yes') {
+        if (isStopped) context.stderr.write(`${unchanged}\n`)
+        return exit.unconfirmed
+      }
     }
-    return takeIn({ context, store, changes: store.actingAs(actorOf(context, given)), mappings }, loss, as)
+    return takeIn({ context, store, changes, mappings }, loss, as)
   })
 }
 
-function question({ gap, history }: Loss, as: RecoveredAs): string {
-  const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
-  return history === null
-    ? `Take ${pluralize(gap.rows.length, 'row')} in as ${as}?${risk}`
-    : `Take all of it as ${as}, and go on?${risk}`
+/** Stops everybody on a person's word, unless somebody has noticed. @returns whether it was this that stopped them */
+async function stop(context: CommandContext, store: OperatorStore, changes: OperatorChanges): Promise<boolean> {
+  if ((await store.readFoundHistory()) !== null) return false
+  await changes.sayRestored()
+  context.stderr.write('Everybody pauses (history) from now on, and the whole budget counts as spent.\n')
+  return true
 }
+
+function look(
+  context: CommandContext,
+  store: OperatorStore,
+  sayer: string | undefined,
+  { waiting = false }: RecoverOptions,
+): Promise<Loss> {
+  return findLoss(store, { isWaitingToo: waiting, sayer }, reading(context))
+}
+
+const reading = (context: CommandContext) => ({
+  goOn: () => !context.signal.aborted,
+  onProgress: createProgress(context, (done: number, of: number) => `Read ${done} of ${pluralize(of, 'row')} …`),
+})
+
+function question({ gap, history }: Loss, as: RecoveredAs): string {
+  if (history === null) {
+    const named = gap.rows.filter(({ transactionId }) => transactionId !== null).length
+    const risk = as === 'new' && named < gap.rows.length ? ' What has arrived before arrives twice.' : ''
+    return `Take ${pluralize(gap.rows.length, 'row')} in as ${as}${exceptFor(named)}?${risk}`
+  }
+  const settled = history.doubts.filter(({ outcome }) => outcome.kind !== 'open').length
+  const risk = as === 'new' ? ' What has arrived before arrives twice.' : ''
+  return `Take all of it as ${as}${exceptFor(settled)}, and go on?${risk}`
+}
+
+const exceptFor = (records: number) =>
+  records === 0 ? '' : `, but for ${records} of which the ${records === 1 ? 'row says' : 'rows say'} more`
 
 interface Parts {
   context: CommandContext
@@ -101,27 +161,76 @@ interface Parts {
   mappings: Mappings
 }
 
-async function takeIn({ context, store, changes, mappings }: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
+async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
+  const { context, store, changes, mappings } = parts
   const goOn = () => !context.signal.aborted
   const { gap, history } = loss
+  if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
   const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
-  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn }, rows, as)
+  const onProgress = createProgress(context, (done: number) => `Took ${done} of ${pluralize(rows.length, 'row')} …`)
+  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, as)
   if (rows.length > 0) context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
+  if (goOn() && taken < rows.length)
+    context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
   await store.tellGap(await store.findGap(goOn))
-  if (!goOn()) return exit.failed
+  if (history === null && taken > 0) await changes.noteRecovered(as, taken)
+  if (!goOn()) return interrupted(parts)
   if (history === null) return exit.done
   if (gap.isCut) return exit.failed
-  const recovered = await changes.recoverHistory({
-    as,
-    seenAtMs: history.found.atMs,
-    isOutboxInDoubt: history.isOutboxInDoubt,
-  })
-  if (recovered === null) {
-    context.stderr.write('What was found has changed meanwhile: look again.\n')
-    return exit.failed
+  return goOnAfter(parts, history, { as, rows: taken })
+}
+
+/** Takes what the rows say, then what they do not, and lets everybody go on. */
+async function goOnAfter(
+  parts: Parts,
+  { found, doubts: seen, isOutboxInDoubt }: LostHistory,
+  { as, rows }: { as: RecoveredAs; rows: number },
+): Promise<number> {
+  const { context, store, changes } = parts
+  const goOn = () => !context.signal.aborted
+  const before = { arrived: 0, uncertain: 0, rows }
+  // What took a step since it was looked at is looked at again, before anybody sends.
+  for (let doubts: readonly Doubt[] = seen; ; doubts = await readDoubts(store, reading(context))) {
+    const settled = settledDoubts(doubts, as)
+    if (settled.length === 0 || !goOn()) break
+    const onProgress = createProgress(
+      context,
+      (done: number) => `Took ${done} of ${pluralize(settled.length, 'record')} …`,
+    )
+    if (!(await takeInDoubts({ changes, goOn, onProgress }, settled, found.atMs))) return changed(parts)
+    for (const { kind } of settled) before[kind] += 1
   }
+  if (!goOn()) return interrupted(parts)
+  const recovered = await changes.recoverHistory({ as, seenAtMs: found.atMs, isOutboxInDoubt, before })
+  if (recovered === null) return changed(parts)
+  const { arrived, uncertain } = before
+  if (arrived > 0)
+    context.stderr.write(
+      `${pluralize(arrived, 'record')} ${arrived === 1 ? 'has' : 'have'} arrived, and ${arrived === 1 ? 'is' : 'are'} tracked on.\n`,
+    )
+  if (uncertain > 0 && as === 'new')
+    context.stderr.write(
+      `${pluralize(uncertain, 'record')} ${uncertain === 1 ? 'is' : 'are'} uncertain by what the rows say.\n`,
+    )
+  const queued = recovered.queued + (as === 'uncertain' ? uncertain : 0)
   context.stderr.write(
-    `Took ${pluralize(recovered.queued, 'record')} that ${recovered.queued === 1 ? 'was' : 'were'} queued as ${as}. Sending goes on.\n`,
+    `Took ${pluralize(queued, 'record')} that ${queued === 1 ? 'was' : 'were'} queued as ${as}. Sending goes on.\n`,
   )
   return exit.done
+}
+
+function interrupted({ context }: Parts): number {
+  context.stderr.write(
+    'outboxd: interrupted: what was taken in stays so, and nothing is sent until it is given again\n',
+  )
+  return exit.failed
+}
+
+/** Somebody else was quicker. */
+async function changed({ context, store }: Parts): Promise<number> {
+  const last = lastRecoveryMessage(await store.readLastRecovery())
+  context.stderr.write(
+    `What was found has changed meanwhile: look again.${last === null ? '' : ` ${escapeControl(last)}`}\n`,
+  )
+  return exit.failed
 }

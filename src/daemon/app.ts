@@ -90,6 +90,8 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const wakeups = createWakeups()
   const parts = createParts({ files: fixedFiles, ...deps, credentials, store, client, health: loopHealth, wakeups })
   await parts.heartbeat.runOnce()
+  // Before anything is told to rows or taken of them; where it fails, its loop says so.
+  await parts.historyWatch.runOnce().catch(() => {})
   await parts.outboxHistory.tell()
 
   const loops = startLoops({ clock, log, metrics, health: loopHealth, parts, wakeups })

@@ -49,6 +49,12 @@ async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   )
 }
 
+/** How long a request of the daemons that have said it takes at most; null where none has. */
+export async function readLongestTimeout(db: Database): Promise<number | null> {
+  const timeouts = (await readSettings(db)).map(({ requestTimeoutMs }) => requestTimeoutMs)
+  return timeouts.length === 0 ? null : Math.max(...timeouts)
+}
+
 async function readSettings(db: Database): Promise<InstanceSettings[]> {
   const { rows } = await db.query<InstanceSettings>(
     `select instance_id as "instanceId", host, requests, window_ms::float8 as "windowMs",

@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { DueReport, Report, ToldReport } from '../model.ts'
 import { inTransaction } from '../postgres/database.ts'
+import type { History } from './history/createHistory.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
 import { readDueReports, readReports, renewReports, writeTold } from './reports.ts'
 
@@ -18,10 +19,11 @@ export interface OutboxReports {
 /** The kinds that a row which is told again may have had. */
 const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_conflict'] as const
 
-export function createOutboxReports(pool: pg.Pool): OutboxReports {
+/** @param history where it is another than was agreed to, nothing is told: rows may say more than the ledger knows */
+export function createOutboxReports(pool: pg.Pool, history: Pick<History, 'stands'>): OutboxReports {
   return {
     readDue: (limits) => readDueReports(pool, limits),
-    read: (due) => readReports(pool, due),
+    read: async (due) => ((await history.stands(pool)) ? readReports(pool, due) : []),
     renew: (outboxIds) => renewReports(pool, outboxIds),
     write: (told) =>
       inTransaction(pool, async (db) => {

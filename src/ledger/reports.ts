@@ -1,17 +1,18 @@
 import type { DueReport, Report, ToldReport } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { isHistoryFound } from './history/readHistory.ts'
 
-/** The reports that are due to rows of the outbox that is served now, those put off after all others: first those never tried, the oldest first. */
+/** The reports that are due to rows of the outbox that is served now, none while the ledger went back in time and the rows may know more, those put off after all others: first those never tried, the oldest first. */
 export async function readDueReports(
   db: Database,
   { freshMax, againMax }: { freshMax: number; againMax: number },
 ): Promise<{ fresh: DueReport[]; again: DueReport[] }> {
   const { rows } = await db.query<DueReport & { again: boolean }>(
     `(select id as "submissionId", report_failures as failures, false as again from outboxd.submission
-      where report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
+      where not ${isHistoryFound} and report_due and outbox = outboxd.current_outbox() and report_put_off is distinct from revision order by seq limit $1)
      union all
      (select id, report_failures, true from outboxd.submission
-      where report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
+      where not ${isHistoryFound} and report_due and outbox = outboxd.current_outbox() and report_put_off = revision and report_not_before <= clock_timestamp()
       order by report_not_before limit $2)`,
     [freshMax, againMax],
   )

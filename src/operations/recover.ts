@@ -3,14 +3,16 @@ import { v7 as uuidv7 } from 'uuid'
 import { pluralize } from '../cli/table.ts'
 import { isoTime, showTime } from '../cli/time.ts'
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
-import type { DoubtfulRecords, RecoveredAs } from '../ledger/operator/recoverHistory.ts'
+import type { SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
+import type { DoubtfulRecords, LastRecovery, RecoveredAs } from '../ledger/operator/recoverHistory.ts'
+import type { LostRecord } from '../ledger/operator/recoverRecords.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
-import type { CapturedRecord } from '../model.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
+import { countOutcomes, type Doubt, readDoubts } from './doubts.ts'
 
 type TakenRow = LedgerGap['rows'][number]
 
@@ -25,6 +27,8 @@ export interface Loss {
 export interface LostHistory {
   found: FoundHistory
   doubtful: DoubtfulRecords
+  /** Each record that is queued, with what its row makes of it. */
+  doubts: readonly Doubt[]
   /** Rows that wait and were recorded before may have been captured and sent. */
   isOutboxInDoubt: boolean
   /** Of these the ones whose table does not say when they were recorded, as they stand now. */
@@ -38,19 +42,27 @@ const undatedMax = 10_000
  * Finds out what the ledger may have lost.
  *
  * @param isWaitingToo an operator knows that the outbox went back as well, wherever it is
+ * @param sayer who says that the ledger was put back, where nobody may have noticed
+ * @param reading `goOn` is asked now and then, and `onProgress` told how many rows of doubtful records were read
  */
-export async function findLoss(store: OperatorStore, isWaitingToo: boolean, goOn: () => boolean): Promise<Loss> {
-  const found = await store.readFoundHistory()
-  const gap = await store.findGap(goOn)
+export async function findLoss(
+  store: OperatorStore,
+  { isWaitingToo, sayer }: { isWaitingToo: boolean; sayer: string | undefined },
+  reading: Parameters<typeof readDoubts>[1],
+): Promise<Loss> {
+  const { goOn } = reading
+  const found = await store.readFoundHistory(sayer)
+  const gap = await store.findGap(goOn, found !== null)
   if (found === null) return { gap, history: null }
-  const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.isOutboxBeside())
+  const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.mayWaitingBeSent())
   const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
   const undatedRows = waiting.flatMap(({ outboxId, stamp, createdAt }) =>
     createdAt === null
       ? [{ outboxId, stamp: stamp ?? '', createdAt, stateText: 'that it waits', transactionId: null }]
       : [],
   )
-  return { gap, history: { found, doubtful: await store.readDoubtful(), isOutboxInDoubt, undatedRows } }
+  const doubts = await readDoubts(store, reading)
+  return { gap, history: { found, doubtful: await store.readDoubtful(), doubts, isOutboxInDoubt, undatedRows } }
 }
 
 const batchSize = 100
@@ -63,11 +75,13 @@ export async function takeInRows(
     changes,
     mappings,
     goOn,
+    onProgress,
   }: {
-    outbox: Pick<OperatorStore['outbox'], 'readRecord'>
+    outbox: Pick<OperatorStore['outbox'], 'readReadable'>
     changes: Pick<OperatorChanges, 'recover'>
     mappings: Mappings
     goOn: () => boolean
+    onProgress: (done: number) => void
   },
   rows: readonly TakenRow[],
   as: RecoveredAs,
@@ -75,36 +89,69 @@ export async function takeInRows(
   let taken = 0
   for (const batch of batches(rows, batchSize)) {
     if (!goOn()) break
-    const records: CapturedRecord[] = []
+    const records: LostRecord[] = []
     for (const row of batch) {
       const record = await readKept(outbox, mappings, row, as)
       if (record !== null) records.push(record)
     }
     await changes.recover(records)
     taken += records.length
+    onProgress(taken)
   }
   return taken
 }
 
-/** The row as the ledger would have kept it; null where it is gone. What does not map cannot have been sent: it is rejected. */
+/**
+ * Takes doubtful records for what their rows say, or a person.
+ *
+ * @param seenAtMs when that was found which a person has seen
+ * @returns false where that has changed since
+ */
+export async function takeInDoubts(
+  {
+    changes,
+    goOn,
+    onProgress,
+  }: { changes: Pick<OperatorChanges, 'recoverDoubtful'>; goOn: () => boolean; onProgress: (done: number) => void },
+  settled: readonly SettledDoubt[],
+  seenAtMs: number,
+): Promise<boolean> {
+  let done = 0
+  for (const batch of batches(settled, batchSize)) {
+    if (!goOn()) break
+    if (!(await changes.recoverDoubtful(batch, seenAtMs))) return false
+    done += batch.length
+    onProgress(done)
+  }
+  return true
+}
+
+/** The row as the ledger would have kept it; null where it is gone, or cannot be read. What does not map cannot have been sent: it is rejected. */
 async function readKept(
-  outbox: Pick<OperatorStore['outbox'], 'readRecord'>,
+  outbox: Pick<OperatorStore['outbox'], 'readReadable'>,
   mappings: Mappings,
   { outboxId, stateText, transactionId }: TakenRow,
   as: RecoveredAs,
-): Promise<CapturedRecord | null> {
-  const row = await outbox.readRecord(outboxId)
+): Promise<LostRecord | null> {
+  const row = await outbox.readReadable(outboxId)
   if (row === null) return null
   const id = uuidv7()
   const { unreadable: _, ...record } = row
-  const kept = { ...record, id, idempotencyKey: randomUUID() }
+  const named = transactionId === null ? '' : ` as transaction ${transactionId}`
+  const kept = { ...record, id, idempotencyKey: randomUUID(), transactionId }
   const mapped = mapOutboxRecord(mappings, row, id)
   if (mapped.kind === 'refused')
-    return { ...kept, resource: mapped.resource, body: null, tracked: true, sendsOwnId: false, error: mapped.reason }
+    return {
+      ...kept,
+      ...{ resource: mapped.resource, body: null, tracked: true, sendsOwnId: false },
+      error:
+        transactionId === null ? mapped.reason : `${mapped.reason}; its row said ${stateText}${named}: it has arrived`,
+    }
   const { resource, body, amounts, tracked, sendsOwnId } = mapped
-  const named = transactionId === null ? '' : ` as transaction ${transactionId}`
   const doubt =
-    as === 'new' ? null : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
+    as === 'new' && transactionId === null
+      ? null
+      : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
   return { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null, doubt }
 }
 
@@ -113,17 +160,18 @@ export function lossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
 
-function historyMessages({ found, doubtful, isOutboxInDoubt, undatedRows }: LostHistory): string[] {
+function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, undatedRows }: LostHistory): string[] {
   const { queued, oldestMs, newestMs, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
   return [
     `The ledger’s history is another than the daemons had agreed to: ${found.detail}.`,
-    `Found at ${showTime(found.atMs)} by ${found.by}. A daemon had last found it as it was at ${showTime(found.lastMarkMs)}: what was sent from then on the ledger may not know.`,
+    `Found at ${showTime(found.atMs)} by ${found.by}. ${sinceWhen(found)}`,
     ...(found.mayGoOn
       ? ['Every claim had been waited for by a synchronous standby: it goes on by itself within seconds.']
       : []),
     `${pluralize(queued, 'record')} that the ledger has as queued may have been sent${span}.`,
+    ...doubtMessages(doubts),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs)} may have been sent: with --as uncertain they are captured as uncertain.`
       : 'Rows that wait in the outbox count as never taken: they say so, and their database is another. If it was restored, too, give --waiting.',
@@ -137,6 +185,48 @@ function historyMessages({ found, doubtful, isOutboxInDoubt, undatedRows }: Lost
           `${pluralize(accepted, 'transaction')} ${accepted === 1 ? 'is' : 'are'} tracked on; what fails with E002 or E003 is not sent again by itself, since that may have been done.`,
         ]
       : []),
+  ]
+}
+
+/** What a person has noticed no daemon has, so that their marks say nothing. */
+const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
+  by.startsWith('operator')
+    ? 'What was sent since its backup the ledger may not know.'
+    : `A daemon had last found it as it was at ${showTime(lastMarkMs)}: what was sent from then on the ledger may not know.`
+
+/** What the rows of doubtful records say, where they say anything. */
+function doubtMessages(doubts: readonly Doubt[]): string[] {
+  const { arrived, uncertain, open } = countOutcomes(doubts)
+  if (arrived + uncertain === 0) return []
+  return [
+    ...(arrived === 0
+      ? []
+      : [
+          `${arrived} of them have arrived: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
+          ...firstDoubts(doubts, 'arrived'),
+        ]),
+    ...(uncertain === 0
+      ? []
+      : [
+          `${uncertain} of them become uncertain, whatever --as says: their rows say that they came to their end, or name a transaction that cannot be theirs:`,
+          ...firstDoubts(doubts, 'uncertain'),
+        ]),
+    `${open} of them are taken as --as says.`,
+  ]
+}
+
+const doubtsShown = 5
+
+function firstDoubts(doubts: readonly Doubt[], kind: Doubt['outcome']['kind']): string[] {
+  const those = doubts.filter(({ outcome }) => outcome.kind === kind)
+  const more = those.length - doubtsShown
+  return [
+    ...those
+      .slice(0, doubtsShown)
+      .map(({ record, said, transactionId }) =>
+        `  ${record.outboxId}  ${said ?? 'queued'}  ${transactionId ?? ''}`.trimEnd(),
+      ),
+    ...(more > 0 ? [`  ... and ${more} more`] : []),
   ]
 }
 
@@ -158,6 +248,7 @@ function gapMessages(gap: LedgerGap, isHistory: boolean): string[] {
 
 function rowsMessages({ rows, isCut }: LedgerGap): string[] {
   const byState = [...Map.groupBy(rows, (row) => row.stateText)].map(([value, all]) => `${all.length} say ${value}`)
+  const named = rows.filter(({ transactionId }) => transactionId !== null).length
   const times = rows.flatMap(({ createdAt }) => createdAt ?? []).sort()
   const when = times.length === 0 ? '' : `, recorded from ${times[0]} to ${times.at(-1)}`
   return [
@@ -168,11 +259,18 @@ function rowsMessages({ rows, isCut }: LedgerGap): string[] {
         `  ${outboxId}  ${value}  ${createdAt ?? ''}  ${transactionId ?? ''}`.trimEnd(),
       ),
     ...(rows.length > rowsShown ? [`  ... and ${rows.length - rowsShown} more: --json shows all`] : []),
+    ...(named > 0
+      ? [`${named} of them name a transaction, so they have arrived: they are tracked on, whatever --as says.`]
+      : []),
   ]
 }
 
+/** Who took in last what the ledger had lost, as a sentence; null where nobody did. Pure. */
+export const lastRecoveryMessage = (last: LastRecovery | null): string | null =>
+  last && `${last.who} took it in as ${last.as} at ${showTime(last.atMs)}: outboxd audit shows it.`
+
 /** The same for programs. Pure. */
-export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss) => ({
+export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last: LastRecovery | null) => ({
   canTell,
   isComplete: !isCut,
   rows: rows.map(({ outboxId, stateText: state, createdAt, transactionId }) => ({
@@ -181,6 +279,7 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss) => ({
     createdAt,
     transactionId,
   })),
+  lastRecovery: last && { who: last.who, at: isoTime(last.atMs), as: last.as },
   history:
     history === null
       ? null
@@ -194,5 +293,19 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss) => ({
           queued: history.doubtful.queued,
           accepted: history.doubtful.accepted,
           isOutboxInDoubt: history.isOutboxInDoubt,
+          rowsSay: {
+            ...countOutcomes(history.doubts),
+            first: (['arrived', 'uncertain'] as const).flatMap((kind) =>
+              history.doubts
+                .filter(({ outcome }) => outcome.kind === kind)
+                .slice(0, rowsShown)
+                .map(({ record, said, transactionId }) => ({
+                  outboxId: record.outboxId,
+                  becomes: kind,
+                  said,
+                  transactionId,
+                })),
+            ),
+          },
         },
 })

@@ -53,8 +53,13 @@ function statementsOf({ sql, writing, taken, unreadable, cursorScan, passed }: O
     ...(cursorScan === null ? locking : { ...cursorScan.statements, passed: passed.rows(true, true) }),
     ...(unreadable === null ? {} : { unreadable }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
-    ...(taken === null
+    ...(taken.taken === null
       ? {}
-      : { end: taken.end, endAfter: taken.endAfter, stamped: taken.stamped, taken: taken.rows(true, true) }),
+      : {
+          end: taken.end,
+          endAfter: taken.endAfter,
+          stamped: taken.stamped,
+          taken: taken.rows(taken.taken, true, true),
+        }),
   }
 }

@@ -23,6 +23,7 @@ import { readPassed } from './passedRows.ts'
 import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
 import { lookAt, reviewConflicts } from './reviewConflicts.ts'
+import { readSaid } from './saidRows.ts'
 import { readSlice } from './slices.ts'
 import { stampOurs, type TakenRow } from './takenRows.ts'
 import { tellRows } from './tellRows.ts'
@@ -97,6 +98,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   return {
     channel: described.channel,
     qualified: qualifiedName(described),
+    saysTaken: saysTaken(described),
     async identify() {
       return (await inspect()).identity
     },
@@ -104,14 +106,20 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async tryTable() {
       await open()
     },
-    async readTaken(after) {
+    async readTaken(after, isWaitingToo = false) {
       const { taken, memory } = await open()
-      if (taken === null) return null
+      const { canTell } = taken
+      const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
+      if (condition === null) return { unknown: [], upTo: null, canTell }
       const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
-      const { rows } = await pool.query<TakenRow>(taken.rows(after !== null, upTo !== null), bounds)
+      const { rows } = await pool.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
       const { known } = await memory.findKnown(rows)
       const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))
-      return { unknown: await stampOurs(pool, taken, unknown), upTo }
+      return { unknown: await stampOurs(pool, taken, unknown), upTo, canTell }
+    },
+    async readSaid(outboxIds) {
+      const { said, memory } = await open()
+      return readSaid(pool, said, memory, outboxIds)
     },
     async readPassedOver(after, sliceRows) {
       return withFilter(async ({ cursorScan, passed: statements, memory }) => {

@@ -14,6 +14,7 @@ import { type OutboxTable, saysTaken } from './outboxTable.ts'
 import { type PassedStatements, passedStatements } from './passedRows.ts'
 import { type ReadStatements, readStatements } from './readRows.ts'
 import type { LookStatements } from './reviewConflicts.ts'
+import { type SaidStatements, saidStatements } from './saidRows.ts'
 import { nameSelection } from './selection.ts'
 import { type RowExpressions, rowExpressions } from './statements.ts'
 import { type TakenStatements, takenStatements } from './takenRows.ts'
@@ -54,8 +55,9 @@ export interface OpenTable {
   readonly table: string
   /** Null where the rows themselves say whether they wait. */
   readonly cursorScan: CursorScan | null
-  /** Null where the rows do not say that they are under way. */
-  readonly taken: TakenStatements | null
+  readonly taken: TakenStatements
+  /** What rows say of their records. */
+  readonly said: SaidStatements
   readonly memory: CursorStore
   readonly passed: PassedStatements
 }
@@ -91,7 +93,8 @@ export function openTable(
         : `select ${rows.idText} as id from ${from} where ${rows.mayWait} and not (true${rows.hasId}) limit ${unreadableMax}`,
     writing: writeStatements(table, shape, states, rows, served.rowsEdited),
     table: shape.qualified,
-    taken: takenStatements(table, shape, rows, served),
+    taken: takenStatements(table, shape, rows, served, encoding),
+    said: saidStatements(table, shape, ideal, encoding),
     memory,
     passed: passedStatements(from, rows),
     cursorScan: saysTaken(table)

@@ -4,6 +4,7 @@ import type { HiddenRows } from './beforeStart.ts'
 import type { OutboxHistory } from './history.ts'
 import type { LockedRow } from './lockedRows.ts'
 import type { PassedSlice } from './passedRows.ts'
+import type { SaidRow } from './saidRows.ts'
 import type { TakenRow } from './takenRows.ts'
 import type { RowTrial } from './tryRow.ts'
 import type { TypeCount } from './typeCounts.ts'
@@ -60,10 +61,16 @@ export interface Outbox {
   /**
    * The rows of a slice, in the order of ids, that say they are under way and that the ledger does not know.
    *
-   * @param after the id that ended the slice before
-   * @returns `upTo`: the id that ends it, null for the last; null where rows do not say that they are under way
+   * @param after        the id that ended the slice before
+   * @param isWaitingToo also those that wait and name a transaction
+   * @returns `upTo`: the id that ends it, null for the last; `canTell`: whether rows say that they are under way
    */
-  readTaken(after: string | null): Promise<{ unknown: TakenRow[]; upTo: string | null } | null>
+  readTaken(
+    after: string | null,
+    isWaitingToo?: boolean,
+  ): Promise<{ unknown: TakenRow[]; upTo: string | null; canTell: boolean }>
+  /** What the rows of these ids say of their records, as far as they are the rows that the ledger knows. */
+  readSaid(outboxIds: readonly string[]): Promise<SaidRow[]>
   /**
    * The rows of a slice that wait behind the position up to which the table was read, and that the ledger does not know.
    *
@@ -89,4 +96,6 @@ export interface Outbox {
   readonly channel: string | null
   /** The table's name, quoted, with its schema where one was named. */
   readonly qualified: string
+  /** Whether a row says that it is taken as soon as it is. */
+  readonly saysTaken: boolean
 }

@@ -5,6 +5,7 @@ import { column, literals } from './columns.ts'
 import { failingRows } from './failingRows.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn } from './outboxTable.ts'
+import { transactionText } from './saidRows.ts'
 import { type SliceStatements, sliceStatements } from './slices.ts'
 import { startExpression } from './startPosition.ts'
 import type { RowExpressions } from './statements.ts'
@@ -21,11 +22,17 @@ export interface TakenRow {
 }
 
 export interface TakenStatements extends SliceStatements {
+  /** False where rows do not say that they are under way: what says only at its end that it is done looks new until then. */
+  readonly canTell: boolean
+  /** Which rows say that they are under way; null where none can. */
+  readonly taken: string | null
+  /** The same, and which wait and name a transaction, as one that waits again in a ledger that has lost it. */
+  readonly takenOrNamed: string | null
   /**
-   * The taken rows of a slice: after $1 where `after`, up to the last parameter where `upTo`. Asks nothing that could fail
+   * The rows of a slice for which one of these holds: after $1 where `after`, up to the last parameter where `upTo`. Asks nothing that could fail
    * for what a row holds: neither for the filter nor for the stamp.
    */
-  rows(after: boolean, upTo: boolean): string
+  rows(condition: string, after: boolean, upTo: boolean): string
   /** Of the ids in $1 those that the filter takes in, with their stamps. */
   readonly stamped: string
   /** The same without stamps. */
@@ -35,24 +42,26 @@ export interface TakenStatements extends SliceStatements {
 const underWay: readonly State[] = ['queued', 'sending', 'accepted', 'uncertain', 'failed', 'rejected']
 
 /**
- * How to find the rows that say they are under way; null where rows do not say it. What says only at its end that it is
- * done looks new until then. Where one value says both, only rows that were recorded since the ledger serves the table count:
- * others may have been done by somebody else, before us.
+ * How to find the rows that say they are under way. Where one value says that and that it is done, only rows that were recorded since
+ * the ledger serves the table count: others may have been done by somebody else, before us.
  */
 export function takenStatements(
   table: OutboxTable,
   shape: TableShape,
   expressions: RowExpressions,
   { start, sinceMs }: { start: StartPosition; sinceMs: number },
-): TakenStatements | null {
+  encoding: string,
+): TakenStatements {
   const { state } = table
-  const { stamp, createdAt, idType, idText, hasId, filtered } = expressions
-  if (state === null) return null
-  const condition = takenCondition(table, shape, state, sinceMs)
-  if (condition === null) return null
+  const { stamp, createdAt, mayWait, idType, idText, hasId, filtered } = expressions
+  const taken = state && takenCondition(table, shape, state, sinceMs)
+  const transaction = transactionText(table, shape, encoding)
+  const named = table.write.some(({ what }) => what === 'transaction_id')
+    ? `(${mayWait}) and ${transaction} is not null`
+    : null
+  const either = [taken, named].filter((condition) => condition !== null)
   const id = column(table.id)
   const from = `${shape.qualified} o`
-  const transaction = table.write.find(({ what }) => what === 'transaction_id')
   const slices = sliceStatements(from, expressions)
   const these = (its: string) =>
     `select ${idText} as "outboxId", ${its} as stamp from ${from} where ${id} = any($1::${idType}[])${filtered}`
@@ -60,9 +69,12 @@ export function takenStatements(
     stamped: these(stamp),
     unstamped: these(`'unreadable'`),
     ...slices,
-    rows(after, upTo) {
+    canTell: taken !== null,
+    taken,
+    takenOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
+    rows(condition, after, upTo) {
       return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
-          ${column(state.column)}::text as "stateText", ${transaction ? `${column(transaction.column)}::text` : 'null::text'} as "transactionId"
+          ${state ? `coalesce(${column(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
         from ${from} where ${condition}${hasId}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)} order by ${id}`
     },
   }

@@ -29,12 +29,11 @@ export async function findGap({ outbox, goOn, rowsMax, begun }: GapDeps): Promis
   const rows = [...(begun?.rows ?? [])]
   let after = begun?.after ?? null
   for (;;) {
-    const slice = await outbox.readTaken(after)
-    if (slice === null) return { canTell: false, rows, isCut: false, after: null }
-    rows.push(...slice.unknown)
-    if (slice.upTo === null) return { canTell: true, rows, isCut: false, after: null }
-    after = slice.upTo
-    if (rows.length >= rowsMax || !(await goOn())) return { canTell: true, rows, isCut: true, after }
+    const { unknown, upTo, canTell } = await outbox.readTaken(after)
+    rows.push(...unknown)
+    if (upTo === null) return { canTell, rows, isCut: false, after: null }
+    after = upTo
+    if (rows.length >= rowsMax || !(await goOn())) return { canTell, rows, isCut: true, after }
   }
 }
 

@@ -213,7 +213,7 @@ export async function openStore({
       captureLock: createCaptureLock({ pool, who: instance.who, keyOnFailure: config.keyOnFailure, history }),
       publishTypes: (types) => publishTypes(pool, instance.id, types),
       dispatch: createDispatchStore({ ...shared, history, leaseMs, reachMs, backoff: pauseBackoff(config) }),
-      outboxReports: createOutboxReports(pool),
+      outboxReports: createOutboxReports(pool, history),
       maintenance: createMaintenance({
         pool,
         queue,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import type { StoreConfig } from '../config.ts'
+import { readLongestTimeout } from '../ledger/agreeOnBudget.ts'
 import { createChain } from '../ledger/audit/chain.ts'
 import { type Erasure, eraseRecords } from '../ledger/audit/eraseRecords.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
@@ -9,8 +10,15 @@ import { type Actor, logAct } from '../ledger/operator/acts.ts'
 import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
-import { type Recovered, type RecoveryTerms, recoverHistory } from '../ledger/operator/recoverHistory.ts'
-import { recoverRecords } from '../ledger/operator/recoverRecords.ts'
+import { recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
+import {
+  type Recovered,
+  type RecoveredAs,
+  type RecoveryTerms,
+  recoverHistory,
+  sayRestored,
+} from '../ledger/operator/recoverHistory.ts'
+import { type LostRecord, recoverRecords } from '../ledger/operator/recoverRecords.ts'
 import { type Replay, writeReplays } from '../ledger/operator/replaySubmissions.ts'
 import { resolveArrived, resolveNotArrived, takeBack } from '../ledger/operator/resolveSubmission.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
@@ -18,8 +26,9 @@ import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
 import { askReload, type InstanceReload } from '../ledger/reloads.ts'
 import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
-import type { CapturedRecord, PauseReason, State } from '../model.ts'
+import type { PauseReason, State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
+import { slotReachMs } from '../slotReach.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 /** A submission as the operator saw it. */
@@ -59,9 +68,20 @@ export interface OperatorChanges {
   askReload(): Promise<InstanceReload[]>
   adopt(adoption: Adoption): Promise<void>
   /** Takes records in that the ledger lost. */
-  recover(records: readonly CapturedRecord[]): Promise<void>
+  recover(records: readonly LostRecord[]): Promise<void>
+  /**
+   * Takes what was queued for what the rows say that it is.
+   *
+   * @param seenAtMs when that was found of the ledger's history which he has seen
+   * @returns false where that has changed since
+   */
+  recoverDoubtful(records: readonly SettledDoubt[], seenAtMs: number): Promise<boolean>
   /** Takes what was queued for what he says it is, and agrees to the ledger's history. @returns null where what was seen has changed since */
   recoverHistory(terms: RecoveryTerms): Promise<Recovered | null>
+  /** Says that he has taken so many rows in that the ledger had lost. */
+  noteRecovered(as: RecoveredAs, rows: number): Promise<void>
+  /** Says that the ledger was put back as it had been: everybody stops. */
+  sayRestored(): Promise<void>
   /** Says that what a record holds was shown to him. */
   noteShown(submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'type'>): Promise<void>
   /** Erases what may be a person's data. @returns the ids of those that were erased */
@@ -77,9 +97,12 @@ export interface OperatorChangesDeps {
   actor: Actor
 }
 
+/** Where no daemon has said how long its requests may take. */
+const usualTimeoutMs = 30_000
+
 /** What this person changes, for this reason. */
 export function operatorChanges({ ledger, outbox, config, actor }: OperatorChangesDeps): OperatorChanges {
-  const { stateDatabaseUrl, keyOnFailure, retention } = config
+  const { stateDatabaseUrl, keyOnFailure, retention, rateLimit } = config
   /**
    * Runs `work` with these records, their polls, their lines, and ids that are to be theirs locked, in the one order, and
    * lets the lines' heads go after it.
@@ -116,8 +139,9 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
             if (by) return { kind: 'taken', by }
             const jobId = randomUUID()
             const { transactionId } = transaction
-            const settled = await resolveArrived(db, seen, { transactionId, jobId, actor })
-            if (settled === null) return { kind: 'changed' }
+            const arrival = { id: seen.id, revision: seen.revision, transactionId, jobId }
+            const [settled] = await resolveArrived(db, [arrival], { how: 'resolved', actor })
+            if (settled === undefined) return { kind: 'changed' }
             if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
             if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
             return { kind: 'settled', tracked: settled.tracked }
@@ -167,8 +191,19 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
         return instances
       }),
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
-    recover: (records) => inTransaction(ledger, (db) => recoverRecords(db, records, { actor, keyOnFailure })),
+    recover: (records) =>
+      withQueue((queue) => inTransaction(ledger, (db) => recoverRecords(db, records, { queue, actor, keyOnFailure }))),
+    recoverDoubtful: (records, seenAtMs) =>
+      withQueue((queue) =>
+        inTransaction(ledger, (db) => recoverDoubtful(db, records, { seenAtMs, queue, actor, keyOnFailure })),
+      ),
     recoverHistory: (terms) => inTransaction(ledger, (db) => recoverHistory(db, terms, actor)),
+    noteRecovered: (as, rows) => logAct(ledger, actor, 'recover', { as, rows }),
+    sayRestored: () =>
+      inTransaction(ledger, async (db) => {
+        const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
+        await sayRestored(db, slotReachMs(rateLimit.windowMs, timeoutMs), actor)
+      }),
     noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
     erase: (erasures) => inTransaction(ledger, (db) => eraseRecords(db, erasures, actor)),
     async prune({ goOn, onProgress }) {

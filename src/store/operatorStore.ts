@@ -22,7 +22,15 @@ import { readRevisions } from '../ledger/operator/readRevisions.ts'
 import { type ReadOnlyCause, readReadOnly, readSystemId } from '../ledger/operator/readServer.ts'
 import { readSteps, type Step } from '../ledger/operator/readSteps.ts'
 import { readSubmissionDetail, type SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
-import { type DoubtfulRecords, readDoubtful } from '../ledger/operator/recoverHistory.ts'
+import { type DoubtfulRecord, type NamedTransaction, readNamed } from '../ledger/operator/recoverDoubtful.ts'
+import {
+  type DoubtfulRecords,
+  type LastRecovery,
+  readDoubtful,
+  readDoubtfulRecords,
+  readLastRecovery,
+  saysRestored,
+} from '../ledger/operator/recoverHistory.ts'
 import { type ReplayableSubmission, readReplayable } from '../ledger/operator/replaySubmissions.ts'
 import { type SearchBounds, searchText, type TextSearch } from '../ledger/operator/searchText.ts'
 import { type PageWanted, type SubmissionPage, selectPage } from '../ledger/operator/selectPage.ts'
@@ -44,7 +52,8 @@ import { type PrunedSubmission, readPruned } from '../ledger/retention/readPrune
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
-import type { Problem } from '../model.ts'
+import type { OutboxRecord, Problem } from '../model.ts'
+import { mayBeRowsFault } from '../outbox/failingRows.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
@@ -71,6 +80,7 @@ export interface OperatorStore extends AsyncDisposable {
   outbox: Pick<
     Outbox,
     | 'readRecord'
+    | 'readSaid'
     | 'readNew'
     | 'tryRow'
     | 'backlog'
@@ -83,7 +93,10 @@ export interface OperatorStore extends AsyncDisposable {
     | 'liesBefore'
     | 'saysThatItWaits'
     | 'readHistory'
-  >
+  > & {
+    /** As `readRecord`; null also where what the row holds raises an error. */
+    readReadable(outboxId: string): Promise<OutboxRecord | null>
+  }
   select(filter: SubmissionFilter, limit: number, order?: ListOrder): Promise<ListedSubmission[]>
   /** A part of the same list, from a position on. */
   selectPage(filter: SubmissionFilter, wanted: PageWanted): Promise<SubmissionPage>
@@ -119,15 +132,33 @@ export interface OperatorStore extends AsyncDisposable {
   /** The outbox that the ledger belongs to. */
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
-  /** Rows that say they were taken and that the ledger does not know. @param goOn asked between slices */
-  findGap(goOn: () => boolean): Promise<LedgerGap>
+  /**
+   * Rows that say they were taken and that the ledger does not know.
+   *
+   * @param goOn asked between slices
+   * @param isWaitingToo also those that wait and name a transaction: nobody captures meanwhile
+   */
+  findGap(goOn: () => boolean, isWaitingToo?: boolean): Promise<LedgerGap>
   tellGap(gap: LedgerGap): Promise<void>
-  /** What was found of the ledger's history; null where it is as it was agreed to. */
-  readFoundHistory(): Promise<FoundHistory | null>
+  /**
+   * What was found of the ledger's history; null where it is as it was agreed to.
+   *
+   * @param sayer who says that it was put back, so that it is as if that was found now
+   */
+  readFoundHistory(sayer?: string): Promise<FoundHistory | null>
+  /** When a person last took in what the ledger had lost; null where nobody did. */
+  readLastRecovery(): Promise<LastRecovery | null>
   /** What the ledger has that may have been sent since. */
   readDoubtful(): Promise<DoubtfulRecords>
-  /** Whether the outbox is on the ledger's server, and went back with it; also where nobody can tell. */
-  isOutboxBeside(): Promise<boolean>
+  /** Each of those that are queued. */
+  readDoubtfulRecords(): Promise<DoubtfulRecord[]>
+  /** What the ledger knows of the transactions that rows name. */
+  readNamed(named: readonly (TransactionRef & { id: string })[]): Promise<NamedTransaction[]>
+  /**
+   * Whether rows that wait may have been sent: the outbox is on the ledger's server, and went back with it, also where nobody can
+   * tell; or its rows do not say at once that they are taken.
+   */
+  mayWaitingBeSent(): Promise<boolean>
   /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
   /** What the retention of this configuration lets go now. */
@@ -215,6 +246,14 @@ export async function openOperatorStore(
   return {
     outbox: {
       readRecord: (outboxId) => onOutbox((erp) => erp.readRecord(outboxId)),
+      readReadable: (outboxId) =>
+        onOutbox((erp) =>
+          erp.readRecord(outboxId).catch((error: unknown) => {
+            if (!mayBeRowsFault(error)) throw error
+            return null
+          }),
+        ),
+      readSaid: (outboxIds) => onOutbox((erp) => erp.readSaid(outboxIds)),
       readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
       findRemarks: () => onOutbox((erp) => erp.findRemarks()),
       liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
@@ -254,14 +293,21 @@ export async function openOperatorStore(
     readPeriods: (span, withinMs) => readPeriods(pool, span, withinMs),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
-    findGap: (goOn) =>
-      onOutbox((erp) => findGap({ outbox: erp, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })),
+    findGap: (goOn, isWaitingToo = false) =>
+      onOutbox((erp) => {
+        const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }
+        return findGap({ outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
+      }),
     tellGap: (gap) => tellGap(pool, gap),
-    readFoundHistory: () => readFound(pool),
+    readFoundHistory: (sayer) =>
+      readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
+    readLastRecovery: () => readLastRecovery(pool),
     readDoubtful: () => readDoubtful(pool),
-    async isOutboxBeside() {
+    readDoubtfulRecords: () => readDoubtfulRecords(pool),
+    readNamed: (named) => readNamed(pool, named),
+    async mayWaitingBeSent() {
       const [ours, erps] = await Promise.all([readSystemId(pool), onOutbox(() => readSystemId(outboxPool))])
-      return ours === null || erps === null || ours === erps
+      return ours === null || erps === null || ours === erps || !(await onOutbox(async (erp) => erp.saysTaken))
     },
     findPassedOver: (goOn) =>
       onOutbox((erp) =>

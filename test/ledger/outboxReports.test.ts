@@ -9,7 +9,7 @@ let ledger: Ledger
 let reports: OutboxReports
 beforeAll(async () => {
   ledger = await openLedger()
-  reports = createOutboxReports(ledger.pool)
+  reports = createOutboxReports(ledger.pool, { stands: async () => true })
 })
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {

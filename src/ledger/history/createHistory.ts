@@ -38,7 +38,10 @@ export type HistoryLook =
 export interface History {
   /** Asked in the transaction that takes slots or records, of which nothing may be committed where it says no. */
   readLeave(db: Database): Promise<Leave>
-  /** Whether it has all that was committed. Asked in the transaction that captures: rows taken before what was lost is back would overtake it. */
+  /**
+   * Whether it has all that was committed. Asked in the transaction that captures: rows taken before what was lost is back would overtake
+   * it; and before rows are told anything: they may know more than it does.
+   */
   stands(db: Database): Promise<boolean>
   /** A claim is committed: it must stand in the ledger from now on. */
   claimed(last: LastClaim): void

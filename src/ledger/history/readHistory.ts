@@ -54,6 +54,9 @@ export async function readCommitsWait(db: Database): Promise<boolean> {
   return rows[0]?.wait ?? false
 }
 
+/** Whether it is known that the history is another: until a person has looked, nobody writes over what rows say. */
+export const isHistoryFound = 'exists (select from outboxd.history where found_at is not null)'
+
 /** What was found of the history, for a person. Times in epoch milliseconds. */
 export interface FoundHistory {
   detail: string
@@ -68,13 +71,21 @@ export interface FoundHistory {
   mayGoOn: boolean
 }
 
-/** @returns null where the history is as it was agreed to, as far as anybody has found */
-export async function readFound(db: Database): Promise<FoundHistory | null> {
+/**
+ * @param said what a person says of it, as if it was found now where nothing has been
+ * @returns null where the history is as it was agreed to, as far as anybody has found or says
+ */
+export async function readFound(
+  db: Database,
+  said: Pick<FoundHistory, 'detail' | 'by'> | null = null,
+): Promise<FoundHistory | null> {
   const { rows } = await db.query<FoundHistory>(
-    `select h.found as detail, h.found_by as by, ${epochMs('h.found_at')} as "atMs",
+    `select coalesce(h.found, $1) as detail, coalesce(h.found_by, $2) as by,
+       ${epochMs('coalesce(h.found_at, clock_timestamp())')} as "atMs",
        ${epochMs('h.marked_at')} as "lastMarkMs", h.may_go_on as "mayGoOn",
        ${identityOf('h')} as agreed, ${identityOf('n')} as now
-     from outboxd.history h, outboxd.history_now() n where h.found_at is not null`,
+     from outboxd.history h, outboxd.history_now() n where coalesce(h.found, $1) is not null`,
+    [said?.detail, said?.by],
   )
   return rows[0] ?? null
 }

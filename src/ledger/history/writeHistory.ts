@@ -83,7 +83,10 @@ export async function raiseFound(
   const then = mayGoOn
     ? 'Every claim had been waited for by a synchronous standby: sending goes on within seconds, unless a daemon knows better'
     : 'outboxd recover --dry-run shows what may have been sent, and outboxd recover goes on'
-  const words = `${detail}. A daemon last found it as it was at ${rows[0].lastMark}; what was sent after that it may not know. ${then}`
+  const since = who.startsWith('operator')
+    ? 'What was sent since its backup it may not know'
+    : `A daemon last found it as it was at ${rows[0].lastMark}; what was sent after that it may not know`
+  const words = `${detail}. ${since}. ${then}`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: mayGoOn ? objectionMs : null }])
   if (!mayGoOn)
     await db.query(

@@ -25,6 +25,7 @@ export type Act =
   | 'show'
   | 'erase'
   | 'recover'
+  | 'recover --restored'
 
 /** Appends to the log of operators' acts. */
 export async function logAct(

@@ -1,7 +1,8 @@
 import type { Database } from '../../postgres/database.ts'
-import { agreeByPerson, clocksDifferBy, isAsSeen } from '../history/writeHistory.ts'
+import { agreeByPerson, clocksDifferBy, isAsSeen, raiseFound } from '../history/writeHistory.ts'
 import { epochMs } from '../times.ts'
 import { type Actor, actorDetail, logAct } from './acts.ts'
+import { type DoubtfulRecord, uncertain, wentBack } from './recoverDoubtful.ts'
 
 /** What a person takes records for that may have been sent. */
 export type RecoveredAs = 'uncertain' | 'new'
@@ -16,9 +17,10 @@ export interface DoubtfulRecords {
   accepted: number
 }
 
-/** What was queued when the history was found to be another: nobody knows how long it had been so, or what had become of it. */
+/** What was queued when the history was found to be another, or is now where a person says so: nobody knows how long it had been so, or what had become of it. */
+const foundAt = 'coalesce(h.found_at, clock_timestamp())'
 const isDoubtful = `s.state = 'queued'
-  and (s.captured_at <= h.found_at or s.recorded_at <= h.found_at + ${clocksDifferBy})`
+  and (s.captured_at <= ${foundAt} or s.recorded_at <= ${foundAt} + ${clocksDifferBy})`
 
 export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   const { rows } = await db.query<DoubtfulRecords>(
@@ -30,6 +32,15 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   return rows[0] as DoubtfulRecords
 }
 
+/** The same, each of them, in their order. */
+export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
+  const { rows } = await db.query<DoubtfulRecord>(
+    `select s.id, s.revision, s.outbox_id as "outboxId", s.key, s.resource, s.outbox = outboxd.current_outbox() as "isServed"
+     from outboxd.history h join outboxd.submission s on ${isDoubtful} order by s.seq`,
+  )
+  return rows
+}
+
 /** How a person goes on. */
 export interface RecoveryTerms {
   as: RecoveredAs
@@ -37,6 +48,8 @@ export interface RecoveryTerms {
   seenAtMs: number
   /** Rows that wait and were recorded before that may have been sent, too. */
   isOutboxInDoubt: boolean
+  /** What the rows have said before, for the log: how many arrived and became uncertain, and how many the ledger had lost. */
+  before: { arrived: number; uncertain: number; rows: number }
 }
 
 /** What came of it. */
@@ -55,37 +68,74 @@ export interface Recovered {
  */
 export async function recoverHistory(
   db: Database,
-  { as, seenAtMs, isOutboxInDoubt }: RecoveryTerms,
+  { as, seenAtMs, isOutboxInDoubt, before }: RecoveryTerms,
   actor: Actor,
 ): Promise<Recovered | null> {
   await db.query('select pg_advisory_xact_lock(7161)')
   if (!(await isAsSeen(db, seenAtMs))) return null
-  const queued = await takeQueued(db, as, actor)
+  let queued = 0
+  for (let after: string | null = '-1'; after !== null; ) {
+    const taken = await takeQueued(db, { as, after }, actor)
+    queued += taken.count
+    after = taken.after
+  }
   await db.query(
     `update outboxd.submission set in_doubt = true, resubmissions = greatest(resubmissions, 3) where state = 'accepted'`,
   )
   await agreeByPerson(db, actor.who, as === 'uncertain' && isOutboxInDoubt)
-  await logAct(db, actor, 'recover', { as, queued, isOutboxInDoubt })
+  await logAct(db, actor, 'recover', { as, queued, ...before, isOutboxInDoubt })
   return { queued }
 }
 
-async function takeQueued(db: Database, as: RecoveredAs, actor: Actor): Promise<number> {
-  const { rowCount } = await db.query(
-    `with doubtful as (
-       select s.id from outboxd.history h join outboxd.submission s on ${isDoubtful} order by s.seq for update of s
-     ), taken as (
-       update outboxd.submission s set in_doubt = true, revision = s.revision + 1,
-         state = case when $1 = 'uncertain' then 'uncertain' else 'queued' end,
-         due_at = case when $1 = 'uncertain' then null else s.due_at end, held = $1 <> 'uncertain' and s.held,
-         error = case when $1 = 'uncertain' then $2 else s.error end,
-         ended_at = case when $1 = 'uncertain' then clock_timestamp() end, report_due = $1 = 'uncertain' or s.report_due
-       from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
-     )
-     insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-     select id, 'queued', state, attempt, 'recovered as ' || $1, $3, ${actorDetail('$4', '$5')} from taken`,
-    [as, queuedDoubt, actor.who, actor.reason, actor.account],
-  )
-  return rowCount ?? 0
+/** What is found where a person says it. */
+export const saysRestored = (who: string): string => `${who} says that it was put back as it had been before`
+
+/** A person says that the ledger was put back as it had been, where nobody can notice: everybody stops. In a transaction. */
+export async function sayRestored(db: Database, reachMs: number, actor: Actor): Promise<void> {
+  const { who } = actor
+  await raiseFound(db, { detail: saysRestored(who), mayGoOn: false }, { who, reachMs })
+  await logAct(db, actor, 'recover --restored', null)
 }
 
-const queuedDoubt = 'the ledger went back in time, and had this record as queued: it may have arrived since'
+/** The last time that a person took in what the ledger had lost. */
+export interface LastRecovery {
+  who: string
+  atMs: number
+  as: RecoveredAs
+}
+
+/** @returns null where nobody ever did */
+export async function readLastRecovery(db: Database): Promise<LastRecovery | null> {
+  const { rows } = await db.query<LastRecovery>(
+    `select who, ${epochMs('at')} as "atMs", detail ->> 'as' as "as" from outboxd.operator_act
+     where act = 'recover' order by id desc limit 1`,
+  )
+  return rows[0] ?? null
+}
+
+/** Some seconds at most. */
+const takenMax = 5_000
+
+/** @param after the place in line behind which to begin  @returns where to go on; null: these were all */
+async function takeQueued(
+  db: Database,
+  { as, after }: { as: RecoveredAs; after: string },
+  actor: Actor,
+): Promise<{ count: number; after: string | null }> {
+  const { rows } = await db.query<{ count: number; last: string | null }>(
+    `with doubtful as (
+       select s.id, s.seq from outboxd.history h join outboxd.submission s on ${isDoubtful} and s.seq > $5
+       order by s.seq limit ${takenMax} for update of s
+     ), taken as (
+       update outboxd.submission s set ${as === 'uncertain' ? uncertain('$6') : 'in_doubt = true, revision = s.revision + 1'}
+       from doubtful where s.id = doubtful.id returning s.id, s.state, s.attempt
+     ), event as (
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, 'queued', state, attempt, 'recovered as ' || $1, $2, ${actorDetail('$3', '$4')} from taken
+     )
+     select count(*)::int as count, max(seq)::text as last from doubtful where $6::text is not null`,
+    [as, actor.who, actor.reason, actor.account, after, wentBack(null)],
+  )
+  const { count, last } = rows[0] as (typeof rows)[number]
+  return { count, after: count < takenMax ? null : last }
+}

@@ -32,37 +32,53 @@ const former = `former as (
 const formerDetail = `'former', jsonb_strip_nulls(jsonb_build_object('code', f.error_code, 'error', f.error,
   'transactionId', f.transaction_id, 'idempotencyKey', case when f.idempotency_key <> w.idempotency_key then f.idempotency_key end))`
 
+/** A submission that is known to have arrived, and as what. */
+export interface Arrival extends SeenSubmission {
+  transactionId: string
+  /** The poll to come. */
+  jobId: string
+}
+
 /**
- * An operator knows that it arrived: it is tracked from here on, or complete where its mapping does not track.
+ * What an operator knows to have arrived is tracked from here on, or complete where its mapping does not track.
  * Its age counts from when it was sent, so that a late poll does not teach that processing is quick.
  *
- * @param jobId the poll to come
- * @returns null where there is nothing to settle, or it took a step since it was read
+ * @param how after the ledger went back in time (`recovered`), what it has as queued may have arrived, too
+ * @returns those that were written: of the others there was nothing to settle, or they took a step since they were read
  */
 export async function resolveArrived(
   db: Database,
-  { id, revision }: SeenSubmission,
-  { transactionId, jobId, actor }: { transactionId: string; jobId: string; actor: Actor },
-): Promise<Settled | null> {
-  const { rows } = await db.query<Settled>(
-    `with ${former}, written as (
+  arrivals: readonly Arrival[],
+  { how, actor }: { how: 'resolved' | 'recovered'; actor: Actor },
+): Promise<(Arrival & Settled)[]> {
+  const { rows } = await db.query<{ id: string } & Settled>(
+    `with arrival as (
+       select * from json_to_recordset($1) as r(id uuid, revision int, "transactionId" text, "jobId" uuid)
+     ), former as (
+       select s.* from outboxd.submission s join arrival a on a.id = s.id and a.revision = s.revision
+       where ${settleable} or ($2 = 'recovered' and s.state = 'queued') order by s.id for update of s
+     ), written as (
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
-         transaction_id = $3, id_by_person = true, in_doubt = true, ${forgotten('transaction')},
-         accepted_at = coalesce(s.sent_at, clock_timestamp()),
-         job_id = case when s.tracked then $4::uuid end, poll_at = case when s.tracked then clock_timestamp() end,
+         transaction_id = a."transactionId", id_by_person = true, in_doubt = true, ${forgotten('transaction')},
+         held = false, due_at = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+         job_id = case when s.tracked then a."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
          ended_at = case when not s.tracked then clock_timestamp() end, report_due = true
-       from former f where s.id = f.id returning s.*
+       from former f join arrival a using (id) where s.id = f.id returning s.*
      ), event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
-       select w.id, f.state, w.state, w.attempt, 'resolved: arrived as ' || $3, $5,
-         jsonb_build_object('transactionId', $3::text, ${formerDetail}) || ${actorDetail('$6', '$7')}
+       select w.id, f.state, w.state, w.attempt, $2 || ': arrived as ' || w.transaction_id, $3,
+         jsonb_build_object('transactionId', w.transaction_id, ${formerDetail}) || ${actorDetail('$4', '$5')}
        from written w join former f using (id)
      )
-     select w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
-    [id, revision, transactionId, jobId, actor.who, actor.reason, actor.account],
+     select w.id, w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
+    [JSON.stringify(arrivals), how, actor.who, actor.reason, actor.account],
   )
-  return rows[0] ?? null
+  const written = new Map(rows.map((row) => [row.id, row]))
+  return arrivals.flatMap((arrival) => {
+    const settled = written.get(arrival.id)
+    return settled === undefined ? [] : [{ ...arrival, ...settled }]
+  })
 }
 
 /**

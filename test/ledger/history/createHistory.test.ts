@@ -74,7 +74,11 @@ test('what is found is told once, with when a daemon last found it as it was; a 
   expect(await readFound(ledger.pool)).toEqual(found)
   const agreeTo = (seenAtMs: number) =>
     inTransaction(ledger.pool, (db) =>
-      recoverHistory(db, { as: 'uncertain', seenAtMs, isOutboxInDoubt: true }, testActor),
+      recoverHistory(
+        db,
+        { as: 'uncertain', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
+        testActor,
+      ),
     )
   expect(await agreeTo((found?.atMs ?? 0) - 10)).toBeNull()
   expect(await agreeTo(found?.atMs ?? 0)).toEqual({ queued: 1 })
@@ -101,7 +105,11 @@ test('sent again as new, a record keeps its key and an attempt in doubt', async 
   const key = (await ledger.row(id as string)).idempotency_key
   const seenAtMs = (await readFound(ledger.pool))?.atMs ?? 0
   await inTransaction(ledger.pool, (db) =>
-    recoverHistory(db, { as: 'new', seenAtMs, isOutboxInDoubt: true }, testActor),
+    recoverHistory(
+      db,
+      { as: 'new', seenAtMs, isOutboxInDoubt: true, before: { arrived: 0, uncertain: 0, rows: 0 } },
+      testActor,
+    ),
   )
   expect(await ledger.row(id as string)).toMatchObject({ state: 'queued', in_doubt: true, idempotency_key: key })
 })

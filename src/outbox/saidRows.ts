@@ -1,0 +1,132 @@
+import { ended, type State } from '../model.ts'
+import type { Database } from '../postgres/database.ts'
+import { column, columnOf, literal, literals } from './columns.ts'
+import type { CursorStore, SeenRow } from './cursorStore.ts'
+import { failingRows } from './failingRows.ts'
+import type { TableShape } from './inspectTable.ts'
+import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
+import { readableText } from './readableText.ts'
+import type { RowExpressions } from './statements.ts'
+
+/** What a row says of its record in the columns that are ours. */
+export interface SaidRow {
+  outboxId: string
+  /** Of the state, where that is more than that it waits or was queued. */
+  said: string | null
+  /** It came to its end, and may have been completed: nothing else is said so. */
+  isEnd: boolean
+  /** What its column for the transaction says; null where there is none, or nothing in it. */
+  transactionId: string | null
+}
+
+export interface SaidStatements {
+  /** Of the ids in $1, whatever their states are and whether or not the filter takes them in. */
+  readonly stamped: string
+  /** The same, asking nothing that could fail for what a row holds. */
+  readonly unstamped: string
+}
+
+type Row = SaidRow & SeenRow & { waits: boolean }
+
+export function saidStatements(
+  table: OutboxTable,
+  shape: TableShape,
+  { stamp, createdAt, mayWait, idType, idText }: RowExpressions,
+  encoding: string,
+): SaidStatements {
+  const words = wordsOf(table, shape, encoding)
+  const said = words.length === 0 ? 'null::text' : `coalesce(${words.map(({ text }) => text)})`
+  const isEnd = ['false', ...words.map((word) => word.isEnd)].map((each) => `coalesce(${each}, false)`).join(' or ')
+  const these = (its: string, recorded: string) =>
+    `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
+       ${said} as said, ${isEnd} as "isEnd", ${transactionText(table, shape, encoding)} as "transactionId"
+     from ${shape.qualified} o where ${column(table.id)} = any($1::${idType}[])`
+  return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
+}
+
+/** What a row's columns for the transaction say, an expression; NULL where there is none, or nothing in it. */
+export function transactionText({ write }: OutboxTable, shape: TableShape, encoding: string): string {
+  const texts = write
+    .filter(({ what }) => what === 'transaction_id')
+    .map(({ column: name }) => `nullif(btrim(${textOf(name, shape, encoding)}), '')`)
+  return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
+}
+
+/**
+ * Those of these rows that are there and are the ones that the ledger knows. One that cannot be known again, since it raises an
+ * error, counts as the one; one that waits and has other contents does not.
+ */
+export async function readSaid(
+  db: Database,
+  { stamped, unstamped }: SaidStatements,
+  memory: Pick<CursorStore, 'findKnown'>,
+  outboxIds: readonly string[],
+): Promise<SaidRow[]> {
+  const rows: Row[] = []
+  const ask = async (statement: string, ids: readonly string[]) => {
+    rows.push(...(await db.query<Row>(statement, [ids])).rows)
+  }
+  const unread = await failingRows(outboxIds, (those) => ask(stamped, those))
+  await failingRows(unread, (those) => ask(unstamped, those)) // what fails now is no id of this table
+  const { known, conflicts, edited } = await memory.findKnown(
+    rows.map(({ outboxId, stamp, createdAt }) => ({ outboxId, stamp, createdAt })),
+  )
+  const others = new Set(conflicts.map(({ outboxId }) => outboxId))
+  const changed = new Set(edited)
+  return rows
+    .filter(({ outboxId, waits }) => known.has(outboxId) && !others.has(outboxId) && !(waits && changed.has(outboxId)))
+    .map(({ outboxId, said, isEnd, transactionId }) => ({ outboxId, said, isEnd, transactionId }))
+}
+
+/** What a column says: its text where that is more than that the record was queued, and whether it says that it came to its end. */
+interface Word {
+  text: string
+  isEnd: string
+}
+
+function wordsOf(table: OutboxTable, shape: TableShape, encoding: string): Word[] {
+  const { state, write } = table
+  return [
+    ...(state === null ? [] : stateWord(state, textOf(state.column, shape, encoding))),
+    ...write.flatMap((each) => writtenWord(each, textOf(each.column, shape, encoding))),
+  ]
+}
+
+function stateWord(state: StateColumn, text: string): Word[] {
+  const now = column(state.column)
+  if (state.kind === 'timestamp')
+    return state.set.includes('queued') ? [] : [timeWord(state.column, text, saysEnd(state.set))]
+  if (state.values.size === 0) return [] // the word is the ERP's alone
+  const queued = [...state.waiting, state.values.get('queued')].filter((value) => value != null)
+  const finals = [...new Set(state.values.values())].filter((value) =>
+    saysEnd([...state.values].flatMap(([at, each]) => (each === value ? [at] : []))),
+  )
+  return [
+    {
+      text: queued.length === 0 ? text : `case when ${now} not in (${literals(queued)}) then ${text} end`,
+      isEnd: finals.length === 0 ? 'false' : `${now} in (${literals(finals)})`,
+    },
+  ]
+}
+
+function writtenWord({ column: name, what, on }: WriteBack, text: string): Word[] {
+  if (what === 'state')
+    return [{ text: `case when ${text} <> 'queued' then ${text} end`, isEnd: `${text} in ('completed', 'discarded')` }]
+  return what === 'now' && on !== null && saysEnd(on) ? [timeWord(name, text, true)] : []
+}
+
+const timeWord = (name: string, text: string, isEnd: boolean): Word => ({
+  text: `${literal(`${name} `)} || ${text}`,
+  isEnd: isEnd ? `${column(name)} is not null` : 'false',
+})
+
+/** What is written at these states alone is written at an end, and where it was completed. */
+const saysEnd = (states: readonly State[]): boolean =>
+  states.every((state) => ended.some((each) => each === state)) &&
+  states.some((state) => state === 'completed' || state === 'discarded')
+
+function textOf(name: string, shape: TableShape, encoding: string): string {
+  const { baseType } = columnOf(shape, name)
+  if (/^jsonb?$/.test(baseType)) return `(${column(name)} #>> '{}')`
+  return readableText(column(name), baseType, encoding).text
+}

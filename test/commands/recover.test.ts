@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { recover } from '../../src/commands/recover.ts'
+import { readDueReports } from '../../src/ledger/reports.ts'
+import type { CapturedRecord } from '../../src/model.ts'
+import { type Fixture, openFixture, payloadOf } from './fixture.ts'
+
+/** The ledger alone was restored: the ERP's rows are ahead of it. */
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await fixture.reset()
+  await query(`update outboxd.history set found_at = null, found = null, found_by = null, doubtful_before = null`)
+})
+
+const query = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
+const erin = { by: 'erin', reason: 'restored', yes: true }
+
+/** A row that the ledger has as queued, and what it says since. @returns the submission's id */
+async function queued(says = '', record: Partial<CapturedRecord> = {}): Promise<string> {
+  const outboxId = await fixture.row(payloadOf())
+  const { rows } = await query(
+    `select to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as at from outbox where id = $1`,
+    [outboxId],
+  )
+  const [id = ''] = await fixture.ledger.capture([{ outboxId, createdAt: rows[0].at, payload: payloadOf(), ...record }])
+  await query(`update outbox set status = 'queued' where id = $1`, [outboxId])
+  if (says !== '') await query(`update outbox set ${says} where id = $1`, [outboxId])
+  return id
+}
+
+/** A row that the ledger does not know. */
+async function lost(says: string): Promise<string> {
+  const outboxId = await fixture.row(payloadOf())
+  await query(`update outbox set ${says} where id = $1`, [outboxId])
+  return outboxId
+}
+
+const find = () =>
+  query(`update outboxd.history set found_at = clock_timestamp(), found = 'it was restored', found_by = 'daemon 1'`)
+const stateOf = async (id: string) => {
+  const { state, transaction_id: transactionId, error } = await fixture.ledger.row(id)
+  return [state, transactionId, error]
+}
+
+describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
+  const open = as === 'new' ? 'queued' : 'uncertain'
+
+  test('one whose row names a transaction is tracked on, as if a person had said it, and never sent again', async () => {
+    const id = await queued(`status = 'completed', transaction_id = 'T-1'`)
+    await find()
+    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    expect(await fixture.ledger.row(id)).toMatchObject({
+      ...{ state: 'accepted', transaction_id: 'T-1', id_by_person: true, in_doubt: true, report_due: true },
+      ...{ resubmissions: 3, held: false, due_at: null },
+    })
+    expect(await fixture.ledger.liveJobs()).toEqual([(await fixture.ledger.row(id)).job_id])
+    const { rows } = await query(
+      `select cause, who, detail ->> 'reason' as reason, detail ->> 'transactionId' as transaction
+       from outboxd.submission_event where submission_id = $1 order by id desc limit 1`,
+      [id],
+    )
+    expect(rows).toEqual([
+      { cause: 'recovered: arrived as T-1', who: 'operator erin', reason: 'restored', transaction: 'T-1' },
+    ])
+  })
+
+  test('one that is not tracked is completed by it', async () => {
+    const id = await queued(`transaction_id = 'T-1'`, { tracked: false })
+    await find()
+    await recover(fixture.context(), { as, ...erin })
+    expect(await stateOf(id)).toEqual(['completed', 'T-1', null])
+  })
+
+  test('one whose row says that it came to its end, and names none, is uncertain', async () => {
+    const id = await queued(`status = 'completed'`)
+    await find()
+    await recover(fixture.context(), { as, ...erin })
+    expect(await stateOf(id)).toEqual([
+      'uncertain',
+      null,
+      'the ledger went back in time, and had this record as queued; its outbox row says that it came to its end (completed) and names no transaction: it may have arrived since',
+    ])
+  })
+
+  test('a transaction that another record has, or the row of another names, too: uncertain, with whose it is', async () => {
+    const holder = await fixture.end(
+      { state: 'accepted', transactionId: 'T-1', pollInMs: 0 },
+      { outboxId: 'of another day' },
+    )
+    const first = await queued(`transaction_id = 'T-1'`)
+    const second = await queued(`transaction_id = 'T-2'`)
+    const third = await queued(`transaction_id = 'T-2'`)
+    const none = await queued(`transaction_id = 'unknown'`)
+    await find()
+    await recover(fixture.context(), { as, ...erin })
+    const outboxIdOf = async (id: string) => (await fixture.ledger.row(id)).outbox_id
+    const named = (transaction: string, outboxId: unknown) =>
+      expect.stringContaining(`its outbox row names transaction ${transaction}, which outbox:${outboxId} has already`)
+    expect(await stateOf(first)).toEqual(['uncertain', null, named('T-1', await outboxIdOf(holder))])
+    expect(await stateOf(second)).toEqual(['accepted', 'T-2', null])
+    expect(await stateOf(third)).toEqual(['uncertain', null, named('T-2', await outboxIdOf(second))])
+    expect(await stateOf(none)).toEqual(['uncertain', null, expect.stringContaining('unknown is no transaction')])
+  })
+
+  test('a transaction that the record had before, as the ledger knows, says nothing new', async () => {
+    const id = await queued(`status = 'accepted', transaction_id = 'T-0'`)
+    await query(
+      `insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       values ($1, 'failed', 'queued', 1, 'replay', 'operator', '{"former": {"transactionId": "T-0"}}')`,
+      [id],
+    )
+    await find()
+    await recover(fixture.context(), { as, ...erin })
+    expect((await stateOf(id))[0]).toBe(open)
+  })
+
+  test('the others are as the person says, with what their rows say where that is more', async () => {
+    const said = await queued(`status = 'sending'`)
+    const silent = await queued()
+    const another = await queued(`transaction_id = 'T-1', created_at = created_at + interval '1 minute'`)
+    const gone = await queued()
+    await query(`delete from outbox where id = (select outbox_id::bigint from outboxd.submission where id = $1)`, [
+      gone,
+    ])
+    await find()
+    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    const wentBack = 'the ledger went back in time, and had this record as queued'
+    const error = (words: string) => (as === 'new' ? null : `${wentBack}${words}: it may have arrived since`)
+    expect(await stateOf(said)).toEqual([open, null, error('; its outbox row says sending')])
+    for (const id of [silent, another, gone]) expect(await stateOf(id)).toEqual([open, null, error('')])
+    expect((await fixture.ledger.row(silent)).in_doubt).toBe(true)
+  })
+
+  test('of one key the line goes on behind what has arrived, and stays behind what is uncertain', async () => {
+    const [a1, a2] = [await queued(`transaction_id = 'T-1'`, { key: 'a' }), await queued('', { key: 'a' })]
+    const [b1, b2] = [await queued(`status = 'completed'`, { key: 'b' }), await queued('', { key: 'b' })]
+    await find()
+    await recover(fixture.context(), { as, ...erin })
+    expect([(await stateOf(a1))[0], (await stateOf(b1))[0]]).toEqual(['accepted', 'uncertain'])
+    const held = async (id: string) => (await fixture.ledger.row(id)).held
+    expect([await held(a2), await held(b2)]).toEqual([false, as === 'new'])
+  })
+
+  test('rows that the ledger does not know and that name a transaction are tracked on, those that wait, too', async () => {
+    const taken = await lost(`status = 'accepted', transaction_id = 'T-1'`)
+    const waiting = await lost(`transaction_id = 'T-2'`)
+    const twice = await lost(`status = 'queued', transaction_id = 'T-2'`)
+    const silent = await lost(`status = 'queued'`)
+    const unmapped = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
+    await find()
+    expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
+    const { rows } = await query(
+      'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission order by seq',
+    )
+    const lostRow = `the ledger had lost this row`
+    expect(rows).toEqual([
+      { id: taken, state: 'accepted', transaction: 'T-1', may: false, error: null },
+      { id: waiting, state: 'accepted', transaction: 'T-2', may: false, error: null },
+      {
+        ...{ id: twice, state: 'uncertain', transaction: null, may: false },
+        error: `${lostRow}; its outbox row names transaction T-2, which outbox:${waiting} has already: it may have arrived`,
+      },
+      {
+        ...{ id: silent, state: open, transaction: null, may: false },
+        error: as === 'new' ? null : `${lostRow}, which said queued: it may have arrived`,
+      },
+      {
+        ...{ id: unmapped, state: 'rejected', transaction: null, may: true },
+        error: expect.stringContaining('its row said accepted as transaction T-3: it has arrived'),
+      },
+    ])
+    expect(await fixture.ledger.liveJobs()).toHaveLength(2)
+  })
+})
+
+test('the preview says how many the rows settle, with the first of them, and so does its JSON', async () => {
+  for (let i = 1; i <= 7; i++) await queued(`status = 'accepted', transaction_id = 'T-${i}'`)
+  await queued(`status = 'discarded'`)
+  await queued()
+  await find()
+  const context = fixture.context()
+  expect(await recover(context, { dryRun: true })).toBe(0)
+  expect(context.printed()).toMatch(
+    /7 of them have arrived: .* whatever --as says:\n {2}\d+ {2}accepted {2}T-1\n(.*\n){4} {2}\.\.\. and 2 more\n1 of them become uncertain, whatever --as says: .*\n {2}\d+ {2}discarded\n1 of them are taken as --as says\./,
+  )
+  const json = fixture.context()
+  expect(await recover(json, { dryRun: true, json: true })).toBe(0)
+  const { rowsSay } = JSON.parse(json.printed()).history
+  expect(rowsSay).toMatchObject({ arrived: 7, uncertain: 1, open: 1 })
+  expect(rowsSay.first).toHaveLength(8)
+  expect(rowsSay.first[0]).toMatchObject({ becomes: 'arrived', said: 'accepted', transactionId: 'T-1' })
+  const asked = fixture.context('n\n')
+  expect(await recover(asked, { as: 'new' })).toBe(4)
+  expect(asked.messages()).toContain('Take all of it as new, but for 8 of which the rows say more, and go on?')
+})
+
+test('an outbox that cannot be read: that is said, and nothing is changed', async () => {
+  const id = await queued(`transaction_id = 'T-1'`)
+  await find()
+  const client = await fixture.ledger.pool.connect()
+  await client.query('begin; lock table outbox')
+  const context = fixture.context()
+  await expect(recover(context, { as: 'new', ...erin })).rejects.toThrow(/DATABASE_URL.*lock timeout/)
+  await client.query('rollback')
+  client.release()
+  expect(context.messages()).toContain('could not be read. Nothing was changed.')
+  expect((await stateOf(id))[0]).toBe('queued')
+  expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
+})
+
+test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {
+  const ids: string[] = []
+  for (let i = 1; i <= 101; i++) ids.push(await queued(`transaction_id = 'T-${i}'`))
+  await find()
+  // The hundred-and-first cannot be written, as if the process had died before it.
+  await query(`alter table outboxd.submission add constraint stop check (transaction_id <> 'T-101') not valid`)
+  await expect(recover(fixture.context(), { as: 'new', ...erin })).rejects.toThrow('stop')
+  await query('alter table outboxd.submission drop constraint stop')
+  expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
+  expect(await fixture.ledger.countStates()).toEqual({ accepted: 100, queued: 1 })
+  expect(await recover(fixture.context(), { as: 'new', ...erin })).toBe(0)
+  expect(await fixture.ledger.countStates()).toEqual({ accepted: 101 })
+  expect(await fixture.ledger.liveJobs()).toHaveLength(101)
+})
+
+test('while it is found, no row is told anything: it may say more', async () => {
+  const id = await queued(`transaction_id = 'T-1'`)
+  await query('update outboxd.submission set report_due = true where id = $1', [id])
+  const due = async () => (await readDueReports(fixture.ledger.pool, { freshMax: 9, againMax: 9 })).fresh.length
+  expect(await due()).toBe(1)
+  await find()
+  expect(await due()).toBe(0)
+})
+
+test('a second person hears who was quicker, and whoever comes after that it was done', async () => {
+  await queued()
+  await find()
+  const slow = fixture.context()
+  slow.stdin.isTTY = true
+  const late = recover(slow, { as: 'new', by: 'erin' })
+  await expect.poll(() => slow.messages()).toContain('Take all of it as new')
+  expect(await recover(fixture.context(), { as: 'uncertain', by: 'frank', yes: true })).toBe(0)
+  slow.stdin.end('y\n')
+  expect(await late).toBe(1)
+  expect(slow.messages()).toMatch(/has changed meanwhile: look again\. operator frank took it in as uncertain at /)
+  const after = fixture.context()
+  expect(await recover(after, { as: 'new', ...erin })).toBe(3)
+  expect(after.messages()).toMatch(/operator frank took it in as uncertain at .*: outboxd audit shows it\./)
+  const json = fixture.context()
+  expect(await recover(json, { dryRun: true, json: true })).toBe(3)
+  expect(JSON.parse(json.printed()).lastRecovery).toMatchObject({ who: 'operator frank', as: 'uncertain' })
+})
+
+describe('--restored', () => {
+  test('stops everybody before it asks, and says so where nobody confirms; given again it goes on', async () => {
+    const id = await queued(`transaction_id = 'T-1'`)
+    const asked = fixture.context('n\n')
+    expect(await recover(asked, { as: 'new', by: 'erin', restored: true })).toBe(4)
+    expect(asked.messages()).toContain('Everybody pauses (history) from now on, and the whole budget counts as spent.')
+    expect(asked.messages()).toContain('Nothing was taken in: everybody pauses (history) until outboxd recover.')
+    expect(asked.printed()).toContain('operator erin says that it was put back as it had been before')
+    expect((await query(`select reason from outboxd.pause`)).rows).toEqual([{ reason: 'history' }])
+    expect(await fixture.slotsTaken()).toBe(0)
+    expect((await query(`select from outboxd.slot where free_at < now() + interval '60 s'`)).rowCount).toBe(0)
+    expect(await recover(fixture.context(), { as: 'new', ...erin, restored: true })).toBe(0)
+    expect(await stateOf(id)).toEqual(['accepted', 'T-1', null])
+    expect((await query(`select reason from outboxd.pause`)).rows).toEqual([])
+    const { rows } = await query('select act, who from outboxd.operator_act order by id')
+    expect(rows).toEqual([
+      { act: 'recover --restored', who: 'operator erin' },
+      { act: 'recover', who: 'operator erin' },
+    ])
+  })
+
+  test('with --dry-run it shows what it would be, and stops nobody', async () => {
+    await queued(`transaction_id = 'T-1'`)
+    const context = fixture.context()
+    expect(await recover(context, { restored: true, dryRun: true })).toBe(0)
+    expect(context.printed()).toContain('1 of them have arrived')
+    expect((await query(`select from outboxd.pause`)).rowCount).toBe(0)
+    expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
+  })
+})
