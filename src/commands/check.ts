@@ -89,7 +89,10 @@ export async function check(context: CommandContext, options: CheckOptions): Pro
 }
 
 const why = 'the configuration is wrong'
-const unseenServers: Servers = { findings: [notAsked('connections', why), notAsked('disk', why)], clocks: [] }
+const unseenServers: Servers = {
+  findings: ['connections', 'disk', 'durability'].map((what) => notAsked(what, why)),
+  clocks: [],
+}
 const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clocks: [], certificates: [] }
 
 async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {

@@ -1,7 +1,14 @@
 import { statfs } from 'node:fs/promises'
 import { systemClock } from '../clock.ts'
 import type { StoreConfig } from '../config.ts'
-import { readClockLead, readLocalData, readServerRoom, type ServerRoom } from '../ledger/operator/readServer.ts'
+import {
+  type Durability,
+  readClockLead,
+  readDurability,
+  readLocalData,
+  readServerRoom,
+  type ServerRoom,
+} from '../ledger/operator/readServer.ts'
 import { daemonConnections } from '../store/daemonConnections.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import type { ClockReading } from './checkClocks.ts'
@@ -22,7 +29,11 @@ export async function checkServers(config: StoreConfig): Promise<Servers> {
   const looked = await Promise.all(databases.map((database) => look(database).catch(() => null)))
   const seen = looked.filter((server) => server !== null)
   return {
-    findings: [judgeRoom(seen), judgeDisks(seen.flatMap(({ disk }) => disk ?? []))],
+    findings: [
+      judgeRoom(seen),
+      judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
+      judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null),
+    ],
     clocks: seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })),
   }
 }
@@ -42,6 +53,7 @@ function look({ of, variable, url }: Database) {
       room: await readServerRoom(db),
       clock: await readClockLead(db, systemClock.nowMs),
       disk: await readDisk(await readLocalData(db)),
+      durability: await readDurability(db),
     }),
   })
 }
@@ -106,6 +118,24 @@ export function judgeDisks(disks: readonly Disk[]): Finding {
   const mark = least < problemBytes ? 'problem' : least < warningBytes ? 'warning' : 'ok'
   const next = mark === 'ok' ? [] : ['A full disk stops the database, and with it everything']
   return { what, mark, message: [...message, ...next].join('\n') }
+}
+
+/** Whether the ledger keeps what it commits; null: it cannot be reached. Pure. */
+export function judgeDurability(durability: Durability | null): Finding {
+  const what = 'durability'
+  if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
+  const { off, isSynchronous } = durability
+  const failover = isSynchronous
+    ? 'COMMITs wait for a synchronous standby: a failover to it goes on by itself'
+    : 'no COMMIT waits for a synchronous standby: a failover stops until outboxd recover'
+  if (off.length === 0)
+    return { what, mark: 'ok', message: `what the ledger commits outlives a power cut; ${failover}` }
+  const on = off.map((name) => `alter system set ${name} = on;`).join(' ')
+  return {
+    what,
+    mark: 'warning',
+    message: `${off.join(' and ')} ${off.length === 1 ? 'is' : 'are'} off at the ledger’s server: a power cut loses what was committed, and only a daemon that lives through it can tell (${on} select pg_reload_conf())\n${failover}`,
+  }
 }
 
 const showGigabytes = (bytes: number) => `${(bytes / gigabyte).toFixed(1)} GB`

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
 import { judgeClocks } from '../../src/commands/checkClocks.ts'
-import { judgeDisks, judgeRoom } from '../../src/commands/checkServers.ts'
+import { judgeDisks, judgeDurability, judgeRoom } from '../../src/commands/checkServers.ts'
 import { interpretCall } from '../../src/commands/checkService.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
@@ -37,12 +37,12 @@ async function run(env: Record<string, string> = {}, json = false, askAnyway = f
   return { code, printed: context.printed(), messages: context.messages() }
 }
 
-test('where all is well each line says ok, and the three requests were paid for', async () => {
+test('where all is well each line says ok, but for the warning of a server without fsync, and the three requests were paid for', async () => {
   const { code, printed, messages } = await run()
   expect(printed).toMatch(
-    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
+    /^ok {6} configuration: .*\nok {6} ledger: PostgreSQL \d+.*\nok {6} outbox: .*\nok {6} types: no row waits\nok {6} mappings: data to data, order to orders.*\nok {6} connections: .*\nok {6} disk: .*\nWARNING {2}durability: fsync .*\n {11}.*\nok {6} token: .*\nok {6} service: it takes our token and answers \(404 in \d+ ms\).*\nok {6} clocks: those of this host, the ledger’s database, the outbox’s database and the service agree to 2 s\n$/,
   )
-  expect(messages).toBe('All is well.\n')
+  expect(messages).toBe('No problem found; 1 warning.\n')
   expect(code).toBe(0)
   expect(await fixture.slotsTaken()).toBe(3)
 })
@@ -164,9 +164,10 @@ test('a broken mapping file is shown with its place', async () => {
 test('as JSON every finding is an object', async () => {
   const { printed } = await run({}, true)
   expect(JSON.parse(printed).map(({ what, ok }: { what: string; ok: boolean }) => [what, ok])).toEqual(
-    ['configuration', 'ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'token', 'service', 'clocks'].map(
-      (what) => [what, true],
-    ),
+    [
+      ...['configuration', 'ledger', 'outbox', 'types', 'mappings', 'connections', 'disk', 'durability'],
+      ...['token', 'service', 'clocks'],
+    ].map((what) => [what, true]),
   )
 })
 
@@ -245,11 +246,13 @@ test('what was not asked is not ok: a mark of its own, null in JSON, and no prob
   expect(code).toBe(2)
   expect(printed).toMatch(/^- {8}ledger: not asked: the configuration is wrong$/m)
   expect(printed).toMatch(/^- {8}service: not asked: the configuration is wrong$/m)
-  expect(messages).toBe('1 problem; not asked: ledger, outbox, types, mappings, connections, disk, service, clocks.\n')
+  expect(messages).toBe(
+    '1 problem; not asked: ledger, outbox, types, mappings, connections, disk, durability, service, clocks.\n',
+  )
   const asJson = await run({ DATABASE_URL: 'nonsense' }, true)
   expect(JSON.parse(asJson.printed).map(({ ok }: { ok: boolean | null }) => ok)).toEqual([
     false,
-    ...Array(8).fill(null),
+    ...Array(9).fill(null),
   ])
 })
 
@@ -258,7 +261,7 @@ test('with every slot spent by a daemon the service is not asked, and the rest i
   const { code, printed, messages } = await run()
   expect(printed).toMatch(/^- {8}service: not asked: no slot of the budget was free/m)
   expect(code).toBe(0)
-  expect(messages).toBe('No problem found; not asked: service.\n')
+  expect(messages).toBe('No problem found; 1 warning; not asked: service.\n')
 }, 60_000)
 
 test('a mapping that the service would refuse is warned of before a slot is spent, and nothing is wrong', async () => {
@@ -270,7 +273,7 @@ test('a mapping that the service would refuse is warned of before a slot is spen
   expect(printed).toMatch(
     /^WARNING {2}mapping of data: customerId is c, which .*maxLength: 10\n {11}data is not in .*"dta"\?$/m,
   )
-  expect(messages).toBe('No problem found; 1 warning.\n')
+  expect(messages).toBe('No problem found; 2 warnings.\n')
 })
 
 test('rows whose type has no mapping file are said, with their number and the type that may be meant', async () => {
@@ -388,6 +391,20 @@ test('a disk that is nearly full is a problem before it is', () => {
   const disk = (freeBytes: number) => [{ folder: '/data', freeBytes, totalBytes: 1e12 }]
   expect([5e9, 1e9, 1e8].map((free) => judgeDisks(disk(free)).mark)).toEqual(['ok', 'warning', 'problem'])
   expect(judgeDisks([]).mark).toBe('not-asked')
+})
+
+test('a server that a power cut makes forget is warned of, and what a failover comes to is said', () => {
+  const off = (names: string[], isSynchronous = false) => judgeDurability({ off: names, isSynchronous })
+  expect(off([])).toMatchObject({
+    mark: 'ok',
+    message: expect.stringContaining('a failover stops until outboxd recover'),
+  })
+  expect(off([], true)).toMatchObject({ mark: 'ok', message: expect.stringContaining('goes on by itself') })
+  expect(off(['fsync', 'full_page_writes'])).toMatchObject({
+    mark: 'warning',
+    message: expect.stringMatching(/^fsync and full_page_writes are off .*alter system set fsync = on;/),
+  })
+  expect(judgeDurability(null).mark).toBe('not-asked')
 })
 
 test('a role that the server gives fewer sessions than a daemon opens is said, with the limit', async () => {

@@ -1,4 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
+import { readCommitsWait } from '../history/readHistory.ts'
 
 /** The server's version, such as `18.1`. */
 export async function readServerVersion(db: Database): Promise<string> {
@@ -42,6 +43,21 @@ export async function readMissingLimits(db: Database): Promise<string[]> {
      where current_setting(name) = '0'`,
   )
   return rows.map(({ statement }) => statement)
+}
+
+/** How sure what a server has committed is to stay. */
+export interface Durability {
+  /** Settings that are off, without which a power cut loses it. */
+  off: string[]
+  /** COMMITs wait for a synchronous standby, so that it outlives a failover. */
+  isSynchronous: boolean
+}
+
+export async function readDurability(db: Database): Promise<Durability> {
+  const { rows } = await db.query<{ name: string }>(
+    `select name from pg_settings where name in ('fsync', 'full_page_writes') and setting = 'off' order by name`,
+  )
+  return { off: rows.map(({ name }) => name), isSynchronous: await readCommitsWait(db) }
 }
 
 /** What a server lets in, and whom it has let in. */
