@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs'
+import type pg from 'pg'
+import { expect, inject, onTestFinished, test } from 'vitest'
+import { recover } from '../../../src/commands/recover.ts'
+import { testContext } from '../../support/context.ts'
+import { createDatabase } from '../../support/database.ts'
+import { eventually } from '../../support/eventually.ts'
+import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
+import { statusSays } from '../../support/statusSays.ts'
+import { until } from '../../support/until.ts'
+import { install } from '../installation.ts'
+
+/** The ledger has a database of its own, which alone is restored: the ERP's rows are ahead of it. */
+
+const mapping = readFileSync('mappings/data.yaml', 'utf8')
+const payload = (field2: string) =>
+  `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
+
+/** A table of the ERP's, how it is described, and how one of its rows forgets the transaction. */
+const kinds = {
+  'a table that says each state': { table: 'outbox', files: {}, forget: 'transaction_id = null' },
+  'a table that says no state, and names the transaction': {
+    table: 'source',
+    files: {
+      'outbox.yaml': `table: source\nid: id\nkey: key\ntype: type\npayload: payload\ncreated_at: created_at\nstate: none\n
+write: { tx: transaction_id, done_at: { what: now, on: [completed] } }\n`,
+    },
+    forget: 'tx = null',
+  },
+}
+
+test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
+  const { table, files, forget } = kind
+  const given = await install({ 'data.yaml': mapping, ...files })
+  await given.pool.query(`create table source (id bigint generated always as identity primary key, type text not null, key text,
+    payload jsonb, created_at timestamptz default now(), tx text, done_at timestamptz)`)
+  const state = await openRestorable()
+  const env = { DATABASE_URL: given.url, STATE_DATABASE_URL: state.url, MAPPINGS_DIR: given.mappingsDir }
+  const start = () => given.startInstance({ STATE_DATABASE_URL: state.url })
+  const insert = (field2: string, key: string | null = null) =>
+    given.pool.query(`insert into ${table} (type, key, payload) values ('data', $1, $2)`, [key, payload(field2)])
+  const ledger = async () => {
+    const { rows } = await state.pool.query<{ said: string }>(
+      `select payload::json ->> 'field2' || ' ' || state as said from outboxd.submission order by 1`,
+    )
+    return rows.map(({ said }) => said)
+  }
+
+  await state.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+  let stop = await start()
+  for (const [field2, key] of [['a', 'k'], ['b', 'k'], ['c'], ['d']] as const) await insert(field2, key)
+  await eventually(async () => expect(await ledger()).toEqual(['a queued', 'b queued', 'c queued', 'd queued']))
+  await stop()
+  await state.backUp()
+  await state.pool.query(`delete from outboxd.pause`)
+  stop = await start()
+  await insert('e')
+  await eventually(async () =>
+    expect(await ledger()).toEqual(['a completed', 'b completed', 'c completed', 'd completed', 'e completed']),
+  )
+  await until(
+    () => state.pool.query('select from outboxd.submission where report_due'),
+    ({ rowCount }) => rowCount === 0,
+  )
+  await stop()
+  await given.pool.query(`update ${table} set ${forget} where payload ->> 'field2' = 'd'`)
+
+  await state.restore()
+  await state.pool.query(`delete from outboxd.pause`)
+  await start()
+  await until(
+    () => statusSays(env),
+    (text) => text.includes('outboxd recover'),
+  )
+  const context = testContext(env)
+  expect(await recover(context, { as: 'new', by: 'erin', yes: true })).toBe(0)
+  expect(context.messages()).toContain('3 records have arrived, and are tracked on.')
+  // The whole budget counts as spent for a minute and a half, which nobody waits for here.
+  await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  const known = ['a completed', 'b completed', 'c completed', 'd uncertain']
+  // What says that it came to its end and is not in the ledger stays as it is; what waits and names a transaction is taken in.
+  await eventually(async () => expect(await ledger()).toEqual(table === 'outbox' ? known : [...known, 'e completed']))
+  await insert('f')
+  await eventually(async () => expect((await ledger()).at(-1)).toBe('f completed'))
+  const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
+  expect(arrived.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+})
+
+/** A ledger's database that can be put back as it was. */
+async function openRestorable() {
+  const server = inject('postgresUrl')
+  const { url, pool: first } = await createDatabase()
+  await first.end()
+  const name = new URL(url).pathname.slice(1)
+  const backup = `${name}_backup`
+  let pool: pg.Pool = openPool(url)
+  onTestFinished(async () => {
+    await pool.end()
+    await dropDatabase(url, server)
+    await dropDatabase(Object.assign(new URL(url), { pathname: `/${backup}` }).href, server)
+  })
+  const reopen = async (work: () => Promise<unknown>) => {
+    await pool.end()
+    await work()
+    pool = openPool(url)
+  }
+  return {
+    url,
+    get pool() {
+      return pool
+    },
+    backUp: () => reopen(() => createDatabaseOn(server, backup, `template ${name}`)),
+    restore: () =>
+      reopen(async () => {
+        await dropDatabase(url, server)
+        await createDatabaseOn(server, name, `template ${backup}`)
+      }),
+  }
+}
