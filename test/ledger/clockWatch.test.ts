@@ -101,6 +101,23 @@ describe('set back by an hour', () => {
     expect(rows).toEqual([])
     expect((await ledger.read(submissions[0]?.id ?? '')).ageMs).toBeGreaterThanOrEqual(0)
   })
+
+  test('a failover that is to go on by itself does so within seconds, and claims wait for a standby for no longer than they would', async () => {
+    await ledger.pool.query(
+      `update outboxd.history set found_at = clock_timestamp(), found = 'test', found_by = 'test', may_go_on = true,
+         synchronous_until = clock_timestamp() + interval '100 s'`,
+    )
+    onTestFinished(async () => {
+      await ledger.pool.query(
+        'update outboxd.history set found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null',
+      )
+    })
+    await instance().look()
+    await setClockBack(ledger.pool, hour)
+    await instance().look()
+    expect(await latest('found_at', 'history')).toBe(0)
+    expect(await latest('synchronous_until', 'history')).toBe(120)
+  })
 })
 
 describe('set forward by an hour', () => {

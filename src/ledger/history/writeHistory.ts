@@ -51,6 +51,19 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
   })
 }
 
+/**
+ * The database's clock was set back: what was found was found now, lest a failover waits for hours to go on; claims wait for a standby for
+ * no longer than they would have been said to. In a transaction.
+ */
+export async function holdHistoryFromNow(db: Database): Promise<void> {
+  await db.query(
+    `update outboxd.history set found_at = least(found_at, clock_timestamp()),
+       synchronous_until = least(synchronous_until, clock_timestamp() + $1 * interval '1 ms')
+     where greatest(found_at, synchronous_until) > clock_timestamp()`,
+    [waitForMs],
+  )
+}
+
 const someStandby = 'exists (select from pg_stat_replication)'
 
 /** For what another look would find again. */

@@ -1,5 +1,5 @@
 import type { Database } from '../../postgres/database.ts'
-import { agreeByPerson, clocksDifferBy, isAsSeen, raiseFound } from '../history/writeHistory.ts'
+import { agreeByPerson, isAsSeen, raiseFound } from '../history/writeHistory.ts'
 import { epochMs } from '../times.ts'
 import { type Actor, actorDetail, logAct } from './acts.ts'
 import { type DoubtfulRecord, uncertain, wentBack } from './recoverDoubtful.ts'
@@ -17,17 +17,15 @@ export interface DoubtfulRecords {
   accepted: number
 }
 
-/** What was queued when the history was found to be another, or is now where a person says so: nobody knows how long it had been so, or what had become of it. */
-const foundAt = 'coalesce(h.found_at, clock_timestamp())'
-const isDoubtful = `s.state = 'queued'
-  and (s.captured_at <= ${foundAt} or s.recorded_at <= ${foundAt} + ${clocksDifferBy})`
+/** What is queued: nothing was captured since the history was found to be another, and nobody knows what had become of it. */
+const isDoubtful = `s.state = 'queued'`
 
 export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   const { rows } = await db.query<DoubtfulRecords>(
     `select count(*)::int as queued, ${epochMs('min(s.recorded_at)')} as "oldestMs",
        ${epochMs('max(s.recorded_at)')} as "newestMs",
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
-     from outboxd.history h join outboxd.submission s on ${isDoubtful}`,
+     from outboxd.submission s where ${isDoubtful}`,
   )
   return rows[0] as DoubtfulRecords
 }
@@ -36,7 +34,7 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
   const { rows } = await db.query<DoubtfulRecord>(
     `select s.id, s.revision, s.outbox_id as "outboxId", s.key, s.resource, s.outbox = outboxd.current_outbox() as "isServed"
-     from outboxd.history h join outboxd.submission s on ${isDoubtful} order by s.seq`,
+     from outboxd.submission s where ${isDoubtful} order by s.seq`,
   )
   return rows
 }
@@ -124,7 +122,7 @@ async function takeQueued(
 ): Promise<{ count: number; after: string | null }> {
   const { rows } = await db.query<{ count: number; last: string | null }>(
     `with doubtful as (
-       select s.id, s.seq from outboxd.history h join outboxd.submission s on ${isDoubtful} and s.seq > $5
+       select s.id, s.seq from outboxd.submission s where ${isDoubtful} and s.seq > $5
        order by s.seq limit ${takenMax} for update of s
      ), taken as (
        update outboxd.submission s set ${as === 'uncertain' ? uncertain('$6') : 'in_doubt = true, revision = s.revision + 1'}
