@@ -172,7 +172,7 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   if (rows.length > 0) context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
-  await store.tellGap(await store.findGap(goOn))
+  await store.compare(goOn)
   if (history === null && taken > 0) await changes.noteRecovered(as, taken)
   if (!goOn()) return interrupted(parts)
   if (history === null) return exit.done

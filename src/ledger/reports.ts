@@ -68,3 +68,12 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
     [outboxIds],
   )
 }
+
+/** Makes the ends due of rows that say that they are under way, though their submissions have come to an end. */
+export async function renewEnds(db: Database, outboxIds: readonly string[]): Promise<void> {
+  await db.query(
+    `update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+       and state in ('completed', 'discarded') and not report_due`,
+    [outboxIds],
+  )
+}

@@ -110,12 +110,17 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { taken, memory } = await open()
       const { canTell } = taken
       const condition = isWaitingToo ? taken.takenOrNamed : taken.taken
-      if (condition === null) return { unknown: [], upTo: null, canTell }
+      if (condition === null) return { unknown: [], known: [], upTo: null, canTell }
       const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
       const { rows } = await pool.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
-      const { known } = await memory.findKnown(rows)
+      const { known, conflicts } = await memory.findKnown(rows)
       const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))
-      return { unknown: await stampOurs(pool, taken, unknown), upTo, canTell }
+      const others = new Set(conflicts.map(({ outboxId }) => outboxId))
+      return {
+        unknown: await stampOurs(pool, taken, unknown),
+        known: [...known.difference(others)],
+        ...{ upTo, canTell },
+      }
     },
     async readSaid(outboxIds) {
       const { said, memory } = await open()

@@ -59,16 +59,16 @@ export interface Outbox {
   /** Does nothing where the table can be read as described and is the ledger's. @throws OutboxTableUnusable, ForeignOutbox */
   tryTable(): Promise<void>
   /**
-   * The rows of a slice, in the order of ids, that say they are under way and that the ledger does not know.
+   * The rows of a slice, in the order of ids, that say they are under way.
    *
    * @param after        the id that ended the slice before
    * @param isWaitingToo also those that wait and name a transaction
-   * @returns `upTo`: the id that ends it, null for the last; `canTell`: whether rows say that they are under way
+   * @returns `unknown`: those that the ledger does not know; `known`: the ids of those that it does, as the rows that they are; `upTo`: the id that ends it, null for the last; `canTell`: whether rows say that they are under way
    */
   readTaken(
     after: string | null,
     isWaitingToo?: boolean,
-  ): Promise<{ unknown: TakenRow[]; upTo: string | null; canTell: boolean }>
+  ): Promise<{ unknown: TakenRow[]; known: string[]; upTo: string | null; canTell: boolean }>
   /** What the rows of these ids say of their records, as far as they are the rows that the ledger knows. */
   readSaid(outboxIds: readonly string[]): Promise<SaidRow[]>
   /**

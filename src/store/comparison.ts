@@ -43,7 +43,7 @@ export function createComparison({ ledger, outbox, sliceRows, slicesMost }: Comp
 
   /** @returns whether it is through */
   async function compareTaken(begun: LedgerGap | null, goOn: () => Promise<boolean>): Promise<boolean> {
-    const gap = await findGap({ outbox, goOn, rowsMax: gapRowsMax, begun })
+    const gap = await findGap({ ledger, outbox, goOn, rowsMax: gapRowsMax, begun })
     await tellGap(ledger, gap)
     const isThrough = !gap.isCut || gap.rows.length >= gapRowsMax
     if (!isThrough) stage = { kind: 'taken', gap }

@@ -1,4 +1,5 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
+import { renewEnds } from '../ledger/reports.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { TakenRow } from '../outbox/takenRows.ts'
 import type { Database } from '../postgres/database.ts'
@@ -16,6 +17,8 @@ export interface LedgerGap {
 }
 
 export interface GapDeps {
+  /** Where rows that know less than the ledger are to be told again; null: nowhere. */
+  ledger: Database | null
   outbox: Pick<Outbox, 'readTaken'>
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>
@@ -24,13 +27,17 @@ export interface GapDeps {
   begun: LedgerGap | null
 }
 
-/** Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. */
-export async function findGap({ outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
+/**
+ * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
+ * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.
+ */
+export async function findGap({ ledger, outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
   const rows = [...(begun?.rows ?? [])]
   let after = begun?.after ?? null
   for (;;) {
-    const { unknown, upTo, canTell } = await outbox.readTaken(after)
+    const { unknown, known, upTo, canTell } = await outbox.readTaken(after)
     rows.push(...unknown)
+    if (ledger !== null && known.length > 0) await renewEnds(ledger, known)
     if (upTo === null) return { canTell, rows, isCut: false, after: null }
     after = upTo
     if (rows.length >= rowsMax || !(await goOn())) return { canTell, rows, isCut: true, after }

@@ -139,7 +139,8 @@ export interface OperatorStore extends AsyncDisposable {
    * @param isWaitingToo also those that wait and name a transaction: nobody captures meanwhile
    */
   findGap(goOn: () => boolean, isWaitingToo?: boolean): Promise<LedgerGap>
-  tellGap(gap: LedgerGap): Promise<void>
+  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. */
+  compare(goOn: () => boolean): Promise<void>
   /**
    * What was found of the ledger's history; null where it is as it was agreed to.
    *
@@ -296,9 +297,15 @@ export async function openOperatorStore(
     findGap: (goOn, isWaitingToo = false) =>
       onOutbox((erp) => {
         const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }
-        return findGap({ outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
+        return findGap({ ledger: null, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
       }),
-    tellGap: (gap) => tellGap(pool, gap),
+    compare: (goOn) =>
+      onOutbox(async (outbox) =>
+        tellGap(
+          pool,
+          await findGap({ ledger: pool, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null }),
+        ),
+      ),
     readFoundHistory: (sayer) =>
       readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
     readLastRecovery: () => readLastRecovery(pool),

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { comparisonBounds, createComparison } from '../../src/store/comparison.ts'
 import { rests, type Setup, setup } from '../outbox/setup.ts'
 
-/** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them. */
+/** Rows that wait by the table's own words, behind the position up to which it was read: nobody would ever look at them; and rows that know less than the ledger. */
 
 const ddl = `create table source (id bigint generated always as identity primary key, payload jsonb default '{}')`
 const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payload\nstate: none\n'
@@ -89,4 +89,18 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
   await given.pool.query(`set statement_timeout = '300ms'`) // of the one connection that is used here
   expect(await compare(given)).toBe('done')
   expect(await problems(given)).toEqual([])
+})
+
+test('a row that says that it is under way, though its record came to its end and the row was told so, is told again', async () => {
+  const given = await setup()
+  await given.pool.query(`insert into outbox (type, payload) select 'data', '{}' from generate_series(1, 3)`)
+  expect(await given.capture()).toEqual(['1', '2', '3'])
+  await given.ledger.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = outbox_id, report_due = false
+     where outbox_id <> '3'`,
+  )
+  await given.pool.query(`update outbox set status = 'completed' where id = 2`)
+  expect(await compare(given)).toBe('done')
+  const { rows } = await given.ledger.query('select outbox_id as id from outboxd.submission where report_due')
+  expect(rows).toEqual([{ id: '1' }])
 })
