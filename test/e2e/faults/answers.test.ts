@@ -69,12 +69,12 @@ const rows: Row[] = [
   },
   {
     says: '200 that drips past the deadline: uncertain',
-    fault: { kind: 'drip', intervalMs: 100 },
+    fault: { kind: 'drip', intervalMs: 150 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
     says: 'an answer after the deadline: uncertain',
-    fault: { kind: 'delay', delayMs: 9_500 },
+    fault: { kind: 'delay', delayMs: 13_500 },
     becomes: { state: 'uncertain', posts: [200], effects: 1 },
   },
   {
@@ -146,7 +146,7 @@ beforeAll(async () => {
       await harness.insert(marker, { field2, customerId })
     }),
   )
-  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '8' })
+  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '12' })
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
