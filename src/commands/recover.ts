@@ -99,6 +99,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
       return exit.nothing
     }
     if (!options.json) context.stdout.write(messages.join(''))
+    if (options.restored && options.dryRun) context.stderr.write('This is what it would be: nobody was stopped.\n')
     if (options.dryRun || as === undefined) return exit.done
     if (loss.history !== null && loss.gap.isCut)
       context.stderr.write(
@@ -168,7 +169,10 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
   const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
   const onProgress = createProgress(context, (done: number) => `Took ${done} of ${pluralize(rows.length, 'row')} …`)
-  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, as)
+  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, {
+    as,
+    doubts: history?.doubts ?? [],
+  })
   if (rows.length > 0) context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
@@ -177,20 +181,20 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   if (!goOn()) return interrupted(parts)
   if (history === null) return exit.done
   if (gap.isCut) return exit.failed
-  return goOnAfter(parts, history, { as, rows: taken })
+  return goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
 }
 
 /** Takes what the rows say, then what they do not, and lets everybody go on. */
 async function goOnAfter(
   parts: Parts,
   { found, doubts: seen, isOutboxInDoubt }: LostHistory,
-  { as, rows }: { as: RecoveredAs; rows: number },
+  { as, lost, rows }: { as: RecoveredAs; lost: Loss['gap']['rows']; rows: number },
 ): Promise<number> {
   const { context, store, changes } = parts
   const goOn = () => !context.signal.aborted
   const before = { arrived: 0, uncertain: 0, rows }
   // What took a step since it was looked at is looked at again, before anybody sends.
-  for (let doubts: readonly Doubt[] = seen; ; doubts = await readDoubts(store, reading(context))) {
+  for (let doubts: readonly Doubt[] = seen; ; doubts = await readDoubts(store, lost, reading(context))) {
     const settled = settledDoubts(doubts, as)
     if (settled.length === 0 || !goOn()) break
     const onProgress = createProgress(

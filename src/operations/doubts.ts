@@ -3,14 +3,17 @@ import { transactionIdProblem } from '../cli/transactionIdProblem.ts'
 import {
   type DoubtfulRecord,
   type NamedTransaction,
-  nameOf,
   rowNamesAnothers,
   type SettledDoubt,
   wentBack,
 } from '../ledger/operator/recoverDoubtful.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
+import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
+
+/** A row that the ledger does not know. */
+export type LostRow = LedgerGap['rows'][number]
 
 type SaidRow = Awaited<ReturnType<OperatorStore['outbox']['readSaid']>>[number]
 
@@ -37,6 +40,7 @@ const saidMaxChars = 100
 /**
  * Reads what the rows of doubtful records say.
  *
+ * @param lost rows that the ledger does not know
  * @param goOn asked between batches; where it says no, the rest is left out
  * @param onProgress told how many of all have been read
  * @throws DatabaseUnusable where the outbox cannot be read
@@ -45,11 +49,11 @@ export async function readDoubts(
   store: Pick<OperatorStore, 'readDoubtfulRecords' | 'readNamed'> & {
     outbox: Pick<OperatorStore['outbox'], 'readSaid'>
   },
+  lost: readonly LostRow[],
   { goOn, onProgress }: { goOn(): boolean; onProgress(done: number, of: number): void },
 ): Promise<Doubt[]> {
   const records = await store.readDoubtfulRecords()
-  const doubts: Doubt[] = []
-  const owners = new Map<string, string>()
+  const read: { record: DoubtfulRecord; row: SaidRow | undefined; known: NamedTransaction | undefined }[] = []
   for (const batch of batches(records, readAtOnce)) {
     if (!goOn()) break
     const said = await readSaidOf(store.outbox, batch)
@@ -58,10 +62,42 @@ export async function readDoubts(
       return transactionId === null ? [] : [{ id: record.id, resource: record.resource, transactionId }]
     })
     const known = new Map((await store.readNamed(named)).map((each) => [each.id, each]))
-    for (const record of batch) doubts.push(doubtOf(record, said.get(record.outboxId), known.get(record.id), owners))
-    onProgress(doubts.length, records.length)
+    for (const record of batch) read.push({ record, row: said.get(record.outboxId), known: known.get(record.id) })
+    onProgress(read.length, records.length)
   }
-  return doubts
+  const rows = read.flatMap(({ row, known }) => (row === undefined || known?.isFormer ? [] : [row]))
+  const shared = sharedTransactions([...lost, ...rows])
+  return read
+    .map(({ record, row, known }) => doubtOf(record, row, { known, shared }))
+    .filter(({ record, outcome }) => !record.isUncertain || outcome.kind === 'arrived')
+}
+
+/** What an id that several rows name says of each nobody knows. Pure. */
+function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
+  const seen = new Set<string>()
+  return new Set(
+    rows.flatMap(({ transactionId }) =>
+      transactionId === null || seen.size < seen.add(transactionId).size ? [] : [transactionId],
+    ),
+  )
+}
+
+/** Why the transaction that a row names is not to be believed; null where it is. Pure. */
+function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
+  if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
+  const problem = transactionIdProblem(transactionId)
+  return problem && `its outbox row names a transaction that is none: ${problem}`
+}
+
+/** Why the transactions that some of these rows name are not to be believed, by their ids. Pure. */
+export function disbelieved(lost: readonly LostRow[], doubts: readonly Doubt[]): ReadonlyMap<string, string> {
+  const shared = sharedTransactions([...lost, ...doubts])
+  return new Map(
+    lost.flatMap(({ outboxId, transactionId }) => {
+      const why = transactionId === null ? null : whyNotBelieved(transactionId, shared)
+      return why === null ? [] : [[outboxId, why]]
+    }),
+  )
 }
 
 /** Of two rows of one id, which only a promise keeps away, the one that names a transaction. */
@@ -74,12 +110,10 @@ async function readSaidOf(
   return new Map(inOrder.map((row) => [row.outboxId, row]))
 }
 
-/** @param owners the rows that the transactions seen so far belong to, by their names; one more is added */
 function doubtOf(
   record: DoubtfulRecord,
   row: SaidRow | undefined,
-  known: NamedTransaction | undefined,
-  owners: Map<string, string>,
+  { known, shared }: { known: NamedTransaction | undefined; shared: ReadonlySet<string> },
 ): Doubt {
   if (row === undefined || !record.isServed)
     return { record, outcome: { kind: 'open' }, said: null, transactionId: null }
@@ -87,14 +121,9 @@ function doubtOf(
   const transactionId = known?.isFormer ? null : row.transactionId
   const doubt = (outcome: DoubtOutcome): Doubt => ({ record, outcome, said, transactionId })
   if (transactionId !== null) {
-    const name = nameOf({ resource: record.resource, transactionId })
-    const owner = known?.heldBy ?? owners.get(name)
-    if (owner !== undefined) return doubt({ kind: 'uncertain', why: wentBack(rowNamesAnothers(transactionId, owner)) })
-    const problem = transactionIdProblem(transactionId)
-    if (problem !== null)
-      return doubt({ kind: 'uncertain', why: wentBack(`its outbox row names a transaction that is none: ${problem}`) })
-    owners.set(name, record.outboxId)
-    return doubt({ kind: 'arrived', transactionId })
+    const heldBy = known?.heldBy ?? null
+    const why = heldBy === null ? whyNotBelieved(transactionId, shared) : rowNamesAnothers(transactionId, heldBy)
+    return doubt(why === null ? { kind: 'arrived', transactionId } : { kind: 'uncertain', why: wentBack(why) })
   }
   return doubt(
     row.isEnd

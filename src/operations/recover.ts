@@ -12,9 +12,7 @@ import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
-import { countOutcomes, type Doubt, readDoubts } from './doubts.ts'
-
-type TakenRow = LedgerGap['rows'][number]
+import { countOutcomes, type Doubt, disbelieved, type LostRow, readDoubts } from './doubts.ts'
 
 /** What the ledger may have lost. */
 export interface Loss {
@@ -32,7 +30,7 @@ export interface LostHistory {
   /** Rows that wait and were recorded before may have been captured and sent. */
   isOutboxInDoubt: boolean
   /** Of these the ones whose table does not say when they were recorded, as they stand now. */
-  undatedRows: readonly TakenRow[]
+  undatedRows: readonly LostRow[]
 }
 
 /** More rows that nobody can date are not told from those that are written meanwhile. */
@@ -48,7 +46,7 @@ const undatedMax = 10_000
 export async function findLoss(
   store: OperatorStore,
   { isWaitingToo, sayer }: { isWaitingToo: boolean; sayer: string | undefined },
-  reading: Parameters<typeof readDoubts>[1],
+  reading: Parameters<typeof readDoubts>[2],
 ): Promise<Loss> {
   const { goOn } = reading
   const found = await store.readFoundHistory(sayer)
@@ -61,14 +59,19 @@ export async function findLoss(
       ? [{ outboxId, stamp: stamp ?? '', createdAt, stateText: 'that it waits', transactionId: null }]
       : [],
   )
-  const doubts = await readDoubts(store, reading)
+  const doubts = await readDoubts(store, gap.rows, reading)
   return { gap, history: { found, doubtful: await store.readDoubtful(), doubts, isOutboxInDoubt, undatedRows } }
 }
 
 const batchSize = 100
 const rowsShown = 10
 
-/** @returns how many were taken in, before `goOn` said no */
+/**
+ * Takes rows in that the ledger does not know.
+ *
+ * @param doubts what the rows of records say that it does know
+ * @returns how many were taken in, before `goOn` said no
+ */
 export async function takeInRows(
   {
     outbox,
@@ -83,15 +86,16 @@ export async function takeInRows(
     goOn: () => boolean
     onProgress: (done: number) => void
   },
-  rows: readonly TakenRow[],
-  as: RecoveredAs,
+  rows: readonly LostRow[],
+  { as, doubts }: { as: RecoveredAs; doubts: readonly Doubt[] },
 ): Promise<number> {
   let taken = 0
+  const disbelief = disbelieved(rows, doubts)
   for (const batch of batches(rows, batchSize)) {
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readKept(outbox, mappings, row, as)
+      const record = await readKept(outbox, mappings, row, { as, disbelief: disbelief.get(row.outboxId) ?? null })
       if (record !== null) records.push(record)
     }
     await changes.recover(records)
@@ -130,8 +134,8 @@ export async function takeInDoubts(
 async function readKept(
   outbox: Pick<OperatorStore['outbox'], 'readReadable'>,
   mappings: Mappings,
-  { outboxId, stateText, transactionId }: TakenRow,
-  as: RecoveredAs,
+  { outboxId, stateText, transactionId }: LostRow,
+  { as, disbelief }: { as: RecoveredAs; disbelief: string | null },
 ): Promise<LostRecord | null> {
   const row = await outbox.readReadable(outboxId)
   if (row === null) return null
@@ -152,7 +156,10 @@ async function readKept(
     as === 'new' && transactionId === null
       ? null
       : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
-  return { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null, doubt }
+  const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
+  return disbelief === null
+    ? { ...given, doubt }
+    : { ...given, transactionId: null, doubt: `the ledger had lost this row; ${disbelief}: it may have arrived` }
 }
 
 /** What was found, for a person; one sentence a line. Pure. */
@@ -198,11 +205,12 @@ const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
 function doubtMessages(doubts: readonly Doubt[]): string[] {
   const { arrived, uncertain, open } = countOutcomes(doubts)
   if (arrived + uncertain === 0) return []
+  const wereUncertain = doubts.filter(({ record }) => record.isUncertain).length
   return [
     ...(arrived === 0
       ? []
       : [
-          `${arrived} of them have arrived: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
+          `${arrived} of them have arrived${wereUncertain === 0 ? '' : ` (${wereUncertain} that the ledger has as uncertain among them)`}: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
           ...firstDoubts(doubts, 'arrived'),
         ]),
     ...(uncertain === 0

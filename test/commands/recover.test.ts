@@ -86,7 +86,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     ])
   })
 
-  test('a transaction that another record has, or the row of another names, too: uncertain, with whose it is', async () => {
+  test('a transaction that another record has, or another row names, too, or that is none: uncertain, with what is wrong', async () => {
     const holder = await fixture.end(
       { state: 'accepted', transactionId: 'T-1', pollInMs: 0 },
       { outboxId: 'of another day' },
@@ -101,8 +101,8 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const named = (transaction: string, outboxId: unknown) =>
       expect.stringContaining(`its outbox row names transaction ${transaction}, which outbox:${outboxId} has already`)
     expect(await stateOf(first)).toEqual(['uncertain', null, named('T-1', await outboxIdOf(holder))])
-    expect(await stateOf(second)).toEqual(['accepted', 'T-2', null])
-    expect(await stateOf(third)).toEqual(['uncertain', null, named('T-2', await outboxIdOf(second))])
+    const shared = expect.stringContaining('its outbox row names transaction T-2, and so does another row')
+    for (const id of [second, third]) expect(await stateOf(id)).toEqual(['uncertain', null, shared])
     expect(await stateOf(none)).toEqual(['uncertain', null, expect.stringContaining('unknown is no transaction')])
   })
 
@@ -148,13 +148,16 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   test('rows that the ledger does not know and that name a transaction are tracked on, those that wait, too', async () => {
     const taken = await lost(`status = 'accepted', transaction_id = 'T-1'`)
     const waiting = await lost(`transaction_id = 'T-2'`)
-    const twice = await lost(`status = 'queued', transaction_id = 'T-2'`)
+    const twice = await lost(`status = 'queued', transaction_id = 'T-4'`)
+    const known = await queued(`transaction_id = 'T-4'`)
+    const none = await lost(`status = 'queued', transaction_id = 'null'`)
     const silent = await lost(`status = 'queued'`)
     const unmapped = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
     await find()
     expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
     const { rows } = await query(
-      'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission order by seq',
+      'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission where id <> $1 order by seq',
+      [known],
     )
     const lostRow = `the ledger had lost this row`
     expect(rows).toEqual([
@@ -162,7 +165,11 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       { id: waiting, state: 'accepted', transaction: 'T-2', may: false, error: null },
       {
         ...{ id: twice, state: 'uncertain', transaction: null, may: false },
-        error: `${lostRow}; its outbox row names transaction T-2, which outbox:${waiting} has already: it may have arrived`,
+        error: `${lostRow}; its outbox row names transaction T-4, and so does another row: it may have arrived`,
+      },
+      {
+        ...{ id: none, state: 'uncertain', transaction: null, may: false },
+        error: expect.stringContaining(`${lostRow}; its outbox row names a transaction that is none`),
       },
       {
         ...{ id: silent, state: open, transaction: null, may: false },
@@ -173,6 +180,7 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
         error: expect.stringContaining('its row said accepted as transaction T-3: it has arrived'),
       },
     ])
+    expect((await stateOf(known))[0]).toBe('uncertain')
     expect(await fixture.ledger.liveJobs()).toHaveLength(2)
   })
 })
@@ -225,6 +233,24 @@ test('interrupted it leaves each record whole and nobody sending, and goes on wh
   expect(await recover(fixture.context(), { as: 'new', ...erin })).toBe(0)
   expect(await fixture.ledger.countStates()).toEqual({ accepted: 101 })
   expect(await fixture.ledger.liveJobs()).toHaveLength(101)
+})
+
+test('one that the ledger has as uncertain, as what was on the wire then, is tracked on where its row names the transaction', async () => {
+  const ids = [await queued(`status = 'accepted', transaction_id = 'T-1'`), await queued(`status = 'completed'`)]
+  await query(
+    `update outboxd.submission set state = 'uncertain', due_at = null, ended_at = now(), error = 'no answer' where id = any($1)`,
+    [ids],
+  )
+  await find()
+  const context = fixture.context()
+  expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+  expect(context.printed()).toContain(
+    '1 of them have arrived (1 that the ledger has as uncertain among them): their rows',
+  )
+  expect(await Promise.all(ids.map(stateOf))).toEqual([
+    ['accepted', 'T-1', null],
+    ['uncertain', null, 'no answer'],
+  ])
 })
 
 test('while it is found, no row is told anything: it may say more', async () => {

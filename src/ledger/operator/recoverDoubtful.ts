@@ -9,13 +9,15 @@ import { lockTransactionIds, readHolders, type TransactionRef } from '../transac
 import { type Actor, actorDetail } from './acts.ts'
 import { resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
 
-/** A record that the ledger has as queued and that may have been sent. */
+/** A record that the ledger has as queued, or as uncertain, and that may have been sent. */
 export interface DoubtfulRecord extends SeenSubmission {
   outboxId: string
   key: string | null
   resource: Resource
   /** Its row is in the outbox that the ledger serves now. */
   isServed: boolean
+  /** It is uncertain already: only that it arrived is news. */
+  isUncertain: boolean
 }
 
 /** A doubtful record of which its row has said what became of it. */

@@ -30,11 +30,15 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   return rows[0] as DoubtfulRecords
 }
 
-/** The same, each of them, in their order. */
+/** The same, each of them, in their order; and those that were uncertain already, or on the wire: their rows may know by what id they arrived. */
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
+  const those = (condition: string) =>
+    `select s.seq, s.id, s.revision, s.outbox_id as "outboxId", s.key, s.resource, s.outbox = outboxd.current_outbox() as "isServed",
+       s.state = 'uncertain' as "isUncertain"
+     from outboxd.submission s where ${condition}`
   const { rows } = await db.query<DoubtfulRecord>(
-    `select s.id, s.revision, s.outbox_id as "outboxId", s.key, s.resource, s.outbox = outboxd.current_outbox() as "isServed"
-     from outboxd.submission s where ${isDoubtful} order by s.seq`,
+    `${those(isDoubtful)} union all ${those(`s.state = 'uncertain' and s.ended_at is not null and s.transaction_id is null
+       and s.body is not null`)} order by seq`,
   )
   return rows
 }
