@@ -69,7 +69,7 @@ export async function readDoubts(
   const shared = sharedTransactions([...lost, ...rows])
   return read
     .map(({ record, row, known }) => doubtOf(record, row, { known, shared }))
-    .filter(({ record, outcome }) => !record.isUncertain || outcome.kind === 'arrived')
+    .filter(({ record, outcome }) => !record.isOnlyByName || outcome.kind === 'arrived')
 }
 
 /** What an id that several rows name says of each nobody knows. Pure. */

@@ -205,12 +205,12 @@ const sinceWhen = ({ by, lastMarkMs }: FoundHistory): string =>
 function doubtMessages(doubts: readonly Doubt[]): string[] {
   const { arrived, uncertain, open } = countOutcomes(doubts)
   if (arrived + uncertain === 0) return []
-  const wereUncertain = doubts.filter(({ record }) => record.isUncertain).length
+  const others = doubts.filter(({ record }) => record.isOnlyByName).length
   return [
     ...(arrived === 0
       ? []
       : [
-          `${arrived} of them have arrived${wereUncertain === 0 ? '' : ` (${wereUncertain} that the ledger has as uncertain among them)`}: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
+          `${arrived} of them have arrived${others === 0 ? '' : ` (${others} that the ledger does not have as queued among them)`}: their rows name the transaction. These are not sent again, but tracked on, whatever --as says:`,
           ...firstDoubts(doubts, 'arrived'),
         ]),
     ...(uncertain === 0

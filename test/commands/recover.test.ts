@@ -235,6 +235,35 @@ test('interrupted it leaves each record whole and nobody sending, and goes on wh
   expect(await fixture.ledger.liveJobs()).toHaveLength(101)
 })
 
+test.each([
+  [
+    'sending',
+    `due_at = null, claim_id = gen_random_uuid(), instance_id = gen_random_uuid(), sent_at = now(), attempt = 1`,
+  ],
+  ['failed', `due_at = null, ended_at = now(), error_code = 'E001', error = 'no'`],
+  ['rejected', `due_at = null, ended_at = now(), error_code = 'E001', error = 'no'`],
+])('one that the ledger has as %s, and that was answered or replayed since, is tracked on where its row names the transaction', async (state, columns) => {
+  const [told, silent] = [await queued(`status = 'completed', transaction_id = 'T-1'`), await queued()]
+  await query(`update outboxd.submission set state = $2, ${columns} where id = any($1)`, [[told, silent], state])
+  await find()
+  const context = fixture.context()
+  expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+  expect(context.printed()).toContain('1 of them have arrived (1 that the ledger does not have as queued among them)')
+  expect(await stateOf(told)).toEqual(['accepted', 'T-1', null])
+  expect((await stateOf(silent))[0]).toBe(state)
+})
+
+test('one that failed under the very transaction that its row names has not arrived since', async () => {
+  const id = await queued(`status = 'failed', transaction_id = 'T-1'`)
+  await query(
+    `update outboxd.submission set state = 'failed', due_at = null, ended_at = now(), error_code = 'E001', transaction_id = 'T-1' where id = $1`,
+    [id],
+  )
+  await find()
+  expect(await recover(fixture.context(), { as: 'new', ...erin })).toBe(0)
+  expect(await stateOf(id)).toEqual(['failed', 'T-1', null])
+})
+
 test('one that the ledger has as uncertain, as what was on the wire then, is tracked on where its row names the transaction', async () => {
   const ids = [await queued(`status = 'accepted', transaction_id = 'T-1'`), await queued(`status = 'completed'`)]
   await query(
@@ -245,7 +274,7 @@ test('one that the ledger has as uncertain, as what was on the wire then, is tra
   const context = fixture.context()
   expect(await recover(context, { as: 'new', ...erin })).toBe(0)
   expect(context.printed()).toContain(
-    '1 of them have arrived (1 that the ledger has as uncertain among them): their rows',
+    '1 of them have arrived (1 that the ledger does not have as queued among them): their rows',
   )
   expect(await Promise.all(ids.map(stateOf))).toEqual([
     ['accepted', 'T-1', null],

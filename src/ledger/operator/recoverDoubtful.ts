@@ -9,15 +9,15 @@ import { lockTransactionIds, readHolders, type TransactionRef } from '../transac
 import { type Actor, actorDetail } from './acts.ts'
 import { resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
 
-/** A record that the ledger has as queued, or as uncertain, and that may have been sent. */
+/** A record that the ledger has as queued, or as not sent on, and that may have been sent. */
 export interface DoubtfulRecord extends SeenSubmission {
   outboxId: string
   key: string | null
   resource: Resource
   /** Its row is in the outbox that the ledger serves now. */
   isServed: boolean
-  /** It is uncertain already: only that it arrived is news. */
-  isUncertain: boolean
+  /** It is not queued: only that its row names a transaction is news. */
+  isOnlyByName: boolean
 }
 
 /** A doubtful record of which its row has said what became of it. */
@@ -46,6 +46,8 @@ export async function readNamed(
     `select r.id, exists (
          select from outboxd.submission_event e where e.submission_id = r.id
            and r."transactionId" in (e.detail ->> 'transactionId', e.detail -> 'former' ->> 'transactionId')
+       ) or exists (
+         select from outboxd.submission s where s.id = r.id and s.transaction_id = r."transactionId"
        ) as "isFormer", (
          select s.outbox_id from outboxd.submission s
          where s.transaction_id = r."transactionId" and s.resource = r.resource and s.id <> r.id order by s.seq limit 1

@@ -30,14 +30,14 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   return rows[0] as DoubtfulRecords
 }
 
-/** The same, each of them, in their order; and those that were uncertain already, or on the wire: their rows may know by what id they arrived. */
+/** The same, each of them, in their order; and those that were on the wire, uncertain, or refused, and may have been sent again: their rows may know by what id they arrived. */
 export async function readDoubtfulRecords(db: Database): Promise<DoubtfulRecord[]> {
   const those = (condition: string) =>
     `select s.seq, s.id, s.revision, s.outbox_id as "outboxId", s.key, s.resource, s.outbox = outboxd.current_outbox() as "isServed",
-       s.state = 'uncertain' as "isUncertain"
+       not ${isDoubtful} as "isOnlyByName"
      from outboxd.submission s where ${condition}`
   const { rows } = await db.query<DoubtfulRecord>(
-    `${those(isDoubtful)} union all ${those(`s.state = 'uncertain' and s.ended_at is not null and s.transaction_id is null
+    `${those(isDoubtful)} union all ${those(`s.state in ('sending', 'uncertain', 'failed', 'rejected') and not s.probing
        and s.body is not null`)} order by seq`,
   )
   return rows

@@ -43,7 +43,7 @@ export interface Arrival extends SeenSubmission {
  * What an operator knows to have arrived is tracked from here on, or complete where its mapping does not track.
  * Its age counts from when it was sent, so that a late poll does not teach that processing is quick.
  *
- * @param how after the ledger went back in time (`recovered`), what it has as queued may have arrived, too
+ * @param how after the ledger went back in time (`recovered`), what it has as queued, on the wire or refused may have arrived, too
  * @returns those that were written: of the others there was nothing to settle, or they took a step since they were read
  */
 export async function resolveArrived(
@@ -56,12 +56,12 @@ export async function resolveArrived(
        select * from json_to_recordset($1) as r(id uuid, revision int, "transactionId" text, "jobId" uuid)
      ), former as (
        select s.* from outboxd.submission s join arrival a on a.id = s.id and a.revision = s.revision
-       where ${settleable} or ($2 = 'recovered' and s.state = 'queued') order by s.id for update of s
+       where ${settleable} or ($2 = 'recovered' and s.state in ('queued', 'sending', 'failed', 'rejected')) order by s.id for update of s
      ), written as (
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
          transaction_id = a."transactionId", id_by_person = true, in_doubt = true, ${forgotten('transaction')},
-         held = false, due_at = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+         held = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
          job_id = case when s.tracked then a."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
          ended_at = case when not s.tracked then clock_timestamp() end, report_due = true
        from former f join arrival a using (id) where s.id = f.id returning s.*
