@@ -55,7 +55,7 @@ export async function readCommitsWait(db: Database): Promise<boolean> {
 }
 
 /** Whether it is known that the history is another: until a person has looked, nobody writes over what rows say. */
-export const isHistoryFound = 'exists (select from outboxd.history where found_at is not null)'
+export const isHistoryFound = 'exists (select from outboxd.history where id and found_at is not null)'
 
 /** What was found of the history, for a person. Times in epoch milliseconds. */
 export interface FoundHistory {
