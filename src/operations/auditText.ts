@@ -2,7 +2,7 @@ import { stringify } from 'csv-stringify/sync'
 import { escapeControl, truncate } from '../cli/table.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../cli/time.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
-import type { AuditStep } from '../ledger/audit/readAudit.ts'
+import type { AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import type { Amounts } from '../model.ts'
 import type { AuditLine } from './audit.ts'
 
@@ -94,8 +94,15 @@ function recordParts(line: Exclude<AuditLine, AuditedAct>): string[] {
       : line.key === null
         ? ''
         : `key ${truncate(line.key, 40)}`
-  const sent = line.sentMs === null ? 'never sent' : `sent ${showTime(line.sentMs)}`
-  return [...first, key, showAmounts(line.amounts), transaction, sent, ...line.hands.map(showHand)]
+  return [...first, key, showAmounts(line.amounts), transaction, whenSent(line), ...line.hands.map(showHand)]
+}
+
+/** What a ledger had lost that was put back may have been sent without its knowing. */
+function whenSent({ sentMs, transactionId, state, hands }: Exclude<AuditLine, AuditedAct | PrunedRecord>): string {
+  if (sentMs !== null) return `sent ${showTime(sentMs)}`
+  if (transactionId !== null) return 'sent, the ledger does not know when'
+  const isDoubtful = state === 'uncertain' || hands.some(({ cause }) => cause.startsWith('recovered'))
+  return isDoubtful ? 'not known whether it was sent' : 'never sent'
 }
 
 const showAmounts = (amounts: Amounts | null): string =>
