@@ -175,14 +175,15 @@ function replayOrDiscard(detail: SubmissionDetail): Advice[] {
 }
 
 function mayHaveArrivedNext(detail: SubmissionDetail): Advice[] {
-  const { id } = detail
+  const { id, body } = detail
+  const followed = body === null ? [] : [arrived(id, 'it did: we follow it to its end')]
   return [
     {
       words: 'waits for you: it may have arrived nevertheless, so ask the operator of the service first, then',
       ways: [
-        arrived(id, 'it did: we follow it to its end'),
+        ...followed,
         replay(id, 'it did not: we send it again'),
-        discard(id, 'it no longer matters'),
+        discard(id, body === null ? 'it did: it does not map, so we cannot follow it' : 'it no longer matters'),
       ],
     },
     ...holdsBack(detail),

@@ -90,6 +90,10 @@ export async function recover(context: CommandContext, options: RecoverOptions):
         throw error
       },
     )
+    if (context.signal.aborted && loss.history !== null) {
+      context.stderr.write(`outboxd: interrupted before all was looked at. ${unchanged}\n`)
+      return exit.failed
+    }
     const last = await store.readLastRecovery()
     if (options.json) printJson(context, lossJson(loss, last))
     const messages = lossMessages(loss).map((line) => `${escapeControl(line)}\n`)
@@ -173,7 +177,10 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
     as,
     doubts: history?.doubts ?? [],
   })
-  if (rows.length > 0) context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}.\n`)
+  if (rows.length > 0) {
+    const named = gap.rows.filter(({ transactionId }) => transactionId !== null).length
+    context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}${exceptFor(named)}.\n`)
+  }
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
   await store.compare(goOn)

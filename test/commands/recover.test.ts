@@ -1,5 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { audit } from '../../src/commands/audit.ts'
 import { recover } from '../../src/commands/recover.ts'
+import { resolve } from '../../src/commands/resolve.ts'
+import { show } from '../../src/commands/show.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
@@ -185,6 +188,23 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
   })
 })
 
+test('the audit does not say that they were never sent', async () => {
+  const [arrived, open] = [await queued(`transaction_id = 'T-1'`), await queued()]
+  await find()
+  await recover(fixture.context(), { as: 'uncertain', ...erin })
+  const context = fixture.context()
+  await audit(context, {})
+  const lineOf = async (id: string) => {
+    const { outbox_id: outboxId } = await fixture.ledger.row(id)
+    return context
+      .printed()
+      .split('\n')
+      .find((line) => line.includes(`outbox:${outboxId} `))
+  }
+  expect(await lineOf(arrived)).toContain('as T-1  sent, the ledger does not know when')
+  expect(await lineOf(open)).toContain('not known whether it was sent')
+})
+
 test('the preview says how many the rows settle, with the first of them, and so does its JSON', async () => {
   for (let i = 1; i <= 7; i++) await queued(`status = 'accepted', transaction_id = 'T-${i}'`)
   await queued(`status = 'discarded'`)
@@ -218,6 +238,28 @@ test('an outbox that cannot be read: that is said, and nothing is changed', asyn
   expect(context.messages()).toContain('could not be read. Nothing was changed.')
   expect((await stateOf(id))[0]).toBe('queued')
   expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(0)
+})
+
+test('interrupted before all was looked at, it changes nothing', async () => {
+  const id = await queued(`transaction_id = 'T-1'`)
+  await find()
+  const context = fixture.context()
+  context.abort()
+  expect(await recover(context, { as: 'new', ...erin })).toBe(1)
+  expect(context.messages()).toContain('interrupted before all was looked at. Nothing was changed.')
+  expect((await stateOf(id))[0]).toBe('queued')
+})
+
+test('what has arrived and does not map any more is not followed: resolve and show say what is left to do', async () => {
+  const outboxId = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
+  await find()
+  await recover(fixture.context(), { as: 'new', ...erin })
+  const [resolving, showing] = [fixture.context(), fixture.context()]
+  const answer = { arrived: 'T-3', unchecked: true, yes: true }
+  expect(await resolve(resolving, `outbox:${outboxId}`, answer)).toBe(1)
+  expect(resolving.messages()).toContain('does not map, so it can be neither followed nor sent')
+  await show(showing, `outbox:${outboxId}`, {})
+  expect(showing.printed()).toContain('it did: it does not map, so we cannot follow it')
 })
 
 test('interrupted it leaves each record whole and nobody sending, and goes on when it is given again', async () => {

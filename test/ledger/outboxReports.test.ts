@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { createHistory } from '../../src/ledger/history/createHistory.ts'
 import { createOutboxReports, type OutboxReports } from '../../src/ledger/outboxReports.ts'
 import type { Report, Submission, ToldReport } from '../../src/model.ts'
 import { inTransaction } from '../../src/postgres/database.ts'
@@ -130,4 +131,15 @@ describe('what is put off', () => {
     expect(plan).toContain('using submission_report on')
     expect(plan).not.toContain('Sort')
   })
+})
+
+test('in a ledger that went back in time nothing is told, also before that was said: rows may know more', async () => {
+  await uncertain()
+  const { fresh } = await reports.readDue({ freshMax: 10, againMax: 10 })
+  expect(await reports.read(fresh)).toHaveLength(1)
+  const known = createHistory({ pool: ledger.pool, who: 'test', reachMs: 1_000 })
+  expect(await createOutboxReports(ledger.pool, known).read(fresh)).toHaveLength(1)
+  await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint + 1')
+  expect(await createOutboxReports(ledger.pool, known).read(fresh)).toEqual([])
+  await ledger.pool.query('update outboxd.history set ledger_oid = ledger_oid::bigint - 1')
 })

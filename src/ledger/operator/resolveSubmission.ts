@@ -15,7 +15,7 @@ export interface SeenSubmission {
  * id that a person gave may be another's: so even those that ended by it.
  */
 const settleable = `s.emptied_at is null and (
-  s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected'))
+  s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
