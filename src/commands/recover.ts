@@ -123,9 +123,9 @@ export async function recover(context: CommandContext, options: RecoverOptions):
   })
 }
 
-/** Stops everybody on a person's word, unless somebody has noticed. @returns whether it was this that stopped them */
+/** Stops everybody on a person's word, unless somebody has noticed, and it does not go on by itself. @returns whether it was this that stopped them */
 async function stop(context: CommandContext, store: OperatorStore, changes: OperatorChanges): Promise<boolean> {
-  if ((await store.readFoundHistory()) !== null) return false
+  if ((await store.readFoundHistory())?.mayGoOn === false) return false
   await changes.sayRestored()
   context.stderr.write('Everybody pauses (history) from now on, and the whole budget counts as spent.\n')
   return true

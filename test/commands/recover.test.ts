@@ -16,7 +16,9 @@ beforeAll(async () => {
 afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(async () => {
   await fixture.reset()
-  await query(`update outboxd.history set found_at = null, found = null, found_by = null, doubtful_before = null`)
+  await query(
+    `update outboxd.history set found_at = null, found = null, found_by = null, may_go_on = false, doubtful_before = null`,
+  )
 })
 
 const query = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
@@ -371,6 +373,15 @@ describe('--restored', () => {
       { act: 'recover --restored', who: 'operator erin' },
       { act: 'recover', who: 'operator erin' },
     ])
+  })
+
+  test('what was about to go on by itself does not: a person knows better', async () => {
+    await queued()
+    await find()
+    await query('update outboxd.history set may_go_on = true')
+    expect(await recover(fixture.context('n\n'), { as: 'new', by: 'erin', restored: true })).toBe(4)
+    const { rows } = await query('select may_go_on, found from outboxd.history')
+    expect(rows).toEqual([{ may_go_on: false, found: expect.stringContaining('operator erin says') }])
   })
 
   test('with --dry-run it shows what it would be, and stops nobody', async () => {
