@@ -169,14 +169,11 @@ interface Parts {
 async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
   const { context, store, changes, mappings } = parts
   const goOn = () => !context.signal.aborted
-  const { gap, history } = loss
+  const { gap, shared, history } = loss
   if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
   const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
   const onProgress = createProgress(context, (done: number) => `Took ${done} of ${pluralize(rows.length, 'row')} …`)
-  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, {
-    as,
-    doubts: history?.doubts ?? [],
-  })
+  const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, { as, shared })
   if (rows.length > 0) {
     const named = gap.rows.filter(({ transactionId }) => transactionId !== null).length
     context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}${exceptFor(named)}.\n`)
@@ -201,7 +198,7 @@ async function goOnAfter(
   const goOn = () => !context.signal.aborted
   const before = { arrived: 0, uncertain: 0, rows }
   // What took a step since it was looked at is looked at again, before anybody sends.
-  for (let doubts: readonly Doubt[] = seen; ; doubts = await readDoubts(store, lost, reading(context))) {
+  for (let doubts: readonly Doubt[] = seen; ; { doubts } = await readDoubts(store, lost, reading(context))) {
     const settled = settledDoubts(doubts, as)
     if (settled.length === 0 || !goOn()) break
     const onProgress = createProgress(

@@ -43,6 +43,7 @@ const saidMaxChars = 100
  * @param lost rows that the ledger does not know
  * @param goOn asked between batches; where it says no, the rest is left out
  * @param onProgress told how many of all have been read
+ * @returns with them the transactions that several rows name
  * @throws DatabaseUnusable where the outbox cannot be read
  */
 export async function readDoubts(
@@ -51,7 +52,7 @@ export async function readDoubts(
   },
   lost: readonly LostRow[],
   { goOn, onProgress }: { goOn(): boolean; onProgress(done: number, of: number): void },
-): Promise<Doubt[]> {
+): Promise<{ doubts: Doubt[]; shared: ReadonlySet<string> }> {
   const records = await store.readDoubtfulRecords()
   const read: { record: DoubtfulRecord; row: SaidRow | undefined; known: NamedTransaction | undefined }[] = []
   for (const batch of batches(records, readAtOnce)) {
@@ -67,13 +68,14 @@ export async function readDoubts(
   }
   const rows = read.flatMap(({ row, known }) => (row === undefined || known?.isFormer ? [] : [row]))
   const shared = sharedTransactions([...lost, ...rows])
-  return read
+  const doubts = read
     .map(({ record, row, known }) => doubtOf(record, row, { known, shared }))
     .filter(({ record, outcome }) => !record.isOnlyByName || outcome.kind === 'arrived')
+  return { doubts, shared }
 }
 
 /** What an id that several rows name says of each nobody knows. Pure. */
-function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
+export function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): ReadonlySet<string> {
   const seen = new Set<string>()
   return new Set(
     rows.flatMap(({ transactionId }) =>
@@ -82,22 +84,11 @@ function sharedTransactions(rows: readonly Pick<LostRow, 'transactionId'>[]): Re
   )
 }
 
-/** Why the transaction that a row names is not to be believed; null where it is. Pure. */
-function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
+/** Why the transaction that a row names is not to be believed; null where it is. Pure. @param shared those that several rows name */
+export function whyNotBelieved(transactionId: string, shared: ReadonlySet<string>): string | null {
   if (shared.has(transactionId)) return `its outbox row names transaction ${transactionId}, and so does another row`
   const problem = transactionIdProblem(transactionId)
   return problem && `its outbox row names a transaction that is none: ${problem}`
-}
-
-/** Why the transactions that some of these rows name are not to be believed, by their ids. Pure. */
-export function disbelieved(lost: readonly LostRow[], doubts: readonly Doubt[]): ReadonlyMap<string, string> {
-  const shared = sharedTransactions([...lost, ...doubts])
-  return new Map(
-    lost.flatMap(({ outboxId, transactionId }) => {
-      const why = transactionId === null ? null : whyNotBelieved(transactionId, shared)
-      return why === null ? [] : [[outboxId, why]]
-    }),
-  )
 }
 
 /** Of two rows of one id, which only a promise keeps away, the one that names a transaction. */

@@ -12,12 +12,14 @@ import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { batches } from './bulkChange.ts'
-import { countOutcomes, type Doubt, disbelieved, type LostRow, readDoubts } from './doubts.ts'
+import { countOutcomes, type Doubt, type LostRow, readDoubts, sharedTransactions, whyNotBelieved } from './doubts.ts'
 
 /** What the ledger may have lost. */
 export interface Loss {
   /** Rows that say they were taken and that it does not know. */
   gap: LedgerGap
+  /** The transactions that several rows name, these or those of records that the ledger knows. */
+  shared: ReadonlySet<string>
   /** It went back in time; null where its history is as the daemons have agreed to. */
   history: LostHistory | null
 }
@@ -51,7 +53,7 @@ export async function findLoss(
   const { goOn } = reading
   const found = await store.readFoundHistory(sayer)
   const gap = await store.findGap(goOn, found !== null)
-  if (found === null) return { gap, history: null }
+  if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.mayWaitingBeSent())
   const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
   const undatedRows = waiting.flatMap(({ outboxId, stamp, createdAt }) =>
@@ -59,8 +61,9 @@ export async function findLoss(
       ? [{ outboxId, stamp: stamp ?? '', createdAt, stateText: 'that it waits', transactionId: null }]
       : [],
   )
-  const doubts = await readDoubts(store, gap.rows, reading)
-  return { gap, history: { found, doubtful: await store.readDoubtful(), doubts, isOutboxInDoubt, undatedRows } }
+  const { doubts, shared } = await readDoubts(store, gap.rows, reading)
+  const doubtful = await store.readDoubtful()
+  return { gap, shared, history: { found, doubtful, doubts, isOutboxInDoubt, undatedRows } }
 }
 
 const batchSize = 100
@@ -69,7 +72,7 @@ const rowsShown = 10
 /**
  * Takes rows in that the ledger does not know.
  *
- * @param doubts what the rows of records say that it does know
+ * @param shared the transactions that several rows name
  * @returns how many were taken in, before `goOn` said no
  */
 export async function takeInRows(
@@ -87,15 +90,14 @@ export async function takeInRows(
     onProgress: (done: number) => void
   },
   rows: readonly LostRow[],
-  { as, doubts }: { as: RecoveredAs; doubts: readonly Doubt[] },
+  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
 ): Promise<number> {
   let taken = 0
-  const disbelief = disbelieved(rows, doubts)
   for (const batch of batches(rows, batchSize)) {
     if (!goOn()) break
     const records: LostRecord[] = []
     for (const row of batch) {
-      const record = await readKept(outbox, mappings, row, { as, disbelief: disbelief.get(row.outboxId) ?? null })
+      const record = await readKept(outbox, mappings, row, { as, shared })
       if (record !== null) records.push(record)
     }
     await changes.recover(records)
@@ -135,7 +137,7 @@ async function readKept(
   outbox: Pick<OperatorStore['outbox'], 'readReadable'>,
   mappings: Mappings,
   { outboxId, stateText, transactionId }: LostRow,
-  { as, disbelief }: { as: RecoveredAs; disbelief: string | null },
+  { as, shared }: { as: RecoveredAs; shared: ReadonlySet<string> },
 ): Promise<LostRecord | null> {
   const row = await outbox.readReadable(outboxId)
   if (row === null) return null
@@ -157,6 +159,7 @@ async function readKept(
       ? null
       : `the ledger had lost this row, which said ${stateText}${named}: it may have arrived`
   const given = { ...kept, resource, body, amounts, tracked, sendsOwnId, error: null }
+  const disbelief = transactionId && whyNotBelieved(transactionId, shared)
   return disbelief === null
     ? { ...given, doubt }
     : { ...given, transactionId: null, doubt: `the ledger had lost this row; ${disbelief}: it may have arrived` }

@@ -37,6 +37,9 @@ async function queued(says = '', record: Partial<CapturedRecord> = {}): Promise<
   return id
 }
 
+const idOf = async (outboxId: string) =>
+  (await query('select id from outboxd.submission where outbox_id = $1', [outboxId])).rows[0].id as string
+
 /** A row that the ledger does not know. */
 async function lost(says: string): Promise<string> {
   const outboxId = await fixture.row(payloadOf())
@@ -156,13 +159,19 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     const twice = await lost(`status = 'queued', transaction_id = 'T-4'`)
     const known = await queued(`transaction_id = 'T-4'`)
     const none = await lost(`status = 'queued', transaction_id = 'null'`)
+    const uncertain = await queued(`transaction_id = 'T-5'`)
+    await query(
+      `update outboxd.submission set state = 'uncertain', due_at = null, ended_at = now(), error = 'no answer' where id = $1`,
+      [uncertain],
+    )
+    const ofUncertain = await lost(`status = 'queued', transaction_id = 'T-5'`)
     const silent = await lost(`status = 'queued'`)
     const unmapped = await lost(`status = 'accepted', transaction_id = 'T-3', payload = '{}'`)
     await find()
     expect(await recover(fixture.context(), { as, ...erin })).toBe(0)
     const { rows } = await query(
-      'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission where id <> $1 order by seq',
-      [known],
+      'select outbox_id as id, state, transaction_id as transaction, may_have_arrived as may, error from outboxd.submission where id <> all($1) and outbox_id <> $2 order by seq',
+      [[known, uncertain], ofUncertain],
     )
     const lostRow = `the ledger had lost this row`
     expect(rows).toEqual([
@@ -186,6 +195,8 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
       },
     ])
     expect((await stateOf(known))[0]).toBe('uncertain')
+    expect(await stateOf(uncertain)).toEqual(['uncertain', null, 'no answer'])
+    expect((await stateOf(await idOf(ofUncertain)))[0]).toBe('uncertain')
     expect(await fixture.ledger.liveJobs()).toHaveLength(2)
   })
 })
