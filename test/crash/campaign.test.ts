@@ -3,7 +3,7 @@ import { runCampaign } from './campaign.ts'
 import { printResult } from './printReport.ts'
 
 // `npm run crash` is the long form; docs/guarantee.md has its figures.
-test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock and prunes, under a service and an ERP that misbehave, break no guarantee', async () => {
+test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock, failovers, restores and prunes, under a service and an ERP that misbehave, break no guarantee', async () => {
   const ended = new AbortController()
   onTestFinished(() => ended.abort())
   const result = await runCampaign({
@@ -20,6 +20,8 @@ test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock
       hangMs: 15_000,
       clockMs: 10_000,
       pruneMs: 4_000,
+      failOverMs: 8_000,
+      restoreMs: 9_000,
     },
     upgrade: false,
     postgresDir: null,

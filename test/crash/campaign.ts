@@ -1,16 +1,17 @@
 import type { Violation } from './checker.ts'
-import { conclude } from './conclude.ts'
+import { conclude, ofAll } from './conclude.ts'
 import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
-import type { History } from './history.ts'
+import type { History, LostSpan } from './history.ts'
 import { ledgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
-import { type NemesisReport, resolveHeads, unleash } from './nemesis.ts'
+import { letOperatorAct, type NemesisReport, unleash } from './nemesis.ts'
 import { copyProgram, copyVersion010 } from './programCopy.ts'
 import { retentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
+import { serverFaults } from './serverFaults.ts'
 import { serviceFaults } from './serviceFaults.ts'
 import { upgrade } from './upgrade.ts'
 
@@ -58,20 +59,34 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const random = (name: string) => createSeededRandom(seed, name)
     const service = serviceFaults(environment.sandboxUrl, random('service'), idempotency)
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
-    const ledger = ledgerFaults(environment.ledger)
+    const ledger = ledgerFaults(environment)
     const retention = retentionFaults(program, environment)
+    await using server = serverFaults(environment)
     const nemesis = await unleash(
-      { environment, fleet, service, erp, ledger, retention },
-      { kills, pace, random, say, signal, upgrade: before && (() => upgrade(environment, fleet, program, say)) },
+      { environment, fleet, service, erp, ledger, retention, server },
+      {
+        ...{ program, kills, pace, random, say, signal },
+        upgrade: before && (() => upgrade(environment, fleet, program, say)),
+      },
     )
     say(`the nemesis is done after ${Math.round((performance.now() - begun) / 1000)} s; waiting for every record's end`)
     const concluded = await conclude({
-      ...{ surroundings: environment, fleet, written: nemesis.written, lost: [], signal },
-      settle: () => resolveHeads(environment, nemesis),
+      ...{ surroundings: environment, fleet, written: nemesis.written, lost: server.lost, signal },
+      settle: () => letOperatorAct(environment, program, nemesis),
     })
     const seconds = Math.round((performance.now() - begun) / 1000)
-    return { options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts(), ...concluded }
+    return {
+      ...{ options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts() },
+      history: concluded.history,
+      violations: [...waitedForPerson(nemesis, server.lost), ...concluded.violations],
+    }
   } finally {
     fleet.scuttle()
   }
+}
+
+/** A failover to a standby that every COMMIT has waited for goes on by itself; only a restore does not. */
+function waitedForPerson({ recovered }: NemesisReport, lost: readonly LostSpan[]): Violation[] {
+  if (recovered <= lost.length) return []
+  return [ofAll(`an operator had to recover ${recovered} times, and the ledger went back ${lost.length} times`)]
 }

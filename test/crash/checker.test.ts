@@ -20,6 +20,7 @@ function evidence(change: {
         status: 'completed',
         transactionId: 'tx',
         errorCode: null,
+        toldUs: null,
         ...change.outbox,
       },
     ],
@@ -167,6 +168,18 @@ test('of requests whose claims a failover lost the ledger need not speak, and wh
   expect(whatOf({ ...its, more: { lost } })).toEqual([])
   const again = { ...arrival, sequence: 2, effectId: 'other', arrivedUs: arrival.arrivedUs + 1 }
   expect(whatOf({ ...its, arrivals: [arrival, again], more: { lost } })).toContain('sent twice: tx and other')
+})
+
+test('a ledger that went back need not know of a record whose row was told its end meanwhile, where the service has it once', () => {
+  const lost = [{ fromUs: 1, untilUs: 10 }]
+  const told = (toldUs: number | null, more: Partial<OutboxRow> = {}, arrivals = [arrival]) =>
+    whatOf({ outbox: { toldUs, ...more }, arrivals, more: { ledger: [], events: [], lost } })
+  expect(told(5)).toEqual([])
+  expect(told(5, { status: 'discarded', transactionId: null })).toEqual([])
+  expect(told(11)).toEqual([expect.stringContaining('it was lost')])
+  expect(told(5, { status: 'accepted' })).toEqual([expect.stringContaining('it was lost')])
+  expect(told(5, {}, [])).toEqual([expect.stringContaining('the service not its transaction')])
+  expect(told(5, {}, [arrival, second])).toEqual([expect.stringContaining('sent twice')])
 })
 
 const whatOf = (change: Parameters<typeof evidence>[0]) => verify(evidence(change)).map(({ what }) => what)

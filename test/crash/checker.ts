@@ -14,8 +14,10 @@ export interface Case {
   submissions: LedgerRow[]
   events: EventRow[]
   arrivals: Arrival[]
-  /** Those whose claim was lost in a failover: nothing in the ledger speaks of them. */
+  /** Those whose claim was lost in a failover or a restore: nothing in the ledger speaks of them. */
   forgotten: ReadonlySet<Arrival>
+  /** Its row was told so while what the ledger committed was lost. */
+  isRowAhead: boolean
 }
 
 /** Judges the evidence; empty where the guarantee held. Pure. */
@@ -44,13 +46,18 @@ export function casesOf({ outbox, ledger, events, arrivals, written, lost = [] }
       events: mine.flatMap(({ id }) => steps.get(id) ?? []),
       arrivals: its,
       forgotten: new Set(its.filter((arrival) => isLost(arrival, lost))),
+      isRowAhead: row.toldUs !== null && isWithin(row.toldUs, lost),
     }
   })
 }
 
 /** Whether it arrived while the claims of the time were lost. */
 export function isLost({ arrivedUs }: Arrival, lost: readonly LostSpan[]): boolean {
-  return lost.some(({ fromUs, untilUs }) => arrivedUs >= fromUs && arrivedUs <= untilUs)
+  return isWithin(arrivedUs, lost)
+}
+
+function isWithin(atUs: number, spans: readonly LostSpan[]): boolean {
+  return spans.some(({ fromUs, untilUs }) => atUs >= fromUs && atUs <= untilUs)
 }
 
 function overall(evidence: History, cases: Case[]): Violation[] {
@@ -76,7 +83,7 @@ const ends = new Set(['completed', 'failed', 'rejected', 'uncertain', 'discarded
 
 function check(each: Case): string[] {
   const [submission, ...others] = each.submissions
-  if (!submission) return ['the outbox row has no submission: it was lost']
+  if (!submission) return withoutSubmission(each)
   if (others.length > 0) return [`the outbox row has ${others.length + 1} submissions`]
   if (!ends.has(submission.state)) return [`it has not come to an end: ${submission.state}`]
   return [
@@ -86,6 +93,16 @@ function check(each: Case): string[] {
     ...effects(each, submission),
     ...outcomeAnomalies(each, submission),
   ]
+}
+
+/** A ledger that went back does not know what came to its end since: the row and the service do. */
+function withoutSubmission({ row, arrivals, isRowAhead }: Case): string[] {
+  if (!isRowAhead || !['completed', 'discarded'].includes(row.status))
+    return ['the outbox row has no submission: it was lost']
+  const effects = arrivals.filter(({ effectId }) => effectId !== null)
+  return row.status === 'discarded' || effects.some(({ effectId }) => effectId === row.transactionId)
+    ? repeated(effects)
+    : ['the outbox row has no submission, and the service not its transaction']
 }
 
 /** The outbox row says what the ledger says. */
@@ -152,15 +169,12 @@ function requests({ arrivals, events, written, forgotten }: Case, submission: Le
 }
 
 /** At most one effect; another only after the service itself had failed the one before with a code that says "again". */
-function effects({ arrivals }: Case, submission: LedgerRow): string[] {
-  const wrong: string[] = []
+function effects({ arrivals, forgotten }: Case, submission: LedgerRow): string[] {
   const made = arrivals.filter(({ effectId }) => effectId !== null)
-  made.slice(1).forEach((effect, i) => {
-    const before = made[i]
-    const mayRepeat = before?.errorCode === 'E003' && (before.doneUs ?? 0) <= effect.arrivedUs
-    if (!mayRepeat) wrong.push(`sent twice: ${before?.effectId} and ${effect.effectId}`)
-  })
-  const last = made.at(-1)
+  const wrong = repeated(made)
+  // A ledger that went back may know of the one before the last alone.
+  const last =
+    made.findLast((each) => !forgotten.has(each) || each.effectId === submission.transactionId) ?? made.at(-1)
   if (submission.state === 'rejected' && made.length > 0) wrong.push('rejected, but it had an effect')
   if (submission.state === 'completed' || (submission.state === 'failed' && submission.transactionId !== null)) {
     if (last?.effectId !== submission.transactionId) wrong.push('the service does not have its transaction')
@@ -169,6 +183,14 @@ function effects({ arrivals }: Case, submission: LedgerRow): string[] {
     wrong.push('failed, but it had an effect')
   if (submission.state === 'completed' && last?.errorCode) wrong.push(`completed, but the service failed it`)
   return wrong
+}
+
+function repeated(made: readonly Arrival[]): string[] {
+  return made.slice(1).flatMap((effect, i) => {
+    const before = made[i]
+    const mayRepeat = before?.errorCode === 'E003' && (before.doneUs ?? 0) <= effect.arrivedUs
+    return mayRepeat ? [] : [`sent twice: ${before?.effectId} and ${effect.effectId}`]
+  })
 }
 
 /** What must become of a record of this kind; `uncertain` and what an operator discards may become of all that are sent. */

@@ -1,17 +1,17 @@
 import type pg from 'pg'
 import { readStoreConfig, type StoreConfig } from '../../src/config.ts'
-import type { EmbeddedPostgres } from '../../src/embedded/embeddedPostgres.ts'
 import { daemonEnvironment } from '../support/daemon.ts'
 import { createDatabaseOn, openPool, startPostgres } from '../support/postgres.ts'
+import { type Cluster, startCluster } from './cluster.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** Compressed time: the limit's window, in seconds, and the requests in it. */
 export const rateLimit = { requests: 300, windowSeconds: 6 }
 
-/** What the daemons run against: one Postgres that is crashed, and a service whose ledger can be trusted. */
+/** What the daemons run against: a Postgres that is crashed and fails over, and a service whose ledger can be trusted. */
 export interface Environment extends Surroundings {
-  /** The server that holds the outbox and, in another database, the ledger. */
-  postgres: EmbeddedPostgres
+  /** The server that holds the outbox and, in another database, the ledger; every COMMIT waits for its standby. */
+  cluster: Cluster
 }
 
 /** The databases on a server, wherever its address leads, and the service. */
@@ -43,13 +43,13 @@ export interface EnvironmentOptions extends SurroundingsOptions {
 /** @param program runs the sandbox */
 export async function openEnvironment(program: ProgramCopy, options: EnvironmentOptions): Promise<Environment> {
   await using stack = new AsyncDisposableStack()
-  // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
-  const postgres = await startPostgres({ fsync: 'off' }, options.postgresDir ?? undefined)
-  stack.use(postgres)
-  const surroundings = await openSurroundings(program, postgres.url, options)
+  const cluster = await startCluster({ isSynchronous: true, postgresDir: options.postgresDir })
+  stack.use(cluster)
+  const surroundings = await openSurroundings(program, cluster.clientUrl, options)
   stack.use(surroundings)
+  await cluster.follow()
   const owned = stack.move()
-  return { ...surroundings, postgres, [Symbol.asyncDispose]: () => owned.disposeAsync() }
+  return { ...surroundings, cluster, [Symbol.asyncDispose]: () => owned.disposeAsync() }
 }
 
 /** Makes the databases on a server, and starts a service beside it. */
@@ -59,6 +59,7 @@ export async function openSurroundings(
   { idempotency, seed, migratedBy }: SurroundingsOptions,
 ): Promise<Surroundings> {
   await using stack = new AsyncDisposableStack()
+  // A killed server leaves its writes to the kernel, which lives: fsync is for power cuts of the machine.
   const still = await startPostgres({ fsync: 'off' })
   stack.use(still)
   const erpUrl = await createDatabaseOn(serverUrl, 'erp')

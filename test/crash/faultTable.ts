@@ -5,6 +5,7 @@ import type { LedgerFaults } from './ledgerFaults.ts'
 import type { RetentionFaults } from './retentionFaults.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
+import type { ServerFaults } from './serverFaults.ts'
 import type { ServiceFaults } from './serviceFaults.ts'
 
 /** What is done again and again to the daemons and what they live on. */
@@ -32,6 +33,10 @@ export interface Pace {
   clockMs: number
   /** Records grow old, and are pruned; the ERP sets rows back. */
   pruneMs: number
+  /** The primary is killed for good, and its standby promoted. */
+  failOverMs: number
+  /** The ledger's database is put back to a copy. */
+  restoreMs: number
 }
 
 export interface Adversaries {
@@ -41,6 +46,7 @@ export interface Adversaries {
   erp: ErpFaults
   ledger: LedgerFaults
   retention: RetentionFaults
+  server: ServerFaults
 }
 
 export const kills = 'kill -9'
@@ -56,10 +62,11 @@ const lastKilledShare = 0.3
 
 /** The campaign's faults, a row each. @param stopped takes what ends later: the wakening of those that were stopped */
 export function faultTable(
-  { environment, fleet, service, erp, ledger, retention }: Adversaries,
+  { environment, fleet, service, erp, ledger, retention, server }: Adversaries,
   pace: Pace,
   stopped: Promise<void>[],
 ): Fault[] {
+  const { cluster } = environment
   return [
     {
       what: kills,
@@ -89,7 +96,7 @@ export function faultTable(
       what: 'Postgres immediate restarts',
       everyMs: pace.restartMs,
       from: '0.1.0',
-      strike: once(() => environment.postgres.restartImmediately()),
+      strike: once(() => cluster.alone(() => cluster.primary().restartImmediately())),
     },
     {
       what: 'backends terminated',
@@ -145,6 +152,18 @@ export function faultTable(
       everyMs: pace.pruneMs,
       from: 'this version',
       strike: (random) => retention.setBack(random),
+    },
+    {
+      what: 'primaries killed, standbys promoted',
+      everyMs: pace.failOverMs,
+      from: 'this version',
+      strike: () => server.failOver(),
+    },
+    {
+      what: 'ledgers restored from a backup',
+      everyMs: pace.restoreMs,
+      from: 'this version',
+      strike: once((random) => server.restore(random)),
     },
   ]
 }

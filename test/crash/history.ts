@@ -13,6 +13,8 @@ export interface OutboxRow {
   status: string
   transactionId: string | null
   errorCode: string | null
+  /** When its columns of ours were written last. */
+  toldUs: number | null
 }
 
 /** A submission as our ledger has it in the end, or what it knows of one that was pruned. */
@@ -59,7 +61,7 @@ export interface Arrival {
   doneUs: number | null
 }
 
-/** A span of time, in microseconds since 1970, whose commits a failover lost. */
+/** A span of time, in microseconds since 1970, whose commits a failover or a restore lost. */
 export interface LostSpan {
   fromUs: number
   untilUs: number
@@ -112,7 +114,7 @@ export async function gatherHistory(
     rows<OutboxRow>(
       environment.outbox,
       `select id::text as "outboxId", substring(payload::text from 'm[0-9]+\\.') as marker, key, status,
-         transaction_id as "transactionId", error_code as "errorCode" from outbox order by id`,
+         transaction_id as "transactionId", error_code as "errorCode", ${us('updated_at')} as "toldUs" from outbox order by id`,
     ),
     rows<LedgerRow>(
       environment.ledger,

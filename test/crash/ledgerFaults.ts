@@ -1,11 +1,11 @@
 import { setTimeout as after } from 'node:timers/promises'
-import type pg from 'pg'
 import { setClockBack } from '../support/setClock.ts'
+import type { Environment } from './environment.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
 /** What happens to the ledger's server beside crashes. */
 export interface LedgerFaults {
-  /** Every COMMIT hangs for a while, as where a synchronous standby is away. @returns when that is over */
+  /** Every COMMIT hangs for a while, as where the standby that it waits for is another, and away. @returns when that is over */
   hangCommits(random: SeededRandom): Promise<void>
   /** The database's clock is set back. */
   setClockBack(random: SeededRandom): Promise<void>
@@ -18,23 +18,25 @@ const longMs = [26_000, 29_000] as const
 const longShare = 0.12
 const backMinutesMax = 60
 
-export function ledgerFaults(ledger: pg.Pool): LedgerFaults {
-  const waitForStandby = async (name: string) => {
-    await ledger.query(`alter system set synchronous_standby_names = '${name}'`)
-    await ledger.query('select pg_reload_conf()')
+export function ledgerFaults({ cluster, ledger }: Environment): LedgerFaults {
+  const waitFor = async (name: string) => {
+    const { run } = cluster.primary()
+    await run(`alter system set synchronous_standby_names = '${name}'`)
+    await run('select pg_reload_conf()')
   }
+  const waitForStandby = () => persistently(() => waitFor('*'))
   return {
     async hangCommits(random) {
       const [leastMs, mostMs] = random.chance(longShare) ? longMs : shortMs
       const ms = random.whole(leastMs, mostMs)
-      await waitForStandby('away').catch(() => {})
+      await waitFor('away').catch(() => {})
       await after(ms)
-      await persistently(() => waitForStandby(''))
+      await waitForStandby()
     },
     async setClockBack(random) {
       await setClockBack(ledger, random.whole(1, backMinutesMax) * 60_000).catch(() => {})
     },
-    clear: () => persistently(() => waitForStandby('')),
+    clear: waitForStandby,
   }
 }
 

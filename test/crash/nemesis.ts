@@ -1,7 +1,8 @@
 import { setTimeout as after } from 'node:timers/promises'
 import type { Environment } from './environment.ts'
 import { type Adversaries, type Fault, faultTable, kills, type Pace } from './faultTable.ts'
-import { resolveBlocking } from './operator.ts'
+import { recoverLedger, resolveBlocking } from './operator.ts'
+import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 import { insertRecords, recordMaker, type Written } from './workload.ts'
@@ -11,11 +12,15 @@ export interface NemesisReport {
   struck: Map<string, number>
   discarded: number
   resolved: number
+  /** How often an operator let it go on after the ledger had gone back. */
+  recovered: number
   /** Everything that was handed to the database; what is not in the outbox was never committed. */
   written: Map<string, Written>
 }
 
 export interface NemesisOptions {
+  /** What the operator's commands are. */
+  program: ProgramCopy
   kills: number
   pace: Pace
   random: (name: string) => SeededRandom
@@ -27,13 +32,13 @@ export interface NemesisOptions {
 
 const backlogMost = 300
 
-/** Disturbs until so many daemons were killed, records flowing all the while. Leaves no fault behind. */
+/** Disturbs until so many daemons were killed and each fault has struck, records flowing all the while. Leaves no fault behind. */
 export async function unleash(
   adversaries: Adversaries,
-  { kills: killsWanted, pace, random, upgrade, say, signal }: NemesisOptions,
+  { program, kills: killsWanted, pace, random, upgrade, say, signal }: NemesisOptions,
 ): Promise<NemesisReport> {
   const { environment, service, erp, ledger } = adversaries
-  const done: NemesisReport = { struck: new Map(), discarded: 0, resolved: 0, written: new Map() }
+  const done: NemesisReport = { struck: new Map(), discarded: 0, resolved: 0, recovered: 0, written: new Map() }
   const over = new AbortController()
   signal.addEventListener('abort', () => over.abort())
   const stopped: Promise<void>[] = []
@@ -66,7 +71,7 @@ export async function unleash(
       })
       upgrading.catch(() => over.abort()) // rejects below
     }
-    if (killed >= killsWanted && version === 'this version') over.abort()
+    if (killed >= killsWanted && version === 'this version' && [...done.struck.values()].every(Boolean)) over.abort()
   }
 
   const make = recordMaker(random('records'))
@@ -84,8 +89,8 @@ export async function unleash(
       await insertRecords(environment.outbox, rows).catch(() => {})
     }),
     // Under so many faults pauses grow to a minute, and nothing would be on the wire to be killed.
-    again('operator', 2_000, async () => {
-      if (version === 'this version') await resolveHeads(environment, done)
+    again('operator', 2_000, async (chance) => {
+      if (version === 'this version') await letOperatorAct(environment, program, done, chance)
     }),
   ])
   await upgrading
@@ -115,11 +120,18 @@ async function backlog({ outbox }: Environment): Promise<number> {
   return rows[0]?.n ?? 0
 }
 
-/** Lets an operator settle what blocks others, and end pauses. */
-export async function resolveHeads(
+/**
+ * Lets an operator recover a ledger that went back, settle what blocks others, and end pauses.
+ *
+ * @param random kills half of his commands that recover; left out: none
+ */
+export async function letOperatorAct(
   environment: Environment,
-  done: Pick<NemesisReport, 'discarded' | 'resolved'>,
+  program: ProgramCopy,
+  done: Pick<NemesisReport, 'discarded' | 'resolved' | 'recovered'>,
+  random?: SeededRandom,
 ): Promise<void> {
+  if (await retryPatiently(() => recoverLedger(environment, program, random))) done.recovered += 1
   const { discarded, resolved } = await retryPatiently(() => resolveBlocking(environment, true))
   done.discarded += discarded
   done.resolved += resolved

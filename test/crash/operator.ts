@@ -1,8 +1,12 @@
+import { setTimeout as after } from 'node:timers/promises'
 import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
 import { anySubmission } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
 import { openOperatorStore } from '../../src/store/operatorStore.ts'
+import type { Ended, Program } from '../support/program.ts'
 import type { Surroundings } from './environment.ts'
+import type { ProgramCopy } from './programCopy.ts'
+import type { SeededRandom } from './seededRandom.ts'
 
 /** What an operator did so that every record comes to an end. */
 export interface Settled {
@@ -35,6 +39,38 @@ export async function resolveBlocking(environment: Surroundings, resume: boolean
   if (hopeless.length > 0) settled.discarded = (await changes.discard(hopeless)).length
   return settled
 }
+
+/**
+ * Where the ledger went back in time, takes what may have been sent since for uncertain, by `outboxd recover`.
+ *
+ * @param random kills half of these commands; left out: none
+ * @returns whether it goes on
+ */
+export async function recoverLedger(
+  { config, env }: Surroundings,
+  program: ProgramCopy,
+  random?: SeededRandom,
+): Promise<boolean> {
+  {
+    await using store = await openOperatorStore(config, 'crash@campaign', () => 'outbox')
+    const found = await store.readFoundHistory()
+    if (found === null || found.mayGoOn) return false
+  }
+  const args = ['recover', '--as', 'uncertain', '--yes', '--by', 'crash', '--reason', 'crash campaign']
+  const { code } = await runAndPerhapsKill(program.start(args, env), random)
+  return code === 0
+}
+
+/** Runs a command to its end. @param random kills it, or not, in the middle; left out: it does not */
+export async function runAndPerhapsKill(command: Program, random?: SeededRandom): Promise<Ended> {
+  if (random?.chance(0.5)) {
+    await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])
+    command.signal('SIGKILL')
+  }
+  return command.ended()
+}
+
+const killedAfterMs = [400, 3_000] as const
 
 async function findEffect({ outbox, telemetry }: Surroundings, outboxId: string): Promise<TransactionRef | null> {
   const { rows } = await outbox.query<{ marker: string }>(

@@ -46,6 +46,7 @@ function figures({
     ['daemons', `${options.daemons}${options.upgrade ? ', of version 0.1.0 at first' : ''}`],
     ['PostgreSQL', options.postgresDir ?? 'of the registry'],
     ...report.struck,
+    ['recovered by an operator', report.recovered],
     ['starts without a database', failedStarts],
     ['records committed', evidence.outbox.length],
     ['  pruned / emptied', `${evidence.ledger.filter((row) => row.isPruned).length} / ${evidence.emptied}`],

@@ -1,5 +1,5 @@
-import { setTimeout as after } from 'node:timers/promises'
 import type { Environment } from './environment.ts'
+import { runAndPerhapsKill } from './operator.ts'
 import type { ProgramCopy } from './programCopy.ts'
 import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
@@ -17,7 +17,6 @@ export interface RetentionFaults {
 /** Past RETENTION_PAYLOAD_DAYS, or past RETENTION_DAYS, by as much as the clock may be set back and more. */
 const agedDays = [32, 95] as const
 const agedShare = 0.1
-const killedAfterMs = [400, 3_000] as const
 const setBackMost = 6
 
 export function retentionFaults(program: ProgramCopy, { env, ledger, outbox }: Environment): RetentionFaults {
@@ -33,12 +32,7 @@ export function retentionFaults(program: ProgramCopy, { env, ledger, outbox }: E
       return rowCount ?? 0
     },
     async prune(random) {
-      const command = program.start(['prune', '--as', 'crash', '--reason', 'crash campaign'], env)
-      if (random.chance(0.5)) {
-        await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])
-        command.signal('SIGKILL')
-      }
-      await command.ended()
+      await runAndPerhapsKill(program.start(['prune', '--as', 'crash', '--reason', 'crash campaign'], env), random)
     },
     async setBack() {
       const { rowCount } = await retryPatiently(() =>
