@@ -115,16 +115,17 @@ function row(outbox: OutboxRow, ledger: LedgerRow): string[] {
   return wrong
 }
 
+/** The steps that there are, those of `recover` in a ledger that has gone back among them: uncertain, or arrived as its row says. */
 const ways: Record<string, readonly string[]> = {
-  // Uncertain: what may have been sent by a ledger that has gone back since.
-  none: ['queued', 'rejected', 'uncertain'],
-  queued: ['sending', 'uncertain'],
+  none: ['queued', 'rejected', 'uncertain', 'accepted', 'completed'],
+  queued: ['sending', 'uncertain', 'accepted', 'completed'],
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
-  uncertain: ['discarded', 'accepted'],
+  uncertain: ['discarded', 'accepted', 'completed'],
   // An id that a person gave, corrected.
   completed: ['accepted', 'uncertain', 'queued'],
-  failed: ['accepted', 'uncertain'],
+  failed: ['accepted', 'completed', 'uncertain'],
+  rejected: ['accepted', 'completed'],
 }
 
 /** The event log is one path through the state machine: whoever wrote under an old fence would have left a gap in it. */
