@@ -119,7 +119,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
         return exit.unconfirmed
       }
     }
-    return takeIn({ context, store, changes, mappings }, loss, as)
+    return takeIn({ context, store, changes, mappings, who: actor.who }, loss, as)
   })
 }
 
@@ -164,10 +164,11 @@ interface Parts {
   store: OperatorStore
   changes: OperatorChanges
   mappings: Mappings
+  who: string
 }
 
 async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
-  const { context, store, changes, mappings } = parts
+  const { context, store, changes, mappings, who } = parts
   const goOn = () => !context.signal.aborted
   const { gap, shared, history } = loss
   if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
@@ -180,7 +181,7 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   }
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
-  await store.compare(goOn)
+  await store.compare(goOn, who)
   if (history === null && taken > 0) await changes.noteRecovered(as, taken)
   if (!goOn()) return interrupted(parts)
   if (history === null) return exit.done

@@ -2,6 +2,7 @@ import type { CapturedRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
 import { type Actor, actorDetail } from './operator/acts.ts'
+import { bringBack } from './retention/bringBack.ts'
 import {
   anotherRow,
   differsInContent,
@@ -65,22 +66,9 @@ export async function insertCaptured(
      ), pruned as (
        select s.*, (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited}) as same
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
-     ), back as (
-       -- Its row says again that it waits: all that is left of the submission comes back, to tell the row how it ended.
-       insert into outboxd.submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
-         idempotency_key, emptied_at, report_due)
-       select id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id,
-         gen_random_uuid(), clock_timestamp(), true
-       from pruned where same
-       on conflict (outbox_id, outbox) do nothing
-       returning id, state
-     ), back_event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, state, state, 0, 'back from what was pruned: its row said again that it waits', $2 from back
-     ), forgotten as (
-       delete from outboxd.pruned_submission p using pruned
-       where pruned.same and p.outbox_id = pruned.outbox_id and p.outbox = pruned.outbox
-     ), event as (
+     ), of_same as (
+       select * from pruned where same
+     ), ${bringBack('of_same', '$2')}, event as (
        insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail, amounts)
        select id, null, state, 0, case when $3 then 'recovered as ' || state
          when state = 'queued' then 'captured' when state = 'uncertain' then 'captured as uncertain' else 'did not map' end, $2, case when $3 then ${actorDetail('$4', '$5')} end,

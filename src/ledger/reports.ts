@@ -1,6 +1,7 @@
 import type { DueReport, Report, ToldReport } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { isHistoryFound } from './history/readHistory.ts'
+import { bringBack } from './retention/bringBack.ts'
 
 /** The reports that are due to rows of the outbox that is served now, none while the ledger went back in time and the rows may know more, those put off after all others: first those never tried, the oldest first. */
 export async function readDueReports(
@@ -69,11 +70,20 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
   )
 }
 
-/** Makes the ends due of rows that say that they are under way, though their submissions have come to an end. */
-export async function renewEnds(db: Database, outboxIds: readonly string[]): Promise<void> {
+/**
+ * Makes the ends due of rows that say that they are under way, though their submissions have come to an end; also where these were pruned.
+ *
+ * @param who whose word it is, for the log
+ */
+export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<void> {
   await db.query(
-    `update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
-       and state in ('completed', 'discarded') and not report_due`,
-    [outboxIds],
+    `with known as (
+       update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+         and state in ('completed', 'discarded') and not report_due
+     ), pruned as (
+       select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
+     ), ${bringBack('pruned', '$2')}
+     select`,
+    [outboxIds, who],
   )
 }

@@ -118,7 +118,7 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const others = new Set(conflicts.map(({ outboxId }) => outboxId))
       return {
         unknown: await stampOurs(pool, taken, unknown),
-        known: [...known.difference(others)],
+        known: taken.saysEnds ? [...known.difference(others)] : [],
         ...{ upTo, canTell },
       }
     },

@@ -63,7 +63,7 @@ export interface Outbox {
    *
    * @param after        the id that ended the slice before
    * @param isWaitingToo also those that wait and name a transaction
-   * @returns `unknown`: those that the ledger does not know; `known`: the ids of those that it does, as the rows that they are; `upTo`: the id that ends it, null for the last; `canTell`: whether rows say that they are under way
+   * @returns `unknown`: those that the ledger does not know; `known`: the ids of those that it does, as the rows that they are, where they say otherwise of what has ended; `upTo`: the id that ends it, null for the last; `canTell`: whether rows say that they are under way
    */
   readTaken(
     after: string | null,

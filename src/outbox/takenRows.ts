@@ -24,6 +24,8 @@ export interface TakenRow {
 export interface TakenStatements extends SliceStatements {
   /** False where rows do not say that they are under way: what says only at its end that it is done looks new until then. */
   readonly canTell: boolean
+  /** Whether rows that say so of what has come to its end have not been told: each end has a value of its own. */
+  readonly saysEnds: boolean
   /** Which rows say that they are under way; null where none can. */
   readonly taken: string | null
   /** The same, and which wait and name a transaction, as one that waits again in a ledger that has lost it. */
@@ -70,6 +72,7 @@ export function takenStatements(
     unstamped: these(`'unreadable'`),
     ...slices,
     canTell: taken !== null,
+    saysEnds: state?.kind === 'value' && state.values.has('completed') && state.values.has('discarded'),
     taken,
     takenOrNamed: either.length === 0 ? null : `(${either.join(' or ')})`,
     rows(condition, after, upTo) {

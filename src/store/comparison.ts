@@ -1,5 +1,6 @@
 import { setTimeout } from 'node:timers/promises'
 import type pg from 'pg'
+import { renewEnds } from '../ledger/reports.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
@@ -8,6 +9,8 @@ import { beginAnew, endPassedOver, findPassedOver } from './passedOver.ts'
 export interface ComparisonDeps {
   ledger: pg.Pool
   outbox: Pick<Outbox, 'readTaken' | 'readPassedOver' | 'reviewConflicts'>
+  /** For the log: whose word it is. */
+  who: string
   /** Rows behind the position are looked at in slices of so many … */
   sliceRows: number
   /** … so many slices at most; the next comparison goes on from there. */
@@ -36,14 +39,15 @@ const roundMaxMs = 20_000
 /** What a comparison that was interrupted goes on with. */
 type Stage = { kind: 'none' } | { kind: 'taken'; gap: LedgerGap } | { kind: 'passed'; slices: number }
 
-export function createComparison({ ledger, outbox, sliceRows, slicesMost }: ComparisonDeps): Comparison {
+export function createComparison({ ledger, outbox, who, sliceRows, slicesMost }: ComparisonDeps): Comparison {
+  const tellAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
   let stage: Stage = { kind: 'none' }
   /** Where a table that is too large for one comparison goes on with the next. */
   let passedAfter: string | null = null
 
   /** @returns whether it is through */
   async function compareTaken(begun: LedgerGap | null, goOn: () => Promise<boolean>): Promise<boolean> {
-    const gap = await findGap({ ledger, outbox, goOn, rowsMax: gapRowsMax, begun })
+    const gap = await findGap({ tellAgain, outbox, goOn, rowsMax: gapRowsMax, begun })
     await tellGap(ledger, gap)
     const isThrough = !gap.isCut || gap.rows.length >= gapRowsMax
     if (!isThrough) stage = { kind: 'taken', gap }

@@ -1,5 +1,4 @@
 import { clearProblems, raiseProblems } from '../ledger/problems.ts'
-import { renewEnds } from '../ledger/reports.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { TakenRow } from '../outbox/takenRows.ts'
 import type { Database } from '../postgres/database.ts'
@@ -17,8 +16,8 @@ export interface LedgerGap {
 }
 
 export interface GapDeps {
-  /** Where rows that know less than the ledger are to be told again; null: nowhere. */
-  ledger: Database | null
+  /** Has rows told again that say they are under way of what the ledger knows; null: nobody tells them. */
+  tellAgain: ((outboxIds: readonly string[]) => Promise<void>) | null
   outbox: Pick<Outbox, 'readTaken'>
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>
@@ -31,13 +30,13 @@ export interface GapDeps {
  * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
  * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.
  */
-export async function findGap({ ledger, outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
+export async function findGap({ tellAgain, outbox, goOn, rowsMax, begun }: GapDeps): Promise<LedgerGap> {
   const rows = [...(begun?.rows ?? [])]
   let after = begun?.after ?? null
   for (;;) {
     const { unknown, known, upTo, canTell } = await outbox.readTaken(after)
     rows.push(...unknown)
-    if (ledger !== null && known.length > 0) await renewEnds(ledger, known)
+    if (known.length > 0) await tellAgain?.(known)
     if (upTo === null) return { canTell, rows, isCut: false, after: null }
     after = upTo
     if (rows.length >= rowsMax || !(await goOn())) return { canTell, rows, isCut: true, after }

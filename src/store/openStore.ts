@@ -229,7 +229,7 @@ export async function openStore({
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
-      compareLedger: createComparison({ ledger: pool, outbox, ...comparisonBounds }).runOnce,
+      compareLedger: createComparison({ ledger: pool, outbox, who: instance.who, ...comparisonBounds }).runOnce,
       prune: (goOn, onProgress) =>
         prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
       lookAtHistory: history.look,

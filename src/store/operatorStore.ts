@@ -46,6 +46,7 @@ import { type Period, readPeriods, type Span } from '../ledger/periods.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { type InstanceReload, readReloads } from '../ledger/reloads.ts'
+import { renewEnds } from '../ledger/reports.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
@@ -140,7 +141,7 @@ export interface OperatorStore extends AsyncDisposable {
    */
   findGap(goOn: () => boolean, isWaitingToo?: boolean): Promise<LedgerGap>
   /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. */
-  compare(goOn: () => boolean): Promise<void>
+  compare(goOn: () => boolean, who: string): Promise<void>
   /**
    * What was found of the ledger's history; null where it is as it was agreed to.
    *
@@ -297,13 +298,16 @@ export async function openOperatorStore(
     findGap: (goOn, isWaitingToo = false) =>
       onOutbox((erp) => {
         const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }
-        return findGap({ ledger: null, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
+        return findGap({ tellAgain: null, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
       }),
-    compare: (goOn) =>
+    compare: (goOn, who) =>
       onOutbox(async (outbox) =>
         tellGap(
           pool,
-          await findGap({ ledger: pool, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null }),
+          await findGap({
+            tellAgain: (outboxIds) => renewEnds(pool, outboxIds, who),
+            ...{ outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null },
+          }),
         ),
       ),
     readFoundHistory: (sayer) =>

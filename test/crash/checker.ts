@@ -121,7 +121,8 @@ const ways: Record<string, readonly string[]> = {
   queued: ['sending', 'uncertain', 'accepted', 'completed'],
   sending: ['queued', 'sending', 'accepted', 'completed', 'failed', 'rejected', 'uncertain'],
   accepted: ['accepted', 'queued', 'completed', 'failed', 'uncertain'],
-  uncertain: ['discarded', 'accepted', 'completed'],
+  // Queued: its claim was lost, and is known to have been.
+  uncertain: ['discarded', 'accepted', 'completed', 'queued'],
   // An id that a person gave, corrected.
   completed: ['accepted', 'uncertain', 'queued'],
   failed: ['accepted', 'completed', 'uncertain'],

@@ -9,7 +9,7 @@ const common = 'table: source\nid: id\ntype: { constant: data }\npayload: payloa
 const sequence = `${common}sequence: id\n`
 const problems = async ({ ledger }: Setup) => (await ledger.query('select kind, detail from outboxd.problem')).rows
 const compare = ({ ledger, outbox }: Setup) =>
-  createComparison({ ledger, outbox, ...comparisonBounds }).runOnce(0, () => true)
+  createComparison({ ledger, outbox, who: 'test', ...comparisonBounds }).runOnce(0, () => true)
 const load = ({ pool }: Setup, ids: string) =>
   pool.query(`insert into source (id) overriding system value values ${ids}`)
 
@@ -68,7 +68,7 @@ test('rows that wait in front of the position, or lie before the start, are none
 test('a table that is too large for one comparison is compared in several, one after the other', async () => {
   const given = await passed(sequence)
   await load(given, '(4)')
-  const comparison = createComparison({ ...given, slicesMost: 1, sliceRows: 2 })
+  const comparison = createComparison({ ...given, who: 'test', slicesMost: 1, sliceRows: 2 })
   expect(await comparison.runOnce(0, () => true)).toBe('done')
   expect(await problems(given)).toEqual([])
   expect(await comparison.runOnce(0, () => true)).toBe('done')
@@ -101,6 +101,31 @@ test('a row that says that it is under way, though its record came to its end an
   )
   await given.pool.query(`update outbox set status = 'completed' where id = 2`)
   expect(await compare(given)).toBe('done')
-  const { rows } = await given.ledger.query('select outbox_id as id from outboxd.submission where report_due')
-  expect(rows).toEqual([{ id: '1' }])
+  const due = async () =>
+    (await given.ledger.query('select outbox_id as id from outboxd.submission where report_due order by seq')).rows
+  expect(await due()).toEqual([{ id: '1' }])
+
+  await given.ledger.query(
+    `insert into outboxd.pruned_submission (id, outbox_id, outbox, type, row_stamp, recorded_at, state, ended_at, transaction_id)
+     select gen_random_uuid(), '4', outbox, type, row_stamp, recorded_at, 'completed', now(), '4' from outboxd.submission where outbox_id = '1'`,
+  )
+  await given.pool.query(`insert into outbox (type, payload, status) values ('data', '{}', 'accepted')`)
+  expect(await compare(given)).toBe('done')
+  expect(await due()).toEqual([{ id: '1' }, { id: '4' }])
+})
+
+test('where a table says nothing of an end, no row is told again for ever', async () => {
+  const given = await setup({
+    ddl: `create table source (id bigint generated always as identity primary key, payload jsonb default '{}', state text default 'new',
+      at timestamptz default now())`,
+    yaml: `table: source\nid: id\ntype: { constant: data }\npayload: payload\ncreated_at: at\nstate: { status: state, new: new, queued: taken }\n`,
+  })
+  await given.pool.query('insert into source default values')
+  expect(await given.capture()).toEqual(['1'])
+  await given.ledger.query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = '1', report_due = false`,
+  )
+  expect(await compare(given)).toBe('done')
+  const { rows } = await given.ledger.query('select from outboxd.submission where report_due')
+  expect(rows).toEqual([])
 })
