@@ -58,6 +58,6 @@ if (values.help || wrong) {
     },
     say: (text) => process.stderr.write(`${text}\n`),
   })
-  process.stdout.write(printResult(result))
-  process.exitCode = result.violations.length > 0 ? 1 : 0
+  // At its natural end Node 26 may wait for ever, busily, for a handle that it never closes.
+  process.stdout.write(printResult(result), () => process.exit(result.violations.length > 0 ? 1 : 0))
 }
