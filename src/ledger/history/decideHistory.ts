@@ -71,7 +71,8 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null): 
   const knowsBetter = objection(view, memory)
   if (view.foundForMs !== null) {
     if (!view.mayGoOn) return { kind: 'waits' }
-    if (knowsBetter !== null) return { kind: 'found', detail: knowsBetter, mayGoOn: false }
+    const since = knowsBetter ?? otherDatabase(view.agreed, view.now) ?? (view.hasTarget ? recoveredToTarget : null)
+    if (since !== null) return { kind: 'found', detail: since, mayGoOn: false }
     return view.foundForMs < objectionMs ? { kind: 'waits' } : { kind: 'goes-on' }
   }
   const { agreed, now } = view
@@ -119,9 +120,11 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
   return null
 }
 
+const recoveredToTarget = 'a backup was recovered to a point in time'
+
 function promoted({ agreed, now, waitsForMs, hasTarget }: HistoryView): HistoryVerdict {
   const what = `the server’s timeline is ${now.timeline}, before ${agreed.timeline}: ${
-    hasTarget ? 'a backup was recovered to a point in time' : 'a standby was promoted, or a backup recovered'
+    hasTarget ? recoveredToTarget : 'a standby was promoted, or a backup recovered'
   }`
   const isLater = now.timeline !== null && agreed.timeline !== null && now.timeline > agreed.timeline
   const mayGoOn = isLater && !hasTarget && waitsForMs !== null && waitsForMs > 0

@@ -77,6 +77,12 @@ test('it goes on after living daemons had time to object, and not where one know
   expect(kindOf({ ...found, foundForMs: 0, hasLastClaim: false })).toBe('found')
   expect(kindOf({ ...found, foundForMs: objectionMs, hasLastClaim: false })).toBe('found')
   expect(kindOf({ ...found, mayGoOn: false, foundForMs: 1e9 })).toBe('waits')
+  const restoredSince = { ...found, now: { ...promoted.now, databaseOid: 9 } }
+  for (const seen of [restoredSince, { ...found, hasTarget: true }])
+    expect(decideHistory({ ...asAgreed, ...seen, foundForMs: 1e9 }, memory)).toMatchObject({
+      kind: 'found',
+      mayGoOn: false,
+    })
 })
 
 test('a daemon that lives knows its last claim, what was agreed to, and how long the log was', () => {
