@@ -100,6 +100,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     if (loss.history === null && loss.gap.rows.length === 0) {
       const before = lastRecoveryMessage(last)
       context.stderr.write([...messages, before === null ? '' : `${escapeControl(before)}\n`].join(''))
+      if (!options.dryRun) await compare({ context, store, who: actor.who })
       return exit.nothing
     }
     if (!options.json) context.stdout.write(messages.join(''))
@@ -168,7 +169,7 @@ interface Parts {
 }
 
 async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
-  const { context, store, changes, mappings, who } = parts
+  const { context, store, changes, mappings } = parts
   const goOn = () => !context.signal.aborted
   const { gap, shared, history } = loss
   if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
@@ -181,12 +182,21 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   }
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
-  await store.compare(goOn, who)
+  await compare(parts)
   if (history === null && taken > 0) await changes.noteRecovered(as, taken)
   if (!goOn()) return interrupted(parts)
   if (history === null) return exit.done
   if (gap.isCut) return exit.failed
   return goOnAfter(parts, history, { as, lost: gap.rows, rows: taken })
+}
+
+/** Compares what the ledger has now, and has rows told again that know less. */
+async function compare({ context, store, who }: Pick<Parts, 'context' | 'store' | 'who'>): Promise<void> {
+  const toldAgain = await store.compare(() => !context.signal.aborted, who)
+  if (toldAgain > 0)
+    context.stderr.write(
+      `${pluralize(toldAgain, 'row')} that ${toldAgain === 1 ? 'says that it is' : 'say that they are'} under way ${toldAgain === 1 ? 'has' : 'have'} come to ${toldAgain === 1 ? 'its' : 'their'} end: told again.\n`,
+    )
 }
 
 /** Takes what the rows say, then what they do not, and lets everybody go on. */

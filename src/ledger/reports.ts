@@ -74,16 +74,19 @@ export async function renewReports(db: Database, outboxIds: readonly string[]): 
  * Makes the ends due of rows that say that they are under way, though their submissions have come to an end; also where these were pruned.
  *
  * @param who whose word it is, for the log
+ * @returns how many
  */
-export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<void> {
-  await db.query(
+export async function renewEnds(db: Database, outboxIds: readonly string[], who: string): Promise<number> {
+  const { rows } = await db.query<{ count: number }>(
     `with known as (
        update outboxd.submission set report_due = true where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
          and state in ('completed', 'discarded') and not report_due
+       returning id
      ), pruned as (
        select * from outboxd.pruned_submission where outbox_id = any($1::text[]) and outbox = outboxd.current_outbox()
      ), ${bringBack('pruned', '$2')}
-     select`,
+     select count(*)::int as count from (select id from known union all select id from back) due`,
     [outboxIds, who],
   )
+  return rows[0]?.count ?? 0
 }

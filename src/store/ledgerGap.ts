@@ -17,7 +17,7 @@ export interface LedgerGap {
 
 export interface GapDeps {
   /** Has rows told again that say they are under way of what the ledger knows; null: nobody tells them. */
-  tellAgain: ((outboxIds: readonly string[]) => Promise<void>) | null
+  tellAgain: ((outboxIds: readonly string[]) => Promise<unknown>) | null
   outbox: Pick<Outbox, 'readTaken'>
   /** Asked between two slices: false gives up. */
   goOn(): Promise<boolean>

@@ -140,8 +140,8 @@ export interface OperatorStore extends AsyncDisposable {
    * @param isWaitingToo also those that wait and name a transaction: nobody captures meanwhile
    */
   findGap(goOn: () => boolean, isWaitingToo?: boolean): Promise<LedgerGap>
-  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. */
-  compare(goOn: () => boolean, who: string): Promise<void>
+  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. @returns how many */
+  compare(goOn: () => boolean, who: string): Promise<number>
   /**
    * What was found of the ledger's history; null where it is as it was agreed to.
    *
@@ -301,15 +301,15 @@ export async function openOperatorStore(
         return findGap({ tellAgain: null, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
       }),
     compare: (goOn, who) =>
-      onOutbox(async (outbox) =>
-        tellGap(
-          pool,
-          await findGap({
-            tellAgain: (outboxIds) => renewEnds(pool, outboxIds, who),
-            ...{ outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null },
-          }),
-        ),
-      ),
+      onOutbox(async (outbox) => {
+        let toldAgain = 0
+        const tellAgain = async (outboxIds: readonly string[]) => {
+          toldAgain += await renewEnds(pool, outboxIds, who)
+        }
+        const bounds = { goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null }
+        await tellGap(pool, await findGap({ tellAgain, outbox, ...bounds }))
+        return toldAgain
+      }),
     readFoundHistory: (sayer) =>
       readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
     readLastRecovery: () => readLastRecovery(pool),

@@ -337,6 +337,21 @@ test('one that the ledger has as uncertain, as what was on the wire then, is tra
   ])
 })
 
+test('where nothing was lost, rows that say they are under way of what has ended are told again: the outbox alone was restored', async () => {
+  const id = await queued(`status = 'accepted'`)
+  await query(
+    `update outboxd.submission set state = 'completed', due_at = null, ended_at = now(), transaction_id = 'T-1', report_due = false where id = $1`,
+    [id],
+  )
+  const looked = fixture.context()
+  expect(await recover(looked, { dryRun: true })).toBe(3)
+  expect((await fixture.ledger.row(id)).report_due).toBe(false)
+  const context = fixture.context()
+  expect(await recover(context, { as: 'uncertain', ...erin })).toBe(3)
+  expect(context.messages()).toContain('1 row that says that it is under way has come to its end: told again.')
+  expect((await fixture.ledger.row(id)).report_due).toBe(true)
+})
+
 test('while it is found, no row is told anything: it may say more', async () => {
   const id = await queued(`transaction_id = 'T-1'`)
   await query('update outboxd.submission set report_due = true where id = $1', [id])

@@ -1,10 +1,10 @@
 import type { Violation } from './checker.ts'
-import { conclude, ofAll } from './conclude.ts'
+import { conclude } from './conclude.ts'
 import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
 import { launchFleet } from './fleet.ts'
-import type { History, LostSpan } from './history.ts'
+import type { History } from './history.ts'
 import { ledgerFaults } from './ledgerFaults.ts'
 import { type MutationName, mutations } from './mutations.ts'
 import { letOperatorAct, type NemesisReport, unleash } from './nemesis.ts'
@@ -77,16 +77,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const seconds = Math.round((performance.now() - begun) / 1000)
     return {
       ...{ options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts() },
-      history: concluded.history,
-      violations: [...waitedForPerson(nemesis, server.lost), ...concluded.violations],
+      ...concluded,
     }
   } finally {
     fleet.scuttle()
   }
-}
-
-/** A failover to a standby that every COMMIT has waited for goes on by itself; only a restore does not. */
-function waitedForPerson({ recovered }: NemesisReport, lost: readonly LostSpan[]): Violation[] {
-  if (recovered <= lost.length) return []
-  return [ofAll(`an operator had to recover ${recovered} times, and the ledger went back ${lost.length} times`)]
 }

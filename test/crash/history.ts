@@ -121,7 +121,7 @@ export async function gatherHistory(
       `select id, outbox_id as "outboxId", state, attempt, resubmissions, renewed_keys as "renewedKeys", seq::int,
          transaction_id as "transactionId", error_code as "errorCode", error, report_due as "reportDue",
          exists (
-           select from outboxd.submission_event e where e.submission_id = s.id and e.attempt = 0 and e.from_state = e.to_state
+           select from outboxd.submission_event e where e.submission_id = s.id and e.cause like 'back from what was pruned%'
          ) as "isPruned"
        from outboxd.submission s
        union all

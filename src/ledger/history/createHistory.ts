@@ -55,9 +55,18 @@ export interface HistoryDeps {
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
+  /** On a clock that goes on while the process is stopped. Milliseconds. */
+  elapsedMs?: () => number
 }
 
-export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
+/** Who has not looked, or whose look has taken, for longer was stopped, and knows nothing of what others claimed then. */
+const absentMs = 10_000
+/** What was safe for so long on a server is safe on its synchronous standby. */
+const settlesMs = 3_000
+
+export function createHistory({ pool, who, reachMs, elapsedMs = () => performance.now() }: HistoryDeps): History {
+  let lookedAtMs: number | null = null
+  let settling: { lsn: string | null; sinceMs: number } | null = null
   let memory: HistoryMemory | null = null
   let remembered = nothingRemembered
 
@@ -72,11 +81,30 @@ export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
   function forget(): void {
     memory = null
     remembered = nothingRemembered
+    settling = null
   }
 
   function remember({ agreedAtMs, now, safeLsn }: HistoryView): void {
-    memory = { agreedAtMs, timeline: now.timeline }
+    memory = { agreedAtMs, timeline: now.timeline, hasWatched: memory?.hasWatched ?? false }
     remembered = { ...remembered, safeLsn }
+    const nowMs = elapsedMs()
+    if (settling !== null && nowMs - settling.sinceMs < settlesMs) return
+    remembered.settledLsn = settling === null ? safeLsn : settling.lsn
+    settling = { lsn: safeLsn, sinceMs: nowMs }
+  }
+
+  /** Notes whether it has looked all the time. @returns what came of the look */
+  async function attentively(look: () => Promise<HistoryLook>): Promise<HistoryLook> {
+    const beganAtMs = elapsedMs()
+    const isAbsent = (sinceMs: number, untilMs: number) => untilMs - sinceMs > absentMs
+    if (memory !== null && lookedAtMs !== null && isAbsent(lookedAtMs, beganAtMs)) memory.hasWatched = false
+    try {
+      const seen = await look()
+      if (memory !== null && seen.kind === 'stands') memory.hasWatched = !isAbsent(beganAtMs, elapsedMs())
+      return seen
+    } finally {
+      lookedAtMs = elapsedMs()
+    }
   }
 
   async function attend(view: HistoryView): Promise<void> {
@@ -85,6 +113,29 @@ export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
     const missedMs = standbyMissedMs(view)
     if (missedMs !== null) await inTransaction(pool, (db) => pauseForStandby(db, missedMs))
     else if (view.isPaused) await inTransaction(pool, endPauseForStandby)
+  }
+
+  async function look(): Promise<HistoryLook> {
+    const { view, verdict } = await judge(pool)
+    switch (verdict.kind) {
+      case 'stands':
+        if (view !== null) await attend(view)
+        return { kind: 'stands' }
+      case 'new':
+        await inTransaction(pool, (db) => agreeToUnused(db, who))
+        return { kind: 'waits' }
+      case 'found':
+        await inTransaction(pool, (db) => raiseFound(db, verdict, { who, reachMs }))
+        if (!verdict.mayGoOn) forget()
+        return verdict
+      case 'goes-on':
+        return { kind: (await inTransaction(pool, (db) => agreeByProof(db, who))) ? 'went-on' : 'waits' }
+      case 'waits':
+        if (view?.mayGoOn === false) forget()
+        return { kind: 'waits' }
+      default:
+        return verdict satisfies never
+    }
   }
 
   return {
@@ -99,28 +150,7 @@ export function createHistory({ pool, who, reachMs }: HistoryDeps): History {
     claimed(last) {
       remembered = { ...remembered, claim: last }
     },
-    async look() {
-      const { view, verdict } = await judge(pool)
-      switch (verdict.kind) {
-        case 'stands':
-          if (view !== null) await attend(view)
-          return { kind: 'stands' }
-        case 'new':
-          await inTransaction(pool, (db) => agreeToUnused(db, who))
-          return { kind: 'waits' }
-        case 'found':
-          await inTransaction(pool, (db) => raiseFound(db, verdict, { who, reachMs }))
-          if (!verdict.mayGoOn) forget()
-          return verdict
-        case 'goes-on':
-          return { kind: (await inTransaction(pool, (db) => agreeByProof(db, who))) ? 'went-on' : 'waits' }
-        case 'waits':
-          if (view?.mayGoOn === false) forget()
-          return { kind: 'waits' }
-        default:
-          return verdict satisfies never
-      }
-    },
+    look: () => attentively(look),
   }
 }
 

@@ -31,6 +31,10 @@ export interface HistoryView {
   hasLastClaim: boolean
   /** The log is no shorter than this instance has seen it; true where it has seen none. */
   isPastSeen: boolean
+  /** The server has recovered since it started, as a standby that is promoted has. */
+  hasRecovered: boolean
+  /** Its recovery came as far as this instance had seen the log some seconds before its last look; null: nobody can tell. */
+  reachesSettled: boolean | null
   /** No record was ever captured in it and no request made. */
   isUnused: boolean
   /** Everybody pauses for what was found, or until nobody relies on a standby any more. */
@@ -41,6 +45,8 @@ export interface HistoryView {
 export interface HistoryMemory {
   agreedAtMs: number
   timeline: number | null
+  /** It has looked all the time since it found the history as it was agreed to: no claim of others before it can be new to it. */
+  hasWatched: boolean
 }
 
 export type HistoryVerdict =
@@ -55,6 +61,9 @@ export type HistoryVerdict =
   /** Every claim had been waited for by a synchronous standby, and no instance knows better. */
   | { kind: 'goes-on' }
 
+/** A daemon that has lived through a failover and is connected again has looked by then. */
+const vouchedMs = 30_000
+
 /** Two signs of life, and the time that it takes to come to another server: so long living instances have to say that they know better. */
 export const objectionMs = 6_000
 
@@ -63,7 +72,9 @@ export const objectionMs = 6_000
  *
  * A standby that was promoted has another timeline. Whether it lacks the last commits, it cannot say itself; but while COMMITs wait for a
  * synchronous standby, daemons say in the ledger until when they will certainly do so, and nobody claims otherwise before that is
- * over. Where that has come to the new server and is not over, every claim has come, too.
+ * over. Where that has come to the new server and is not over, every claim has come, too: if it was a synchronous standby. A backup that was
+ * recovered to the end of the archive, and a standby that lagged behind, look the same. So it goes on only on the word of an instance
+ * that has looked until the server was gone, and has seen the log no longer than the new one had it.
  *
  * @param memory what this instance remembers; null: nothing, or a person has agreed to what there is since
  */
@@ -73,7 +84,8 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null): 
     if (!view.mayGoOn) return { kind: 'waits' }
     const since = knowsBetter ?? otherDatabase(view.agreed, view.now) ?? (view.hasTarget ? recoveredToTarget : null)
     if (since !== null) return { kind: 'found', detail: since, mayGoOn: false }
-    return view.foundForMs < objectionMs ? { kind: 'waits' } : { kind: 'goes-on' }
+    if (view.foundForMs >= objectionMs && mayVouch(view, memory)) return { kind: 'goes-on' }
+    return view.foundForMs < vouchedMs ? { kind: 'waits' } : { kind: 'found', detail: unwatched, mayGoOn: false }
   }
   const { agreed, now } = view
   const other = otherDatabase(agreed, now)
@@ -105,10 +117,17 @@ function objection(view: HistoryView, memory: HistoryMemory | null): string | nu
   if (memory === null || isOutlived(view, memory)) return null
   if (!view.hasLastClaim) return 'it does not have a record as sent that a daemon has claimed'
   if (view.agreedAtMs < memory.agreedAtMs) return 'it does not know what was agreed to last about its history'
+  if (view.reachesSettled === false && memory.timeline !== view.now.timeline)
+    return 'the log of the server that was promoted ended before what a daemon had seen'
   if (!view.isPastSeen && memory.timeline !== null && memory.timeline === view.now.timeline)
     return 'the server’s write-ahead log is shorter than a daemon has seen it'
   return null
 }
+
+const mayVouch = ({ agreed, reachesSettled }: HistoryView, memory: HistoryMemory | null): boolean =>
+  memory?.hasWatched === true && memory.timeline === agreed.timeline && reachesSettled === true
+
+const unwatched = 'a server was promoted, and no daemon has lived through it that could say that nothing is missing'
 
 function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | null {
   if (differ(agreed.systemId, now.systemId))
@@ -122,12 +141,12 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
 
 const recoveredToTarget = 'a backup was recovered to a point in time'
 
-function promoted({ agreed, now, waitsForMs, hasTarget }: HistoryView): HistoryVerdict {
+function promoted({ agreed, now, waitsForMs, hasTarget, hasRecovered }: HistoryView): HistoryVerdict {
   const what = `the server’s timeline is ${now.timeline}, before ${agreed.timeline}: ${
     hasTarget ? recoveredToTarget : 'a standby was promoted, or a backup recovered'
   }`
   const isLater = now.timeline !== null && agreed.timeline !== null && now.timeline > agreed.timeline
-  const mayGoOn = isLater && !hasTarget && waitsForMs !== null && waitsForMs > 0
+  const mayGoOn = isLater && hasRecovered && !hasTarget && waitsForMs !== null && waitsForMs > 0
   return { kind: 'found', detail: what, mayGoOn }
 }
 

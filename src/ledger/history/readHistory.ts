@@ -8,9 +8,11 @@ export interface Remembered {
   claim: { id: string; outboxId: string; attempt: number } | null
   /** Up to where it has seen the log to be safe. */
   safeLsn: string | null
+  /** Up to where it had seen that some seconds before: a synchronous standby has it, unless all COMMITs hung. */
+  settledLsn: string | null
 }
 
-export const nothingRemembered: Remembered = { claim: null, safeLsn: null }
+export const nothingRemembered: Remembered = { claim: null, safeLsn: null, settledLsn: null }
 
 /** A COMMIT that a standby has not on its disk is none that a failover keeps. */
 export const commitsWait = `current_setting('synchronous_standby_names') <> ''
@@ -34,16 +36,22 @@ const columns = `
     or exists (select from outboxd.pruned_submission where outbox_id = $3 and id = $1)
   ) as "hasLastClaim",
   coalesce(n.safe_lsn >= $4::pg_lsn, true) as "isPastSeen",
+  pg_catalog.pg_last_wal_replay_lsn() is not null as "hasRecovered",
+  pg_catalog.pg_last_wal_replay_lsn() >= $5::pg_lsn as "reachesSettled",
   not exists (select from outboxd.slot where lease > 0) and not exists (select from outboxd.submission) as "isUnused",
   exists (select from outboxd.pause where reason = 'history') as "isPaused"`
 
 /** @returns null where the ledger does not say which history it has: its row was deleted */
-export async function readHistory(db: Database, { claim, safeLsn }: Remembered): Promise<HistoryView | null> {
+export async function readHistory(
+  db: Database,
+  { claim, safeLsn, settledLsn }: Remembered,
+): Promise<HistoryView | null> {
   const { rows } = await db.query<HistoryView>(`select ${columns} from outboxd.history h, outboxd.history_now() n`, [
     claim?.id ?? null,
     claim?.attempt ?? null,
     claim?.outboxId ?? null,
     safeLsn,
+    settledLsn,
   ])
   return rows[0] ?? null
 }

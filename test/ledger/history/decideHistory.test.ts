@@ -23,10 +23,12 @@ const asAgreed: HistoryView = {
   mayGoOn: false,
   hasLastClaim: true,
   isPastSeen: true,
+  hasRecovered: true,
+  reachesSettled: true,
   isUnused: false,
   isPaused: false,
 }
-const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1 }
+const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1, hasWatched: true }
 const kindOf = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) =>
   decideHistory({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
@@ -65,6 +67,8 @@ test('a standby that was promoted may go on where every claim had been waited fo
   expect(mayGoOn({ waitsForMs: 0 })).toBe(false)
   expect(mayGoOn({ waitsForMs: null })).toBe(false)
   expect(mayGoOn({ waitsForMs: 1, hasTarget: true })).toBe(false)
+  expect(mayGoOn({ waitsForMs: 1, hasRecovered: false })).toBe(false)
+  expect(mayGoOn({ waitsForMs: 1, reachesSettled: false })).toBe(false)
   expect(mayGoOn({ waitsForMs: 1, hasLastClaim: false })).toBe(false)
   expect(mayGoOn({ waitsForMs: 1, agreed: { ...identity, timeline: 3 } })).toBe(false)
   expect(mayGoOn({ waitsForMs: 1, now: { ...promoted.now, databaseOid: 9 } })).toBe(false)
@@ -85,13 +89,30 @@ test('it goes on after living daemons had time to object, and not where one know
     })
 })
 
+test('it goes on only on the word of a daemon that has looked until the server was gone; without one a person is waited for', () => {
+  const found = { ...promoted, waitsForMs: 60_000, mayGoOn: true }
+  const ofNone: [Partial<HistoryView>, HistoryMemory | null][] = [
+    [{}, null],
+    [{}, { ...memory, hasWatched: false }],
+    [{}, { ...memory, timeline: 0 }],
+    [{ reachesSettled: null }, memory],
+  ]
+  for (const [seen, its] of ofNone) {
+    expect(kindOf({ ...found, ...seen, foundForMs: 29_999 }, its)).toBe('waits')
+    expect(decideHistory({ ...asAgreed, ...found, ...seen, foundForMs: 30_000 }, its)).toMatchObject({
+      ...{ kind: 'found', mayGoOn: false, detail: expect.stringContaining('no daemon has lived through it') },
+    })
+  }
+  expect(kindOf({ ...found, foundForMs: 1e9 })).toBe('goes-on')
+})
+
 test('a daemon that lives knows its last claim, what was agreed to, and how long the log was', () => {
   expect(kindOf({ hasLastClaim: false })).toBe('found')
   expect(kindOf({ agreedAtMs: 999 })).toBe('found')
   expect(kindOf({ isPastSeen: false })).toBe('found')
   expect(kindOf({ isPastSeen: false }, null)).toBe('stands')
   // On another timeline the log is another.
-  expect(kindOf({ isPastSeen: false }, { agreedAtMs: 1_000, timeline: 2 })).toBe('stands')
+  expect(kindOf({ isPastSeen: false }, { ...memory, timeline: 2 })).toBe('stands')
 })
 
 test('what a daemon remembers is over when a person has agreed to what there is, and not when a daemon has', () => {
@@ -115,13 +136,16 @@ test('nothing but a history as agreed, or a proof, ever lets anybody go on', () 
     mayGoOn: fc.boolean(),
     hasLastClaim: fc.boolean(),
     isPastSeen: fc.boolean(),
+    hasRecovered: fc.boolean(),
+    reachesSettled: fc.constantFrom(null, true, false),
   })
   fc.assert(
     fc.property(some, fc.constantFrom(null, memory), (seen, its) => {
       const { kind } = decideHistory({ ...asAgreed, ...seen }, its)
       const knowsBetter = its !== null && !seen.hasLastClaim
       if (kind === 'stands') expect(seen).toMatchObject({ now: identity, isPastMark: true, foundForMs: null })
-      if (kind === 'goes-on') expect(seen).toMatchObject({ mayGoOn: true, foundForMs: objectionMs })
+      if (kind === 'goes-on')
+        expect([seen, its]).toMatchObject([{ mayGoOn: true, foundForMs: objectionMs, reachesSettled: true }, memory])
       if (knowsBetter) expect(['found', 'waits']).toContain(kind)
     }),
   )
