@@ -5,6 +5,7 @@ import type { CommandContext } from '../cli/context.ts'
 import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
+import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
@@ -80,6 +81,12 @@ export async function recover(context: CommandContext, options: RecoverOptions):
   const actor = actorOf(context, given)
   return withOperatorStore(context, async (store) => {
     const changes = store.actingAs(actor)
+    const cause = await store.readReadOnly('ledger')
+    const unusable = cause !== null ? readOnlyMessage({ of: 'ledger', cause }) : await whyUnseen(store, options)
+    if (unusable !== null) {
+      context.stderr.write(`outboxd: ${unusable}. Nothing was changed.\n`)
+      return exit.failed
+    }
     const isStopped = options.restored && !options.dryRun ? await stop(context, store, changes) : false
     const unchanged = isStopped
       ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
@@ -122,6 +129,11 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     }
     return takeIn({ context, store, changes, mappings, who: actor.who }, loss, as)
   })
+}
+
+async function whyUnseen(store: OperatorStore, { restored }: RecoverOptions): Promise<string | null> {
+  if (restored || !(await store.isHistoryUnseen())) return null
+  return 'the ledger’s history is another than the daemons had agreed to, and none has looked at it yet: start one, or give --restored'
 }
 
 /** Stops everybody on a person's word, unless somebody has noticed, and it does not go on by itself. @returns whether it was this that stopped them */

@@ -11,7 +11,8 @@ import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/read
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import { type FoundHistory, readFound } from '../ledger/history/readHistory.ts'
+import { decideHistory } from '../ledger/history/decideHistory.ts'
+import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
 import type { StatedActor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { findSubmissions, type SubmissionReference } from '../ledger/operator/findSubmissions.ts'
@@ -150,6 +151,8 @@ export interface OperatorStore extends AsyncDisposable {
   readFoundHistory(sayer?: string): Promise<FoundHistory | null>
   /** When a person last took in what the ledger had lost; null where nobody did. */
   readLastRecovery(): Promise<LastRecovery | null>
+  /** Whether the history is another, and no daemon has looked at it yet. */
+  isHistoryUnseen(): Promise<boolean>
   /** What the ledger has that may have been sent since. */
   readDoubtful(): Promise<DoubtfulRecords>
   /** Each of those that are queued. */
@@ -312,6 +315,10 @@ export async function openOperatorStore(
       }),
     readFoundHistory: (sayer) =>
       readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
+    async isHistoryUnseen() {
+      const view = await readHistory(pool, nothingRemembered)
+      return view !== null && view.foundForMs === null && decideHistory(view, null).kind === 'found'
+    },
     readLastRecovery: () => readLastRecovery(pool),
     readDoubtful: () => readDoubtful(pool),
     readDoubtfulRecords: () => readDoubtfulRecords(pool),

@@ -5,6 +5,7 @@ import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
+import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
 /** The ledger alone was restored: the ERP's rows are ahead of it. */
@@ -350,6 +351,21 @@ test('where nothing was lost, rows that say they are under way of what has ended
   expect(await recover(context, { as: 'uncertain', ...erin })).toBe(3)
   expect(context.messages()).toContain('1 row that says that it is under way has come to its end: told again.')
   expect((await fixture.ledger.row(id)).report_due).toBe(true)
+})
+
+test('before a daemon has looked, and where the ledger cannot be written, it says so instead of comparing', async () => {
+  await query('update outboxd.history set timeline = timeline + 1')
+  const unseen = fixture.context()
+  expect(await recover(unseen, { dryRun: true })).toBe(1)
+  expect(unseen.messages()).toMatch(
+    /none has looked at it yet: start one, or give --restored\. Nothing was changed\.$/m,
+  )
+  expect(await recover(fixture.context(), { dryRun: true, restored: true })).toBe(0)
+  await query('update outboxd.history set timeline = timeline - 1')
+  await using _ = await readOnly(fixture.ledger.pool)
+  const standing = fixture.context()
+  expect(await recover(standing, { as: 'new', ...erin })).toBe(1)
+  expect(standing.messages()).toContain('the ledger’s database is read-only')
 })
 
 test('while it is found, no row is told anything: it may say more', async () => {
