@@ -3,8 +3,8 @@ import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { createDatabase } from '../support/database.ts'
 import { freePort } from '../support/freePort.ts'
+import { createDatabaseOn, startPostgres } from '../support/postgres.ts'
 import { checkout, sourceMain } from '../support/program.ts'
 import { until } from '../support/until.ts'
 
@@ -27,12 +27,12 @@ test('the page has steps, and most of them say what is printed', () => {
 })
 
 test.skipIf(!hasPsql)('the tutorial does what it says', { timeout: 300_000 }, async () => {
-  const database = await createDatabase('template0')
+  const postgres = await startPostgres() // as a reader has it, with fsync: `check` warns of one without
   const port = await freePort()
-  const shell = await openShell({ DATABASE_URL: database.url, HTTP_PORT: '0' })
+  const shell = await openShell({ DATABASE_URL: await createDatabaseOn(postgres.url, 'erp'), HTTP_PORT: '0' })
   onTestFinished(async () => {
     await shell.end()
-    await database[Symbol.asyncDispose]()
+    await postgres.stop()
   })
   for (const { typed, printed } of steps) {
     const { before, last } = splitLast(typed.replaceAll('8080', String(port)))
