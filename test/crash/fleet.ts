@@ -48,6 +48,7 @@ export function launchFleet(options: { program: ProgramCopy; env: Record<string,
     let terminated = false
 
     function launch(): void {
+      if (recalled) return
       const env = { ...options.env, MAPPINGS_DIR: `${program.dir}/mappings` }
       const launched = program.start(['run'], env, (line) => {
         if (daemon === launched && saysRunning(line)) running = true

@@ -58,10 +58,18 @@ export async function unleash(
   async function strike({ what, from, strike }: Fault, chance: SeededRandom): Promise<void> {
     if (from === 'this version' && version === '0.1.0') return
     const before = done.struck.get(what) ?? 0
+    // What has not struck yet may need daemons that live.
+    if (what === kills && before >= killsWanted && version === 'this version') return
     const now = before + (await strike(chance))
     done.struck.set(what, now)
     if (what === kills && now > before) afterKill(now)
+    if (isEnough()) over.abort()
   }
+
+  const isEnough = () =>
+    version === 'this version' &&
+    (done.struck.get(kills) ?? 0) >= killsWanted &&
+    [...done.struck.values()].every((times) => times > 0)
 
   function afterKill(killed: number): void {
     if (killed % 100 === 0) say(`${killed} kills, ${done.written.size} records`)
@@ -71,7 +79,6 @@ export async function unleash(
       })
       upgrading.catch(() => over.abort()) // rejects below
     }
-    if (killed >= killsWanted && version === 'this version' && [...done.struck.values()].every(Boolean)) over.abort()
   }
 
   const make = recordMaker(random('records'))
