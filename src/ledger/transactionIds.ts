@@ -8,6 +8,9 @@ export interface TransactionRef {
   transactionId: string
 }
 
+/** A transaction and an order may be called the same. */
+export const nameOf = ({ resource, transactionId }: TransactionRef): string => `${resource} ${transactionId}`
+
 /** The submission that the ledger has under a transaction's id. */
 export interface Holder extends TransactionRef {
   submissionId: string
@@ -26,7 +29,7 @@ export async function lockTransactionIds(db: Database, ids: readonly Transaction
     `select pg_advisory_xact_lock(7163, id) from (
        select distinct hashtext(id) as id from unnest($1::text[]) id order by id
      ) ids`,
-    [ids.map(({ resource, transactionId }) => `${resource} ${transactionId}`)],
+    [ids.map(nameOf)],
   )
 }
 
@@ -80,5 +83,3 @@ function duplicate<T extends Transition>(transition: T, ownersOutboxId: string):
   const change = { state: 'uncertain', repeatedAfter401: false, doneMs: null, errorCode: null, error: cause } as const
   return { ...transition, change, cause }
 }
-
-const nameOf = ({ resource, transactionId }: TransactionRef) => `${resource} ${transactionId}`

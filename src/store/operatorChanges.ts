@@ -10,7 +10,7 @@ import { type Actor, logAct } from '../ledger/operator/acts.ts'
 import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
-import { recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
+import { pollsOf, recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
 import {
   type Recovered,
   type RecoveredAs,
@@ -137,13 +137,12 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
           async (db): Promise<ArrivalSettled> => {
             const by = await readOtherHolder(db, transaction, seen.id)
             if (by) return { kind: 'taken', by }
-            const jobId = randomUUID()
-            const { transactionId } = transaction
-            const arrival = { id: seen.id, revision: seen.revision, transactionId, jobId }
+            const { id, revision } = seen
+            const arrival = { id, revision, transactionId: transaction.transactionId, jobId: randomUUID() }
             const [settled] = await resolveArrived(db, [arrival], { how: 'resolved', actor })
             if (settled === undefined) return { kind: 'changed' }
             if (settled.formerJobId) await queue.remove(db, [settled.formerJobId])
-            if (settled.tracked) await queue.insert(db, [{ jobId, submissionId: seen.id, inMs: 0, rarely: false }])
+            await queue.insert(db, pollsOf([settled]))
             return { kind: 'settled', tracked: settled.tracked }
           },
           [transaction],

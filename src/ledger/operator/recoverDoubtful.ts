@@ -5,7 +5,7 @@ import type { Resource } from '../../resources.ts'
 import { isAsSeen } from '../history/writeHistory.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
-import { lockTransactionIds, readHolders, type TransactionRef } from '../transactionIds.ts'
+import { lockTransactionIds, nameOf, readHolders, type TransactionRef } from '../transactionIds.ts'
 import { type Actor, actorDetail } from './acts.ts'
 import { resolveArrived, type SeenSubmission } from './resolveSubmission.ts'
 
@@ -113,9 +113,6 @@ export async function recoverDoubtful(
   })
   return true
 }
-
-/** A transaction and an order may be called the same. */
-export const nameOf = ({ resource, transactionId }: TransactionRef) => `${resource} ${transactionId}`
 
 /** The first polls of what has arrived and is tracked. */
 export const pollsOf = (arrived: readonly { id: string; jobId: string; tracked: boolean }[]) =>

@@ -4,9 +4,9 @@ import type { Database } from '../../postgres/database.ts'
 import { insertCaptured } from '../insertCaptured.ts'
 import { inLines, type KeyOnFailure } from '../keyOrder.ts'
 import type { Queue } from '../queue.ts'
-import { lockTransactionIds, readHolders } from '../transactionIds.ts'
+import { lockTransactionIds, nameOf, readHolders } from '../transactionIds.ts'
 import type { Actor } from './acts.ts'
-import { nameOf, pollsOf, rowNamesAnothers } from './recoverDoubtful.ts'
+import { pollsOf, rowNamesAnothers } from './recoverDoubtful.ts'
 import { resolveArrived } from './resolveSubmission.ts'
 
 /** A record that the ledger has lost. */
