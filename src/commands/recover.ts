@@ -11,17 +11,9 @@ import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { type Doubt, readDoubts, settledDoubts } from '../operations/doubts.ts'
-import {
-  findLoss,
-  type Loss,
-  type LostHistory,
-  lastRecoveryMessage,
-  lossJson,
-  lossMessages,
-  takeInDoubts,
-  takeInRows,
-} from '../operations/recover.ts'
+import { countNamed, type Doubt, readDoubts, settledDoubts } from '../operations/doubts.ts'
+import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossMessages.ts'
+import { findLoss, type Loss, type LostHistory, takeInDoubts, takeInRows } from '../operations/recover.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
@@ -91,12 +83,11 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     const unchanged = isStopped
       ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
       : 'Nothing was changed.'
-    const loss = await look(context, store, options.restored ? actor.who : undefined, options).catch(
-      (error: unknown) => {
-        context.stderr.write(`outboxd: what there is to recover could not be read. ${unchanged}\n`)
-        throw error
-      },
-    )
+    const said = { isWaitingToo: options.waiting ?? false, sayer: options.restored ? actor.who : undefined }
+    const loss = await findLoss(store, said, reading(context)).catch((error: unknown) => {
+      context.stderr.write(`outboxd: what there is to recover could not be read. ${unchanged}\n`)
+      throw error
+    })
     if (context.signal.aborted && loss.history !== null) {
       context.stderr.write(`outboxd: interrupted before all was looked at. ${unchanged}\n`)
       return exit.failed
@@ -107,7 +98,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     if (loss.history === null && loss.gap.rows.length === 0) {
       const before = lastRecoveryMessage(last)
       context.stderr.write([...messages, before === null ? '' : `${escapeControl(before)}\n`].join(''))
-      if (!options.dryRun) await compare({ context, store, who: actor.who })
+      if (!options.dryRun) await compare({ context, changes })
       return exit.nothing
     }
     if (!options.json) context.stdout.write(messages.join(''))
@@ -127,7 +118,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
         return exit.unconfirmed
       }
     }
-    return takeIn({ context, store, changes, mappings, who: actor.who }, loss, as)
+    return takeIn({ context, store, changes, mappings }, loss, as)
   })
 }
 
@@ -144,15 +135,6 @@ async function stop(context: CommandContext, store: OperatorStore, changes: Oper
   return true
 }
 
-function look(
-  context: CommandContext,
-  store: OperatorStore,
-  sayer: string | undefined,
-  { waiting = false }: RecoverOptions,
-): Promise<Loss> {
-  return findLoss(store, { isWaitingToo: waiting, sayer }, reading(context))
-}
-
 const reading = (context: CommandContext) => ({
   goOn: () => !context.signal.aborted,
   onProgress: createProgress(context, (done: number, of: number) => `Read ${done} of ${pluralize(of, 'row')} …`),
@@ -160,7 +142,7 @@ const reading = (context: CommandContext) => ({
 
 function question({ gap, history }: Loss, as: RecoveredAs): string {
   if (history === null) {
-    const named = gap.rows.filter(({ transactionId }) => transactionId !== null).length
+    const named = countNamed(gap.rows)
     const risk = as === 'new' && named < gap.rows.length ? ' What has arrived before arrives twice.' : ''
     return `Take ${pluralize(gap.rows.length, 'row')} in as ${as}${exceptFor(named)}?${risk}`
   }
@@ -177,7 +159,6 @@ interface Parts {
   store: OperatorStore
   changes: OperatorChanges
   mappings: Mappings
-  who: string
 }
 
 async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number> {
@@ -188,10 +169,8 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
   const onProgress = createProgress(context, (done: number) => `Took ${done} of ${pluralize(rows.length, 'row')} …`)
   const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, { as, shared })
-  if (rows.length > 0) {
-    const named = gap.rows.filter(({ transactionId }) => transactionId !== null).length
-    context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}${exceptFor(named)}.\n`)
-  }
+  if (rows.length > 0)
+    context.stderr.write(`Took ${pluralize(taken, 'row')} in as ${as}${exceptFor(countNamed(gap.rows))}.\n`)
   if (goOn() && taken < rows.length)
     context.stderr.write(`${pluralize(rows.length - taken, 'row')} left out: gone, or they cannot be read.\n`)
   await compare(parts)
@@ -203,8 +182,8 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
 }
 
 /** Compares what the ledger has now, and has rows told again that know less. */
-async function compare({ context, store, who }: Pick<Parts, 'context' | 'store' | 'who'>): Promise<void> {
-  const toldAgain = await store.compare(() => !context.signal.aborted, who)
+async function compare({ context, changes }: Pick<Parts, 'context' | 'changes'>): Promise<void> {
+  const toldAgain = await changes.compare(() => !context.signal.aborted)
   if (toldAgain > 0)
     context.stderr.write(
       `${pluralize(toldAgain, 'row')} that ${toldAgain === 1 ? 'says that it is' : 'say that they are'} under way ${toldAgain === 1 ? 'has' : 'have'} come to ${toldAgain === 1 ? 'its' : 'their'} end: told again.\n`,

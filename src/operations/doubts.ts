@@ -141,3 +141,7 @@ export function countOutcomes(doubts: readonly Doubt[]): Record<DoubtOutcome['ki
   for (const { outcome } of doubts) counts[outcome.kind] += 1
   return counts
 }
+
+/** How many of these rows name a transaction. Pure. */
+export const countNamed = (rows: readonly LostRow[]): number =>
+  rows.filter(({ transactionId }) => transactionId !== null).length

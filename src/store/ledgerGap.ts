@@ -26,6 +26,9 @@ export interface GapDeps {
   begun: LedgerGap | null
 }
 
+/** Of a command: more at once would only be held in memory; the rest is for the next run. */
+export const commandRowsMax = 100_000
+
 /**
  * Reads the outbox in slices, in the order of its ids, for rows that say they were taken and that nobody will ever send. Those that say so
  * of what has come to its end are told again: what the ledger had noted of telling them may have been lost with it.

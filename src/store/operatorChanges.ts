@@ -25,10 +25,12 @@ import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { believeRefusals } from '../ledger/refusals.ts'
 import { askReload, type InstanceReload } from '../ledger/reloads.ts'
+import { renewEnds } from '../ledger/reports.ts'
 import { type Holder, lockTransactionIds, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { PauseReason, State } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import { slotReachMs } from '../slotReach.ts'
+import { commandRowsMax, findGap, type GapDeps, tellGap } from './ledgerGap.ts'
 import { type PruneDeps, type Pruned, type PruneEnd, type PruneRound, prune } from './retention.ts'
 
 /** A submission as the operator saw it. */
@@ -67,6 +69,8 @@ export interface OperatorChanges {
   /** Asks all daemons that live to read their files again. */
   askReload(): Promise<InstanceReload[]>
   adopt(adoption: Adoption): Promise<void>
+  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. @returns how many */
+  compare(goOn: () => boolean): Promise<number>
   /** Takes records in that the ledger lost. */
   recover(records: readonly LostRecord[]): Promise<void>
   /**
@@ -92,7 +96,7 @@ export interface OperatorChanges {
 
 export interface OperatorChangesDeps {
   ledger: pg.Pool
-  outbox: PruneDeps['outbox']
+  outbox: PruneDeps['outbox'] & GapDeps['outbox']
   config: StoreConfig
   actor: Actor
 }
@@ -190,6 +194,17 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
         return instances
       }),
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
+    async compare(goOn) {
+      let toldAgain = 0
+      const gap = await findGap({
+        async tellAgain(outboxIds) {
+          toldAgain += await renewEnds(ledger, outboxIds, actor.who)
+        },
+        ...{ outbox, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null },
+      })
+      await tellGap(ledger, gap)
+      return toldAgain
+    },
     recover: (records) =>
       withQueue((queue) => inTransaction(ledger, (db) => recoverRecords(db, records, { queue, actor, keyOnFailure }))),
     recoverDoubtful: (records, seenAtMs) =>

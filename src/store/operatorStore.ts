@@ -47,7 +47,6 @@ import { type Period, readPeriods, type Span } from '../ledger/periods.ts'
 import { readProblems } from '../ledger/problems.ts'
 import { readPublishedTypes } from '../ledger/publishTypes.ts'
 import { type InstanceReload, readReloads } from '../ledger/reloads.ts'
-import { renewEnds } from '../ledger/reports.ts'
 import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
@@ -62,7 +61,7 @@ import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { asText, createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { comparisonBounds } from './comparison.ts'
-import { findGap, type LedgerGap, tellGap } from './ledgerGap.ts'
+import { commandRowsMax, findGap, type LedgerGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
 import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
@@ -70,9 +69,6 @@ import { findPassedOver, type PassedOver } from './passedOver.ts'
 const goodbyeMs = 1_000
 
 const outboxName = 'outboxd command outbox'
-
-/** More at once would only be held in memory; the rest is for the next run. */
-const gapRowsMax = 100_000
 
 /** The databases, as an operator's commands use them. */
 export interface OperatorStore extends AsyncDisposable {
@@ -141,8 +137,6 @@ export interface OperatorStore extends AsyncDisposable {
    * @param isWaitingToo also those that wait and name a transaction: nobody captures meanwhile
    */
   findGap(goOn: () => boolean, isWaitingToo?: boolean): Promise<LedgerGap>
-  /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. @returns how many */
-  compare(goOn: () => boolean, who: string): Promise<number>
   /**
    * What was found of the ledger's history; null where it is as it was agreed to.
    *
@@ -284,7 +278,10 @@ export async function openOperatorStore(
     actingAs: (actor) =>
       operatorChanges({
         ...{ ledger: pool, config, actor: { ...actor, account } },
-        outbox: { findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)) },
+        outbox: {
+          findPresent: (ids) => onOutbox((erp) => erp.findPresent(ids)),
+          readTaken: (after) => onOutbox((erp) => erp.readTaken(after)),
+        },
       }),
     readSubmissionDetail: (id) => readSubmissionDetail(pool, id, keyOnFailure),
     readPruned: (outboxId) => readPruned(pool, outboxId),
@@ -301,17 +298,7 @@ export async function openOperatorStore(
     findGap: (goOn, isWaitingToo = false) =>
       onOutbox((erp) => {
         const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }
-        return findGap({ tellAgain: null, outbox, goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null })
-      }),
-    compare: (goOn, who) =>
-      onOutbox(async (outbox) => {
-        let toldAgain = 0
-        const tellAgain = async (outboxIds: readonly string[]) => {
-          toldAgain += await renewEnds(pool, outboxIds, who)
-        }
-        const bounds = { goOn: async () => goOn(), rowsMax: gapRowsMax, begun: null }
-        await tellGap(pool, await findGap({ tellAgain, outbox, ...bounds }))
-        return toldAgain
+        return findGap({ tellAgain: null, outbox, goOn: async () => goOn(), rowsMax: commandRowsMax, begun: null })
       }),
     readFoundHistory: (sayer) =>
       readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
