@@ -15,12 +15,7 @@ beforeAll(async () => {
   fixture = await openFixture()
 })
 afterAll(() => fixture[Symbol.asyncDispose]())
-beforeEach(async () => {
-  await fixture.reset()
-  await query(
-    `update outboxd.history set found_at = null, found = null, found_by = null, may_go_on = false, doubtful_before = null`,
-  )
-})
+beforeEach(() => fixture.reset())
 
 const query = (text: string, values: unknown[] = []) => fixture.ledger.pool.query(text, values)
 const erin = { by: 'erin', reason: 'restored', yes: true }
@@ -361,7 +356,7 @@ test('before a daemon has looked, and where the ledger cannot be written, it say
     /none has looked at it yet: start one, or give --restored\. Nothing was changed\.$/m,
   )
   expect(await recover(fixture.context(), { dryRun: true, restored: true })).toBe(0)
-  await query('update outboxd.history set timeline = timeline - 1')
+  await fixture.reset()
   await using _ = await readOnly(fixture.ledger.pool)
   const standing = fixture.context()
   expect(await recover(standing, { as: 'new', ...erin })).toBe(1)

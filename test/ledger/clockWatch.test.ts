@@ -107,11 +107,6 @@ describe('set back by an hour', () => {
       `update outboxd.history set found_at = clock_timestamp(), found = 'test', found_by = 'test', may_go_on = true,
          synchronous_until = clock_timestamp() + interval '100 s'`,
     )
-    onTestFinished(async () => {
-      await ledger.pool.query(
-        'update outboxd.history set found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null',
-      )
-    })
     await instance().look()
     await setClockBack(ledger.pool, hour)
     await instance().look()

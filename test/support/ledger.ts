@@ -61,8 +61,13 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
         outboxd.request_count, outboxd.request_hour, outboxd.period, outboxd.refusal_run, outboxd.believed_refusal, outboxd.skipped_row, outboxd.pruned_submission,
         outboxd.operator_act, outboxd.chain_block, outbox`)
       await pool.query('delete from pgboss.job')
-      // Whoever remembers a claim is told that it is over.
-      await pool.query(`update outboxd.history set agreed_at = clock_timestamp(), agreed_by = 'operator test'`)
+      // Whoever remembers a claim is told that it is over, and what was found of the history with it.
+      await pool.query(
+        `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
+           found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null, doubtful_before = null,
+           agreed_at = clock_timestamp(), agreed_by = 'operator test'
+         from outboxd.history_now() n`,
+      )
     },
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)

@@ -17,16 +17,9 @@ afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(async () => {
   await ledger.reset()
   await fitSlots(ledger.pool, 10)
-  await agreeAnew(ledger.pool)
+  await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
-const agreeAnew = (pool: pg.Pool) =>
-  pool.query(
-    `update outboxd.history h set system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
-       found_at = null, found = null, found_by = null, may_go_on = false, synchronous_until = null, doubtful_before = null,
-       agreed_at = clock_timestamp(), agreed_by = 'test', marked_at = '-infinity'
-     from outboxd.history_now() n`,
-  )
 const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'daemon 1', reachMs: 1_000 })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
