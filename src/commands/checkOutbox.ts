@@ -118,17 +118,18 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
   const until = performance.now() + compareMaxMs
-  const gap = await open.findGap(() => performance.now() < until)
+  const history = await open.outbox.readHistory()
+  const gap = await open.findGap(() => performance.now() < until, history !== null)
   if (gap.rows.length > 0) return { mark: 'problem', message: gapMessage(gap) }
   const passed = await open.findPassedOver(() => performance.now() < until)
   if (passed.rows > 0)
     return { mark: 'warning', message: `${passedOverMessage(passed)}. A daemon finds and takes them within the hour` }
   const { mark, message } = trialMessage(await open.outbox.tryRow())
   const start = startMessage((await open.readServedOutbox()).start)
-  const history = historyMessage(await open.outbox.readHistory())
+  const before = historyMessage(history)
   const hidden = hiddenMessage(await open.outbox.readHidden())
   const remarks = (await open.outbox.findRemarks()).map((sentence) => `; note: ${sentence}`).join('')
-  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${history === null ? '' : `; ${history}`}${remarks}`
+  const also = `${start === null ? '' : `. ${start}`}${hidden === null ? '' : ` ${hidden}`}${before === null ? '' : `; ${before}`}${remarks}`
   return {
     mark,
     message:

@@ -41,6 +41,7 @@ import { type Comparison, comparisonBounds, createComparison } from './compariso
 import { poolConnections } from './daemonConnections.ts'
 import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
+import { createNamedRowSearch } from './namedRow.ts'
 import { type Pruned, type PruneEnd, prune } from './retention.ts'
 
 /** The databases, as the daemon uses them. */
@@ -184,7 +185,10 @@ export async function openStore({
       if (isRefusal(error)) throw error
     })
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
-    const history = createHistory({ pool, who: instance.who, reachMs })
+    const history = createHistory({
+      ...{ pool, who: instance.who, reachMs },
+      findNamed: createNamedRowSearch(outbox, () => performance.now()),
+    })
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
       const { lastId, ...acts } = await countOperatorActions(pool, lastEventId, instance.id)

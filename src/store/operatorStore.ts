@@ -63,6 +63,7 @@ import { type LockingSession, readLockingSessions } from '../postgres/lockingSes
 import { comparisonBounds } from './comparison.ts'
 import { commandRowsMax, findGap, type LedgerGap } from './ledgerGap.ts'
 import { assertMigrated } from './migrateStores.ts'
+import { createNamedRowSearch } from './namedRow.ts'
 import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
 
@@ -304,7 +305,11 @@ export async function openOperatorStore(
       readFound(pool, sayer === undefined ? null : { detail: saysRestored(sayer), by: sayer }),
     async isHistoryUnseen() {
       const view = await readHistory(pool, nothingRemembered)
-      return view !== null && view.foundForMs === null && decideHistory(view, null).kind === 'found'
+      if (view === null || view.foundForMs !== null) return false
+      const { kind } = decideHistory(view, null, { kind: 'unknown' })
+      if (kind !== 'asks') return kind === 'found'
+      const named = await onOutbox(async (erp) => createNamedRowSearch(erp, () => performance.now())())
+      return decideHistory(view, null, named).kind === 'found'
     },
     readLastRecovery: () => readLastRecovery(pool),
     readDoubtful: () => readDoubtful(pool),

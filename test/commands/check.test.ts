@@ -300,6 +300,15 @@ test('a constant type without a mapping file is said before a row is there', asy
   )
 })
 
+test('rows that wait and name a transaction are a problem where the ledger has no records: a daemon would send nothing', async () => {
+  const id = await fixture.row('{}')
+  expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
+  await fixture.ledger.pool.query(`update outbox set transaction_id = 'tx-1' where id = $1`, [id])
+  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: 1 rows? .*recover --dry-run/)
+  await fixture.end({ state: 'queued' })
+  expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
+})
+
 test('a column that may say that a row was sent, where the file says that none does, is a warning until the filter names it', async () => {
   const { pool } = fixture.ledger
   await pool.query('create table so2 (id bigint primary key, payload jsonb, sent boolean not null, processed_at date)')

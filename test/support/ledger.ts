@@ -158,7 +158,10 @@ export async function plentyOfSlots(ledger: Ledger): Promise<void> {
   await fitSlots(ledger.pool, 500_000)
 }
 
-const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000 })
+/** No row of the outbox names a transaction. */
+export const findNamed = async () => ({ kind: 'none' }) as const
+
+const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000, findNamed })
 
 export const openCaptureLock = (pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue'): CaptureLock =>
   createCaptureLock({ pool, who: 'test', keyOnFailure, history: historyOf(pool) })

@@ -6,6 +6,7 @@ import {
   type HistoryVerdict,
   type HistoryView,
   isOutlived,
+  type NamedRow,
   standbyMissedMs,
 } from './decideHistory.ts'
 import { nothingRemembered, type Remembered, readHistory } from './readHistory.ts'
@@ -55,6 +56,8 @@ export interface HistoryDeps {
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
+  /** Looks for a row of the outbox that names a transaction, for about a second; asked until it is known, of a ledger without records. */
+  findNamed(): Promise<NamedRow>
   /** On a clock that goes on while the process is stopped. Milliseconds. */
   elapsedMs?: () => number
 }
@@ -64,17 +67,27 @@ const absentMs = 10_000
 /** What was safe for so long on a server is safe on its synchronous standby. */
 const settlesMs = 3_000
 
-export function createHistory({ pool, who, reachMs, elapsedMs = () => performance.now() }: HistoryDeps): History {
+export function createHistory({
+  pool,
+  who,
+  reachMs,
+  findNamed,
+  elapsedMs = () => performance.now(),
+}: HistoryDeps): History {
   let lookedAtMs: number | null = null
   let settling: { lsn: string | null; sinceMs: number } | null = null
   let memory: HistoryMemory | null = null
   let remembered = nothingRemembered
+  let named: NamedRow = { kind: 'unknown' }
 
   async function judge(db: Database): Promise<{ view: HistoryView | null; verdict: HistoryVerdict }> {
     const view = await readHistory(db, remembered)
     if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone, mayGoOn: false } }
     if (memory !== null && isOutlived(view, memory)) forget()
-    return { view, verdict: decideHistory(view, memory) }
+    const verdict = decideHistory(view, memory, named)
+    if (verdict.kind !== 'asks') return { view, verdict }
+    named = await findNamed()
+    return { view, verdict: decideHistory(view, memory, named) }
   }
 
   /** A person has agreed to what there is, or is asked to: what was lost is told. */
@@ -84,9 +97,9 @@ export function createHistory({ pool, who, reachMs, elapsedMs = () => performanc
     settling = null
   }
 
-  function remember({ agreedAtMs, now, safeLsn }: HistoryView): void {
+  function remember({ agreedAtMs, now, safeLsn, isEmpty }: HistoryView): void {
     memory = { agreedAtMs, timeline: now.timeline, hasWatched: memory?.hasWatched ?? false }
-    remembered = { ...remembered, safeLsn }
+    remembered = { ...remembered, safeLsn, hasRecords: !isEmpty }
     const nowMs = elapsedMs()
     if (settling !== null && nowMs - settling.sinceMs < settlesMs) return
     remembered.settledLsn = settling === null ? safeLsn : settling.lsn
@@ -121,6 +134,8 @@ export function createHistory({ pool, who, reachMs, elapsedMs = () => performanc
       case 'stands':
         if (view !== null) await attend(view)
         return { kind: 'stands' }
+      case 'asks':
+        return { kind: 'waits' }
       case 'new':
         await inTransaction(pool, (db) => agreeToUnused(db, who))
         return { kind: 'waits' }

@@ -37,6 +37,8 @@ export interface HistoryView {
   reachesSettled: boolean | null
   /** No record was ever captured in it and no request made. */
   isUnused: boolean
+  /** It has no records. */
+  isEmpty: boolean
   /** Everybody pauses for what was found, or until nobody relies on a standby any more. */
   isPaused: boolean
 }
@@ -49,11 +51,16 @@ export interface HistoryMemory {
   hasWatched: boolean
 }
 
+/** Whether a row of the outbox names a transaction, which in a ledger without records nobody has told it. */
+export type NamedRow = { kind: 'unknown' } | { kind: 'none' } | { kind: 'named'; outboxId: string }
+
 export type HistoryVerdict =
   /** It is as it was agreed to: what has been committed is there. */
   | { kind: 'stands' }
   /** It is another, in which nothing has happened yet: a copy of a template, say. */
   | { kind: 'new' }
+  /** It has no records, and what the outbox’s rows say of it is not known yet. */
+  | { kind: 'asks' }
   /** It is another, or went back. */
   | { kind: 'found'; detail: string; mayGoOn: boolean }
   /** That has been found, and a person, or some more seconds, are waited for. */
@@ -76,9 +83,11 @@ export const objectionMs = 6_000
  * recovered to the end of the archive, and a standby that lagged behind, look the same. So it goes on only on the word of an instance
  * that has looked until the server was gone, and has seen the log no longer than the new one had it.
  *
+ * A ledger without records is a new one, or was put back to what it was before its first record. Then rows name transactions.
+ *
  * @param memory what this instance remembers; null: nothing, or a person has agreed to what there is since
  */
-export function decideHistory(view: HistoryView, memory: HistoryMemory | null): HistoryVerdict {
+export function decideHistory(view: HistoryView, memory: HistoryMemory | null, named: NamedRow): HistoryVerdict {
   const knowsBetter = objection(view, memory)
   if (view.foundForMs !== null) {
     if (!view.mayGoOn) return { kind: 'waits' }
@@ -89,7 +98,7 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null): 
   }
   const { agreed, now } = view
   const other = otherDatabase(agreed, now)
-  if (other !== null && view.isUnused && knowsBetter === null) return { kind: 'new' }
+  if (other !== null && view.isUnused && knowsBetter === null) return unlessNamed(named, { kind: 'new' })
   if (other !== null) return { kind: 'found', detail: other, mayGoOn: false }
   if (knowsBetter !== null) return { kind: 'found', detail: knowsBetter, mayGoOn: false }
   if (differ(agreed.timeline, now.timeline)) return promoted(view)
@@ -99,7 +108,7 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null): 
       detail: 'the server’s write-ahead log is shorter than the ledger in it says',
       mayGoOn: false,
     }
-  return { kind: 'stands' }
+  return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
 /**
@@ -137,6 +146,13 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
   if (agreed.ledgerOid !== now.ledgerOid)
     return `its tables were made anew (oid ${now.ledgerOid}, before ${agreed.ledgerOid}): a dump was restored`
   return null
+}
+
+function unlessNamed(named: NamedRow, verdict: HistoryVerdict): HistoryVerdict {
+  if (named.kind === 'none') return verdict
+  if (named.kind === 'unknown') return { kind: 'asks' }
+  const detail = `it has no records, and row ${named.outboxId} of the outbox names a transaction: a backup of before the first record was restored, or the ledger was made anew`
+  return { kind: 'found', detail, mayGoOn: false }
 }
 
 const recoveredToTarget = 'a backup was recovered to a point in time'

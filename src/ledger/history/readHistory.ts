@@ -10,9 +10,11 @@ export interface Remembered {
   safeLsn: string | null
   /** Up to where it had seen that some seconds before: a synchronous standby has it, unless all COMMITs hung. */
   settledLsn: string | null
+  /** It has seen records in it. */
+  hasRecords: boolean
 }
 
-export const nothingRemembered: Remembered = { claim: null, safeLsn: null, settledLsn: null }
+export const nothingRemembered: Remembered = { claim: null, safeLsn: null, settledLsn: null, hasRecords: false }
 
 /** A COMMIT that a standby has not on its disk is none that a failover keeps. */
 export const commitsWait = `current_setting('synchronous_standby_names') <> ''
@@ -39,12 +41,13 @@ const columns = `
   pg_catalog.pg_last_wal_replay_lsn() is not null as "hasRecovered",
   pg_catalog.pg_last_wal_replay_lsn() >= $5::pg_lsn as "reachesSettled",
   not exists (select from outboxd.slot where lease > 0) and not exists (select from outboxd.submission) as "isUnused",
+  case when $6::boolean then false else not exists (select from outboxd.pruned_submission) and not exists (select from outboxd.submission) end as "isEmpty",
   exists (select from outboxd.pause where reason = 'history') as "isPaused"`
 
 /** @returns null where the ledger does not say which history it has: its row was deleted */
 export async function readHistory(
   db: Database,
-  { claim, safeLsn, settledLsn }: Remembered,
+  { claim, safeLsn, settledLsn, hasRecords }: Remembered,
 ): Promise<HistoryView | null> {
   const { rows } = await db.query<HistoryView>(`select ${columns} from outboxd.history h, outboxd.history_now() n`, [
     claim?.id ?? null,
@@ -52,6 +55,7 @@ export async function readHistory(
     claim?.outboxId ?? null,
     safeLsn,
     settledLsn,
+    hasRecords,
   ])
   return rows[0] ?? null
 }

@@ -16,6 +16,9 @@ const mapping = readFileSync('mappings/data.yaml', 'utf8')
 const payload = (field2: string) =>
   `{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "${field2}"}`
 
+const sourceTable = `source (id bigint generated always as identity primary key, type text not null, key text,
+  payload jsonb, created_at timestamptz default now(), tx text, done_at timestamptz)`
+
 /** A table of the ERP's, how it is described, and how one of its rows forgets the transaction. */
 const kinds = {
   'a table that says each state': { table: 'outbox', files: {}, forget: 'transaction_id = null' },
@@ -29,11 +32,49 @@ write: { tx: transaction_id, done_at: { what: now, on: [completed] } }\n`,
   },
 }
 
+test('a backup of before the first record is no new ledger where rows name transactions', async () => {
+  const { table, files } = kinds['a table that says no state, and names the transaction']
+  const given = await install({ 'data.yaml': mapping, ...files })
+  await given.pool.query(`create table ${sourceTable}`)
+  const state = await openRestorable()
+  const env = { DATABASE_URL: given.url, STATE_DATABASE_URL: state.url, MAPPINGS_DIR: given.mappingsDir }
+  const insert = (field2: string) =>
+    given.pool.query(`insert into ${table} (type, payload) values ('data', $1)`, [payload(field2)])
+  const arrived = async () => (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
+  await state.backUp()
+  await state.restore()
+  const stop = await given.startInstance({ STATE_DATABASE_URL: state.url })
+  await insert('a')
+  await until(
+    () => given.pool.query(`select from ${table} where done_at is not null`),
+    ({ rowCount }) => rowCount === 1,
+  )
+  await stop()
+
+  await state.restore()
+  await insert('b')
+  const early = testContext(env)
+  expect(await recover(early, { as: 'new', by: 'erin', yes: true })).toBe(1)
+  expect(early.messages()).toContain('none has looked at it yet')
+  await given.startInstance({ STATE_DATABASE_URL: state.url })
+  await until(
+    () => statusSays(env),
+    (text) => text.includes('row 1 of the outbox names a transaction'),
+  )
+  expect(await arrived()).toEqual(['a'])
+  expect(await recover(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
+  await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await until(
+    () => given.pool.query(`select from ${table} where done_at is not null`),
+    ({ rowCount }) => rowCount === 2,
+  )
+  expect(await arrived()).toEqual(['a', 'b'])
+})
+
 test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
   const { table, files, forget } = kind
   const given = await install({ 'data.yaml': mapping, ...files })
-  await given.pool.query(`create table source (id bigint generated always as identity primary key, type text not null, key text,
-    payload jsonb, created_at timestamptz default now(), tx text, done_at timestamptz)`)
+  await given.pool.query(`create table ${sourceTable}`)
   const state = await openRestorable()
   const env = { DATABASE_URL: given.url, STATE_DATABASE_URL: state.url, MAPPINGS_DIR: given.mappingsDir }
   const start = () => given.startInstance({ STATE_DATABASE_URL: state.url })

@@ -5,7 +5,7 @@ import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import { readFound } from '../../../src/ledger/history/readHistory.ts'
 import { recoverHistory } from '../../../src/ledger/operator/recoverHistory.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
-import { fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
+import { findNamed, fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
 import { testActor } from '../../support/testActor.ts'
 
@@ -20,7 +20,7 @@ beforeEach(async () => {
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
-const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'daemon 1', reachMs: 1_000 })
+const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'daemon 1', reachMs: 1_000, findNamed })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 

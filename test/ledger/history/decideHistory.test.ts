@@ -4,6 +4,7 @@ import {
   decideHistory,
   type HistoryMemory,
   type HistoryView,
+  type NamedRow,
   objectionMs,
   standbyMissedMs,
 } from '../../../src/ledger/history/decideHistory.ts'
@@ -26,11 +27,14 @@ const asAgreed: HistoryView = {
   hasRecovered: true,
   reachesSettled: true,
   isUnused: false,
+  isEmpty: false,
   isPaused: false,
 }
 const memory: HistoryMemory = { agreedAtMs: 1_000, timeline: 1, hasWatched: true }
+const none = { kind: 'none' } as const
+const decide = (view: HistoryView, its: HistoryMemory | null, named: NamedRow = none) => decideHistory(view, its, named)
 const kindOf = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) =>
-  decideHistory({ ...asAgreed, ...seen }, its).kind
+  decide({ ...asAgreed, ...seen }, its).kind
 const promoted = { now: { ...identity, timeline: 2 } }
 
 test('a history that is as it was agreed to stands, also where the server does not let our role know all of it', () => {
@@ -47,7 +51,7 @@ test.each([
   ['an earlier timeline', { agreed: { ...identity, timeline: 3 } }],
   ['a log that is shorter than the ledger says', { isPastMark: false }],
 ])('%s is found, and a person is waited for', (_, seen) => {
-  expect(decideHistory({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found', mayGoOn: false })
+  expect(decide({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found', mayGoOn: false })
 })
 
 test('a copy in which nothing has happened yet is new, unless a daemon has seen something happen', () => {
@@ -57,9 +61,25 @@ test('a copy in which nothing has happened yet is new, unless a daemon has seen 
   expect(kindOf({ ...copy, isUnused: false }, null)).toBe('found')
 })
 
+test('in a ledger without records that has a row name a transaction, records are lost: it waits until that is known', () => {
+  const empty = { ...asAgreed, isEmpty: true }
+  const copy = { ...empty, now: { ...identity, databaseOid: 9 }, isUnused: true }
+  for (const view of [empty, copy]) {
+    expect(decide(view, null, { kind: 'unknown' })).toEqual({ kind: 'asks' })
+    expect(decide(view, null, { kind: 'named', outboxId: '17' })).toMatchObject({
+      kind: 'found',
+      detail: expect.stringContaining('row 17 '),
+      mayGoOn: false,
+    })
+  }
+  expect(decide(empty, null, none).kind).toBe('stands')
+  expect(decide({ ...empty, isByPerson: true }, null, { kind: 'named', outboxId: '17' }).kind).toBe('stands')
+  expect(decide(asAgreed, null, { kind: 'unknown' }).kind).toBe('stands')
+})
+
 test('a standby that was promoted may go on where every claim had been waited for', () => {
   const mayGoOn = (seen: Partial<HistoryView>, its: HistoryMemory | null = memory) => {
-    const verdict = decideHistory({ ...asAgreed, ...promoted, ...seen }, its)
+    const verdict = decide({ ...asAgreed, ...promoted, ...seen }, its)
     return verdict.kind === 'found' && verdict.mayGoOn
   }
   expect(mayGoOn({ waitsForMs: 1 })).toBe(true)
@@ -83,7 +103,7 @@ test('it goes on after living daemons had time to object, and not where one know
   expect(kindOf({ ...found, mayGoOn: false, foundForMs: 1e9 })).toBe('waits')
   const restoredSince = { ...found, now: { ...promoted.now, databaseOid: 9 } }
   for (const seen of [restoredSince, { ...found, hasTarget: true }])
-    expect(decideHistory({ ...asAgreed, ...seen, foundForMs: 1e9 }, memory)).toMatchObject({
+    expect(decide({ ...asAgreed, ...seen, foundForMs: 1e9 }, memory)).toMatchObject({
       kind: 'found',
       mayGoOn: false,
     })
@@ -99,7 +119,7 @@ test('it goes on only on the word of a daemon that has looked until the server w
   ]
   for (const [seen, its] of ofNone) {
     expect(kindOf({ ...found, ...seen, foundForMs: 29_999 }, its)).toBe('waits')
-    expect(decideHistory({ ...asAgreed, ...found, ...seen, foundForMs: 30_000 }, its)).toMatchObject({
+    expect(decide({ ...asAgreed, ...found, ...seen, foundForMs: 30_000 }, its)).toMatchObject({
       ...{ kind: 'found', mayGoOn: false, detail: expect.stringContaining('no daemon has lived through it') },
     })
   }
@@ -141,7 +161,7 @@ test('nothing but a history as agreed, or a proof, ever lets anybody go on', () 
   })
   fc.assert(
     fc.property(some, fc.constantFrom(null, memory), (seen, its) => {
-      const { kind } = decideHistory({ ...asAgreed, ...seen }, its)
+      const { kind } = decide({ ...asAgreed, ...seen }, its)
       const knowsBetter = its !== null && !seen.hasLastClaim
       if (kind === 'stands') expect(seen).toMatchObject({ now: identity, isPastMark: true, foundForMs: null })
       if (kind === 'goes-on')

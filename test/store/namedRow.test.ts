@@ -1,0 +1,41 @@
+import { expect, test } from 'vitest'
+import { createNamedRowSearch } from '../../src/store/namedRow.ts'
+
+type Slice = Awaited<ReturnType<Parameters<typeof createNamedRowSearch>[0]['readTaken']>>
+
+const row = (outboxId: string, transactionId: string | null) => ({
+  ...{ outboxId, transactionId },
+  ...{ stamp: '', createdAt: null, stateText: 'queued' },
+})
+
+/** A table in slices of one row, each of which takes 600 ms to read. */
+function table(rows: Slice['unknown']) {
+  let nowMs = 0
+  const asked: (string | null)[] = []
+  const readTaken = async (after: string | null): Promise<Slice> => {
+    asked.push(after)
+    nowMs += 600
+    const index = rows.findIndex(({ outboxId }) => outboxId === after) + 1
+    const isLast = index >= rows.length - 1
+    return { unknown: rows.slice(index, index + 1), known: [], upTo: isLast ? null : `${index + 1}`, canTell: true }
+  }
+  return { search: createNamedRowSearch({ readTaken }, () => nowMs), asked }
+}
+
+test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
+  const { search, asked } = table([row('1', null), row('2', null), row('3', 'tx-3')])
+  expect(await search()).toEqual({ kind: 'unknown' })
+  expect(await search()).toEqual({ kind: 'named', outboxId: '3' })
+  expect(asked).toEqual([null, '1', '2'])
+})
+
+test('rows that say only that they are under way are none: nobody sends them twice', async () => {
+  expect(await table([row('1', null)]).search()).toEqual({ kind: 'none' })
+})
+
+test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
+  const failing = (code: string) =>
+    createNamedRowSearch({ readTaken: () => Promise.reject(Object.assign(new Error(code), { code })) }, () => 0)
+  expect(await failing('57014')()).toEqual({ kind: 'none' })
+  await expect(failing('42501')()).rejects.toThrow('42501')
+})
