@@ -4,11 +4,12 @@ import { readMissingGrants } from '../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
+import { findMissingParts, type StructurePart } from '../store/structure.ts'
 import type { Finding } from './finding.ts'
 
 /** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
-  const { version, limits, cause, grants } = await inspectDatabase({
+  const { version, limits, cause, grants, missing } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
@@ -19,11 +20,13 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
         version: await readServerVersion(db),
         limits: await readMissingLimits(db),
         cause: await readReadOnly(db),
+        missing: grants.length === 0 ? await findMissingParts(db) : [],
       }
     },
   })
   if (grants.length > 0) return { what: 'ledger', mark: 'problem', message: grantMessage(grants) }
   if (cause !== null) return { what: 'ledger', mark: 'problem', message: readOnlyMessage({ of: 'ledger', cause }) }
+  if (missing.length > 0) return { what: 'ledger', mark: 'problem', message: missingMessage(missing) }
   if (limits.length > 0) return { what: 'ledger', mark: 'problem', message: limitMessage(limits) }
   return { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` }
 }
@@ -32,6 +35,12 @@ const grantMessage = (grants: readonly string[]) =>
   [
     'our role must not do all that a daemon does in our schemas; their owner grants it so:',
     ...grants.map((grant) => `${grant};`),
+  ].join('\n')
+
+const missingMessage = (missing: readonly StructurePart[]) =>
+  [
+    `it lacks what its migrations made (${missing.map(({ name }) => name).join(', ')}): it was restored in part, or somebody dropped it. Stop the daemons; its owner makes it anew, and where that fails, restores it again (pg_restore -1):`,
+    ...missing.map(({ sql }) => `${sql};`),
   ].join('\n')
 
 export function limitMessage(statements: readonly string[]): string {

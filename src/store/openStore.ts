@@ -43,6 +43,7 @@ import { createLockWatch } from './lockWatch.ts'
 import { assertMigrated } from './migrateStores.ts'
 import { createNamedRowSearch } from './namedRow.ts'
 import { type Pruned, type PruneEnd, prune } from './retention.ts'
+import { assertWhole } from './structure.ts'
 
 /** The databases, as the daemon uses them. */
 export interface Store {
@@ -174,6 +175,7 @@ export async function openStore({
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertMigrated(pool, config.stateDatabaseUrl)
+      await assertWhole(pool, config.stateDatabaseUrl)
       await agreeOnSettings()
       return openQueue(addresses.ledger, onError)
     })

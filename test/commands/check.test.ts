@@ -256,6 +256,23 @@ test('what was not asked is not ok: a mark of its own, null in JSON, and no prob
   ])
 })
 
+test('a ledger that lost an index or a constraint is a problem, until the SQL that it prints has been run', async () => {
+  const { pool } = fixture.ledger
+  await pool.query('drop index outboxd.submission_report; alter table outboxd.clock drop constraint clock_pkey')
+  const { code, printed } = await run()
+  expect(code).toBe(1)
+  expect(printed).toMatch(
+    /PROBLEM {2}ledger: it lacks .*constraint clock_pkey of clock, index submission_report of submission/,
+  )
+  await pool.query(
+    printed
+      .split('\n')
+      .filter((line) => /^ +(alter table|create index) /i.test(line))
+      .join('\n'),
+  )
+  expect((await run()).printed).toContain('all migrations are applied')
+})
+
 test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()

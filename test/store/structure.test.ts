@@ -1,0 +1,60 @@
+import { existsSync } from 'node:fs'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { begin } from '../../src/postgres/database.ts'
+import { migrateState } from '../../src/store/migrateStores.ts'
+import { assertWhole, findMissingParts, readStructure } from '../../src/store/structure.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
+
+/** What holds the ledger together is what the migrations make: `npm test -- test/store/structure -u` writes it to migrations/structure.json. */
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+
+test('the list of parts is what the migrations make', async () => {
+  const parts = await readStructure(ledger.pool)
+  await expect(`${JSON.stringify(parts, null, 2)}\n`).toMatchFileSnapshot('../../migrations/structure.json')
+  expect(parts.map(({ name }) => name)).toContain('constraint clock_pkey of clock')
+})
+
+test.runIf(existsSync(debian15))('PostgreSQL 15 has the same parts', async () => {
+  await using server = await startPostgres({ fsync: 'off' }, debian15)
+  const url = await createDatabaseOn(server.url, 'ledger')
+  await migrateState(url)
+  const pool = openPool(url)
+  expect(await findMissingParts(pool)).toEqual([])
+  await pool.end()
+})
+
+test('each part that was dropped is missed, and its statement makes it anew', async () => {
+  for (const { name } of await readStructure(ledger.pool)) {
+    const [kind = '', part = '', , table = ''] = name.split(' ')
+    await using transaction = await begin(ledger.pool)
+    const { db } = transaction
+    await db.query(dropping(kind, part, table))
+    const missing = await findMissingParts(db)
+    expect(missing.map((each) => each.name)).toContain(name)
+    for (const { sql } of missing) await db.query(sql)
+    expect(await findMissingParts(db)).toEqual([])
+  }
+})
+
+function dropping(kind: string, part: string, table: string): string {
+  if (kind === 'index') return `drop index outboxd.${part}`
+  if (kind === 'trigger') return `drop trigger ${part} on outboxd.${table}`
+  return `alter table outboxd.${table} drop constraint ${part} cascade`
+}
+
+test('a daemon starts without what only speed hangs on, and not without what keeps a record from being sent twice', async () => {
+  await using transaction = await begin(ledger.pool)
+  const { db } = transaction
+  await db.query('drop index outboxd.submission_report')
+  await assertWhole(db, ledger.url)
+  await db.query('alter table outboxd.submission drop constraint submission_outbox_row')
+  await expect(assertWhole(db, ledger.url)).rejects.toThrow(
+    'its schema outboxd lacks constraint submission_outbox_row of submission: it was restored in part',
+  )
+})
