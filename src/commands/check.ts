@@ -97,7 +97,7 @@ const unseenService: ServiceSeen = { findings: [notAsked('service', why)], clock
 
 async function* lookAtDatabases(config: StoreConfig | null): AsyncGenerator<Finding> {
   if (config === null) return yield* ['ledger', 'outbox', 'types', 'mappings'].map((what) => notAsked(what, why))
-  yield* await orProblem('ledger', async () => [await checkLedger(config)])
+  yield* await orProblem('ledger', () => checkLedger(config))
   const outbox = await orProblem('outbox', () => checkOutbox(config))
   yield* outbox
   if (!outbox.some(({ what }) => what === 'types')) yield notAsked('types', 'the outbox has a problem')

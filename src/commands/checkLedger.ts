@@ -2,14 +2,15 @@ import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
 import type { StoreConfig } from '../config.ts'
 import { readMissingGrants } from '../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
+import { countProblems } from '../ledger/problems.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
 import { findMissingParts, type StructurePart } from '../store/structure.ts'
 import type { Finding } from './finding.ts'
 
-/** Looks at the ledger's database. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
-export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding> {
-  const { version, limits, cause, grants, missing } = await inspectDatabase({
+/** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
+export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding[]> {
+  const { version, limits, cause, grants, missing, problems } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
@@ -21,15 +22,25 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
         limits: await readMissingLimits(db),
         cause: await readReadOnly(db),
         missing: grants.length === 0 ? await findMissingParts(db) : [],
+        problems: grants.length === 0 ? await countProblems(db) : [],
       }
     },
   })
-  if (grants.length > 0) return { what: 'ledger', mark: 'problem', message: grantMessage(grants) }
-  if (cause !== null) return { what: 'ledger', mark: 'problem', message: readOnlyMessage({ of: 'ledger', cause }) }
-  if (missing.length > 0) return { what: 'ledger', mark: 'problem', message: missingMessage(missing) }
-  if (limits.length > 0) return { what: 'ledger', mark: 'problem', message: limitMessage(limits) }
-  return { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` }
+  const problem = (message: string): Finding[] => [{ what: 'ledger', mark: 'problem', message }]
+  if (grants.length > 0) return problem(grantMessage(grants))
+  if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
+  if (missing.length > 0) return problem(missingMessage(missing))
+  if (limits.length > 0) return problem(limitMessage(limits))
+  return [
+    { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` },
+    ...(problems.length === 0
+      ? []
+      : [{ what: 'problems', mark: 'warning' as const, message: problemsMessage(problems) }]),
+  ]
 }
+
+const problemsMessage = (counts: Awaited<ReturnType<typeof countProblems>>) =>
+  `daemons have met what stands (${counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')}): outboxd status explains it`
 
 const grantMessage = (grants: readonly string[]) =>
   [

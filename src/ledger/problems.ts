@@ -50,6 +50,14 @@ export async function readSubjects(db: Database, kind: ProblemKind): Promise<Rea
   return new Set(rows.map(({ subject }) => subject))
 }
 
+/** How many stand of each kind. */
+export async function countProblems(db: Pick<Database, 'query'>): Promise<{ kind: ProblemKind; problems: number }[]> {
+  const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
+    'select kind, count(*)::int as problems from outboxd.problem group by kind order by kind',
+  )
+  return rows
+}
+
 /** What stands, the oldest first. */
 export async function readProblems(db: Database, limit: number): Promise<Problem[]> {
   const { rows } = await db.query<Problem>(

@@ -7,6 +7,7 @@ import { check } from '../../src/commands/check.ts'
 import { judgeClocks } from '../../src/commands/checkClocks.ts'
 import { judgeDisks, judgeDurability, judgeRoom } from '../../src/commands/checkServers.ts'
 import { interpretCall } from '../../src/commands/checkService.ts'
+import { raiseProblems } from '../../src/ledger/problems.ts'
 import { type Setup, setup as startSandbox } from '../sandbox/setup.ts'
 import { noAnswer, response } from '../support/answers.ts'
 import { createDatabase } from '../support/database.ts'
@@ -271,6 +272,18 @@ test('a ledger that lost an index or a constraint is a problem, until the SQL th
       .join('\n'),
   )
   expect((await run()).printed).toContain('all migrations are applied')
+})
+
+test('what daemons have met and stands is a warning, which says all is not well', async () => {
+  await raiseProblems(fixture.ledger.pool, [
+    { kind: 'row_conflict', subject: '5', detail: 'another row', retryInMs: null },
+    { kind: 'row_conflict', subject: '6', detail: 'another row', retryInMs: null },
+  ])
+  const { code, printed, messages } = await run()
+  expect(printed).toContain(
+    'WARNING  problems: daemons have met what stands (row_conflict 2): outboxd status explains it',
+  )
+  expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
 
 test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
