@@ -24,6 +24,8 @@ type Connected = Parameters<Connect>[1]
 /** How long to wait for the service's word on our certificate: as long as the handshake took, within these. */
 const confirmMinMs = 100
 const confirmMaxMs = 1_000
+/** On a machine that is always that late nothing would ever leave. */
+const waitsMost = 5
 
 /**
  * Makes connections on which a request may leave: TLS 1.2 or 1.3 with a certificate that holds for the host, whatever
@@ -48,7 +50,8 @@ export function createConnect({ settings, clock, connectMs, onCertificate }: Con
       if (error) return callback(options.protocol === 'https:' ? nameEnd(error) : error, null)
       tellCertificate(socket, (expiresAtMs) => onCertificate(options.hostname, expiresAtMs))
       if (!isJudgedLater(socket)) return callback(null, skipInterim(socket))
-      confirm(socket, Math.min(confirmMaxMs, Math.max(confirmMinMs, 2 * tookMs())), callback)
+      const waitMs = Math.min(confirmMaxMs, Math.max(confirmMinMs, 2 * tookMs()))
+      confirm(socket, { waitMs, stopwatch: clock.stopwatch }, callback)
     })
   }
 }
@@ -80,13 +83,26 @@ function tellCertificate(socket: Socket, onCertificate: (expiresAtMs: number) =>
 const isJudgedLater = (socket: Socket): boolean =>
   socket instanceof TLSSocket && socket.getProtocol() === 'TLSv1.3' && !socket.isSessionReused()
 
-/** Hands the connection over when the service has let us in, or has had the time to refuse. */
-function confirm(socket: Socket, waitMs: number, callback: Connected): void {
-  const timer = setTimeout(letIn, waitMs)
+/**
+ * Hands the connection over when the service has let us in, or has had the time to refuse. A process that was stopped meanwhile has not
+ * listened, and waits anew.
+ */
+function confirm(
+  socket: Socket,
+  { waitMs, stopwatch }: { waitMs: number; stopwatch: Clock['stopwatch'] },
+  callback: Connected,
+): void {
+  let timer: NodeJS.Timeout
+  listen(waitsMost)
   const ended = () => refuse(new HandshakeEnded())
   const failed = (error: Error) => refuse(nameEnd(error))
   socket.once('session', letIn).once('error', failed).once('end', ended).once('close', ended)
 
+  function listen(times: number): void {
+    const waitedMs = stopwatch()
+    const isAttentive = () => waitedMs() < 1.5 * waitMs
+    timer = setTimeout(() => (isAttentive() || times === 1 ? letIn() : listen(times - 1)), waitMs)
+  }
   function stopListening(): void {
     clearTimeout(timer)
     socket.off('session', letIn).off('error', failed).off('end', ended).off('close', ended)

@@ -11,7 +11,7 @@ import { startFaultProxy } from '../support/faultProxy.ts'
 import { freePort } from '../support/freePort.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import { until } from '../support/until.ts'
-import { accessToken, clientFor, later, responded, submitRequest } from './support.ts'
+import { accessToken, clientFor, later, permittedClientFor, responded, submitRequest } from './support.ts'
 
 const dayMs = 86_400_000
 const past = { fromMs: Date.now() - 2 * dayMs, untilMs: Date.now() - dayMs }
@@ -88,6 +88,14 @@ describe('what a service does not believe of us', () => {
     expect(received()).toBe(0)
   })
 
+  test('nor does a process that was stopped while the refusal was under way', async () => {
+    const { url, received } = await listen(createServer(wantsCertificate, answer))
+    const stopped = permittedClientFor(url, { ca: ours.cert }, () => process.nextTick(stopFor, 300))
+    const refused = await stopped.send(submitRequest, accessToken, () => true)
+    expect(refused).toMatchObject({ sent: false, detail: expect.stringContaining('we have shown none') })
+    expect(received()).toBe(0)
+  })
+
   const hasOpenssl = spawnSync('openssl', ['version']).status === 0
   test.skipIf(!hasOpenssl)('a service that sends no session ticket is asked after a moment', async () => {
     const port = await freePort()
@@ -114,6 +122,11 @@ describe('what a service does not believe of us', () => {
     expect(responded(answered).status).toBe(200)
   })
 })
+
+function stopFor(ms: number): void {
+  const sinceMs = performance.now()
+  while (performance.now() - sinceMs < ms);
+}
 
 const weak = 'DEFAULT@SECLEVEL=0'
 const wantsCertificate: ServerOptions = { ...server, ca: ours.cert, requestCert: true, rejectUnauthorized: true }
