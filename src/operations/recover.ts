@@ -29,7 +29,7 @@ export interface LostHistory {
   doubts: readonly Doubt[]
   /** Rows that wait and were recorded before may have been captured and sent. */
   isOutboxInDoubt: boolean
-  /** Of these the ones whose table does not say when they were recorded, as they stand now. */
+  /** Of these the ones whose table does not say when they were recorded, as they stand now; those that name a transaction are in the gap. */
   undatedRows: readonly LostRow[]
 }
 
@@ -54,8 +54,9 @@ export async function findLoss(
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.mayWaitingBeSent())
   const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
+  const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const undatedRows = waiting.flatMap(({ outboxId, stamp, createdAt }) =>
-    createdAt === null
+    createdAt === null && !lost.has(outboxId)
       ? [{ outboxId, stamp: stamp ?? '', createdAt, stateText: 'that it waits', transactionId: null }]
       : [],
   )

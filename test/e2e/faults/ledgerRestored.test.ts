@@ -19,21 +19,31 @@ const payload = (field2: string) =>
 const sourceTable = `source (id bigint generated always as identity primary key, type text not null, key text,
   payload jsonb, created_at timestamptz default now(), tx text, done_at timestamptz)`
 
+const undatedTable = `table: source\nid: id\nkey: key\ntype: type\npayload: payload\nstate: none
+write: { tx: transaction_id, done_at: { what: now, on: [completed] } }\n`
+
 /** A table of the ERP's, how it is described, and how one of its rows forgets the transaction. */
 const kinds = {
   'a table that says each state': { table: 'outbox', files: {}, forget: 'transaction_id = null' },
   'a table that says no state, and names the transaction': {
     table: 'source',
     files: {
-      'outbox.yaml': `table: source\nid: id\nkey: key\ntype: type\npayload: payload\ncreated_at: created_at\nstate: none\n
-write: { tx: transaction_id, done_at: { what: now, on: [completed] } }\n`,
+      'outbox.yaml': `${undatedTable}created_at: created_at\n`,
     },
     forget: 'tx = null',
   },
 }
 
-test('a backup of before the first record is no new ledger where rows name transactions', async () => {
-  const { table, files } = kinds['a table that says no state, and names the transaction']
+test.each([
+  { as: 'new', dates: 'created_at: created_at\n', becomes: ['a completed', 'b completed'] },
+  { as: 'uncertain', dates: '', becomes: ['a completed', 'b uncertain'] },
+])('a backup of before the first record is no new ledger where rows name transactions: as $as', async ({
+  as,
+  dates,
+  becomes,
+}) => {
+  const table = 'source'
+  const files = { 'outbox.yaml': `${undatedTable}${dates}` }
   const given = await install({ 'data.yaml': mapping, ...files })
   await given.pool.query(`create table ${sourceTable}`)
   const state = await openRestorable()
@@ -62,13 +72,11 @@ test('a backup of before the first record is no new ledger where rows name trans
     (text) => text.includes('row 1 of the outbox names a transaction'),
   )
   expect(await arrived()).toEqual(['a'])
-  expect(await recover(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
+  expect(await recover(testContext(env), { as, by: 'erin', yes: true })).toBe(0)
   await state.pool.query('update outboxd.slot set free_at = clock_timestamp()')
-  await until(
-    () => given.pool.query(`select from ${table} where done_at is not null`),
-    ({ rowCount }) => rowCount === 2,
-  )
-  expect(await arrived()).toEqual(['a', 'b'])
+  await insert('c')
+  await eventually(async () => expect(await readLedger(state.pool)).toEqual([...becomes, 'c completed']))
+  expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
 })
 
 test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
@@ -80,12 +88,7 @@ test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the row
   const start = () => given.startInstance({ STATE_DATABASE_URL: state.url })
   const insert = (field2: string, key: string | null = null) =>
     given.pool.query(`insert into ${table} (type, key, payload) values ('data', $1, $2)`, [key, payload(field2)])
-  const ledger = async () => {
-    const { rows } = await state.pool.query<{ said: string }>(
-      `select payload::json ->> 'field2' || ' ' || state as said from outboxd.submission order by 1`,
-    )
-    return rows.map(({ said }) => said)
-  }
+  const ledger = () => readLedger(state.pool)
 
   await state.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
   let stop = await start()
@@ -126,6 +129,13 @@ test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the row
   const arrived = (await given.arrivals()).map((body) => JSON.parse(body).data.field2)
   expect(arrived.toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
 })
+
+async function readLedger(pool: pg.Pool): Promise<string[]> {
+  const { rows } = await pool.query<{ said: string }>(
+    `select payload::json ->> 'field2' || ' ' || state as said from outboxd.submission order by 1`,
+  )
+  return rows.map(({ said }) => said)
+}
 
 /** A ledger's database that can be put back as it was. */
 async function openRestorable() {
