@@ -19,7 +19,10 @@ function table(rows: Slice['unknown']) {
     const isLast = index >= rows.length - 1
     return { unknown: rows.slice(index, index + 1), known: [], upTo: isLast ? null : `${index + 1}`, canTell: true }
   }
-  return { search: createNamedRowSearch({ readTaken }, () => nowMs), asked }
+  const wait = (ms: number) => {
+    nowMs += ms
+  }
+  return { search: createNamedRowSearch({ readTaken }, () => nowMs), asked, wait }
 }
 
 test('a row that names a transaction is found behind others, over several looks of a second each', async () => {
@@ -27,6 +30,17 @@ test('a row that names a transaction is found behind others, over several looks 
   expect(await search()).toEqual({ kind: 'unknown' })
   expect(await search()).toEqual({ kind: 'named', outboxId: '3' })
   expect(asked).toEqual([null, '1', '2'])
+})
+
+test('a row that comes later is found: that there was none holds for ten times as long as the search took', async () => {
+  const rows = [row('1', null)]
+  const { search, wait } = table(rows)
+  expect(await search()).toEqual({ kind: 'none' })
+  rows.push(row('2', 'tx-2'))
+  wait(5_999)
+  expect(await search()).toEqual({ kind: 'none' })
+  wait(1)
+  expect(await search()).toEqual({ kind: 'named', outboxId: '2' })
 })
 
 test('rows that say only that they are under way are none: nobody sends them twice', async () => {

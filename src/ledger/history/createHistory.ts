@@ -56,7 +56,7 @@ export interface HistoryDeps {
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
-  /** Looks for a row of the outbox that names a transaction, for about a second; asked until it is known, of a ledger without records. */
+  /** Looks for a row of the outbox that names a transaction, for about a second; asked again and again of a ledger without records. */
   findNamed(): Promise<NamedRow>
   /** On a clock that goes on while the process is stopped. Milliseconds. */
   elapsedMs?: () => number
@@ -78,16 +78,13 @@ export function createHistory({
   let settling: { lsn: string | null; sinceMs: number } | null = null
   let memory: HistoryMemory | null = null
   let remembered = nothingRemembered
-  let named: NamedRow = { kind: 'unknown' }
 
   async function judge(db: Database): Promise<{ view: HistoryView | null; verdict: HistoryVerdict }> {
     const view = await readHistory(db, remembered)
     if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone, mayGoOn: false } }
     if (memory !== null && isOutlived(view, memory)) forget()
-    const verdict = decideHistory(view, memory, named)
-    if (verdict.kind !== 'asks') return { view, verdict }
-    named = await findNamed()
-    return { view, verdict: decideHistory(view, memory, named) }
+    const verdict = decideHistory(view, memory, { kind: 'unknown' })
+    return { view, verdict: verdict.kind === 'asks' ? decideHistory(view, memory, await findNamed()) : verdict }
   }
 
   /** A person has agreed to what there is, or is asked to: what was lost is told. */

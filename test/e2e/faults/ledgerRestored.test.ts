@@ -79,6 +79,21 @@ test.each([
   expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
 })
 
+test('rows that name transactions and come while a daemon of a ledger without records runs stop it, too', async () => {
+  const given = await install({ 'data.yaml': mapping, 'outbox.yaml': undatedTable })
+  await given.pool.query(`create table ${sourceTable}`)
+  await given.startInstance()
+  await given.pool.query(`insert into source (type, payload, tx) values ('data', $1, null), ('data', $1, 'tx-old')`, [
+    payload('a'),
+  ])
+  const env = { DATABASE_URL: given.url, MAPPINGS_DIR: given.mappingsDir }
+  await until(
+    () => statusSays(env),
+    (text) => text.includes('row 2 of the outbox names a transaction'),
+  )
+  expect(await given.arrivals()).toEqual([])
+})
+
 test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
   const { table, files, forget } = kind
   const given = await install({ 'data.yaml': mapping, ...files })
