@@ -396,7 +396,9 @@ test('a service whose Date is off is said', async () => {
   await using listening = await listenOnLoopback(server)
   const { url } = listening
   const { code, printed } = await run({ SERVICE_BASE_URL: url, SERVICE_AUTH_URL: url })
-  expect(printed).toMatch(/^PROBLEM {2}clocks: that of the service is (5[5-9]|6[0-4])(\.\d+)? s ahead of that of this host$/m)
+  expect(printed).toMatch(
+    /^PROBLEM {2}clocks: that of the service is (5[5-9]|6[0-4])(\.\d+)? s ahead of that of this host$/m,
+  )
   expect(code).toBe(1)
 })
 

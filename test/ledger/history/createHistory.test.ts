@@ -43,6 +43,24 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
   })
 })
 
+test('rows of a backup that are put back into the tables that stand are found, until a person has agreed', async () => {
+  const history = historyOf()
+  expect(await history.look()).toEqual({ kind: 'stands' })
+  await ledger.pool.query(
+    'with before as (delete from outboxd.history returning *) insert into outboxd.history select * from before',
+  )
+  expect(await history.look()).toMatchObject({
+    kind: 'found',
+    detail: expect.stringContaining('rows of a backup'),
+    mayGoOn: false,
+  })
+  const found = await readFound(ledger.pool)
+  const before = { arrived: 0, uncertain: 0, rows: 0 }
+  const terms = { as: 'new', seenAtMs: found?.atMs ?? 0, isOutboxInDoubt: false, before } as const
+  await inTransaction(ledger.pool, (db) => recoverHistory(db, terms, testActor))
+  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+})
+
 test('in another history nothing is claimed, from the first moment on, and the whole budget counts as spent', async () => {
   await ledger.capture([{}])
   await ledger.pool.query(`update outboxd.history set ledger_oid = 1`)
