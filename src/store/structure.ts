@@ -16,35 +16,78 @@ const partSchema = z.strictObject({
 /** What holds the ledger's rows together: a constraint, an index, a trigger. */
 export type StructurePart = z.infer<typeof partSchema>
 
-/** The parts that are there and in force, in the order in which they can be made. NOT NULL is a part of the column; older servers have no constraint for it. */
-export async function readStructure(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
-  const { rows } = await db.query<StructurePart>(
+/** A part as it is there. */
+interface FoundPart extends StructurePart {
+  /** Puts it in force again where it is there and is not; null: it is in force, or was made so. */
+  mendedBy: string | null
+}
+
+/** The parts that are there, in the order in which they can be made. NOT NULL is a part of the column; older servers have no constraint for it. */
+export async function readStructure(db: Pick<Database, 'query'>): Promise<FoundPart[]> {
+  const { rows } = await db.query<FoundPart>(
     `with mine as (select c.oid, c.relname from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('outboxd')),
      part as (
        select case when n.contype = 'f' then 2 else 0 end as rank, 'constraint ' || n.conname || ' of ' || mine.relname as name, false as "isForSpeed",
-         'alter table outboxd.' || mine.relname || ' add constraint ' || n.conname || ' ' || pg_catalog.pg_get_constraintdef(n.oid) as sql
+         'alter table outboxd.' || mine.relname || ' add constraint ' || n.conname || ' ' || pg_catalog.pg_get_constraintdef(n.oid) as sql,
+         case when not n.convalidated then 'alter table outboxd.' || mine.relname || ' validate constraint ' || n.conname end as "mendedBy"
        from pg_catalog.pg_constraint n join mine on mine.oid = n.conrelid
-       where n.contype <> 'n' and n.convalidated
+       where n.contype <> 'n'
        union all
-       select 1, 'index ' || i.relname || ' of ' || mine.relname, not x.indisunique, pg_catalog.pg_get_indexdef(i.oid)
+       select 1, 'index ' || i.relname || ' of ' || mine.relname, not x.indisunique, pg_catalog.pg_get_indexdef(i.oid),
+         case when not x.indisvalid then 'reindex index outboxd.' || i.relname end
        from pg_catalog.pg_index x join mine on mine.oid = x.indrelid join pg_catalog.pg_class i on i.oid = x.indexrelid
-       where x.indisvalid and not exists (select from pg_catalog.pg_constraint n where n.conindid = i.oid and n.contype in ('p', 'u', 'x'))
+       where not exists (select from pg_catalog.pg_constraint n where n.conindid = i.oid and n.contype in ('p', 'u', 'x'))
        union all
-       select 3, 'trigger ' || t.tgname || ' of ' || mine.relname, false, pg_catalog.pg_get_triggerdef(t.oid)
+       select 3, 'trigger ' || t.tgname || ' of ' || mine.relname, false, pg_catalog.pg_get_triggerdef(t.oid),
+         case when t.tgenabled = 'D' then 'alter table outboxd.' || mine.relname || ' enable trigger ' || t.tgname end
        from pg_catalog.pg_trigger t join mine on mine.oid = t.tgrelid
-       where not t.tgisinternal and t.tgenabled <> 'D'
+       where not t.tgisinternal
      )
-     select name, sql, "isForSpeed" from part order by rank, name collate "C"`,
+     select name, sql, "isForSpeed", "mendedBy" from part order by rank, name collate "C"`,
   )
   return rows
 }
 
-/** What the migrations have made and is not there any more, such as after a restore that went on past errors. */
+/** What the migrations have made and is not there any more, or not in force, such as after a restore that went on past errors, or broke off. */
 export async function findMissingParts(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
-  const there = new Set((await readStructure(db)).map(({ name }) => name))
-  return expected.filter(({ name }) => !there.has(name))
+  const lost = await findLostPositions(db)
+  const there = new Map((await readStructure(db)).map((part) => [part.name, part]))
+  const missing = expected.flatMap((part) => {
+    const found = there.get(part.name)
+    if (found === undefined) return [part]
+    const { mendedBy } = found
+    return mendedBy === null || part.sql.endsWith(' NOT VALID') ? [] : [{ ...part, sql: mendedBy }]
+  })
+  return [...missing, ...lost]
+}
+
+/** Each takes its order from a sequence. */
+const sequences = [
+  ['submission', 'seq'],
+  ['submission_event', 'id'],
+  ['operator_act', 'id'],
+] as const
+
+/**
+ * Logical replication brings rows and leaves sequences where they were. It leaves all of them: the logs' last numbers are found by their
+ * keys, that of a submission by reading all of them. A role that may not read a sequence cannot tell.
+ */
+async function findLostPositions(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
+  const isBehind = (table: 'submission_event' | 'operator_act') =>
+    `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
+       then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
+       else false end`
+  const { rows } = await db.query<{ lost: boolean }>(
+    `select ${isBehind('submission_event')} or ${isBehind('operator_act')} as lost`,
+  )
+  if (!rows[0]?.lost) return []
+  return sequences.map(([table, column]) => ({
+    name: `position of the sequence of ${table}.${column}`,
+    sql: `select setval('outboxd.${table}_${column}_seq', max(${column})) from outboxd.${table}`,
+    isForSpeed: false,
+  }))
 }
 
 /** @throws DatabaseUnusable where something is missing by which no record is sent twice */

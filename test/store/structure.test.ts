@@ -15,7 +15,8 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 
 test('the list of parts is what the migrations make', async () => {
-  const parts = await readStructure(ledger.pool)
+  const found = await readStructure(ledger.pool)
+  const parts = found.map(({ mendedBy: _, ...part }) => part)
   await expect(`${JSON.stringify(parts, null, 2)}\n`).toMatchFileSnapshot('../../migrations/structure.json')
   expect(parts.map(({ name }) => name)).toContain('constraint clock_pkey of clock')
 })
@@ -47,6 +48,46 @@ function dropping(kind: string, part: string, table: string): string {
   if (kind === 'trigger') return `drop trigger ${part} on outboxd.${table}`
   return `alter table outboxd.${table} drop constraint ${part} cascade`
 }
+
+test.each([
+  [
+    'a trigger that is disabled',
+    'alter table outboxd.submission disable trigger only_ended',
+    'trigger only_ended of submission',
+  ],
+  [
+    'an index that was not built to its end',
+    `update pg_index set indisvalid = false where indexrelid = 'outboxd.submission_idempotency_key'::regclass`,
+    'index submission_idempotency_key of submission',
+  ],
+  [
+    'a constraint that is not validated',
+    `alter table outboxd.submission drop constraint submission_state_check,
+       add constraint submission_state_check check (state <> '') not valid`,
+    'constraint submission_state_check of submission',
+  ],
+])('%s is missed, and put in force again', async (_, statement, name) => {
+  await using transaction = await begin(ledger.pool)
+  const { db } = transaction
+  await db.query(statement)
+  const missing = await findMissingParts(db)
+  expect(missing.map((each) => each.name)).toEqual([name])
+  for (const { sql } of missing) await db.query(sql)
+  expect(await findMissingParts(db)).toEqual([])
+})
+
+test('sequences that begin anew, as logical replication leaves them, are missed, and set to where they were', async () => {
+  await ledger.capture([{}, {}])
+  await ledger.pool.query(
+    `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
+  )
+  const missing = await findMissingParts(ledger.pool)
+  expect(missing.map(({ name }) => name)).toContain('position of the sequence of submission.seq')
+  for (const { sql } of missing) await ledger.pool.query(sql)
+  expect(await findMissingParts(ledger.pool)).toEqual([])
+  await ledger.capture([{}])
+  expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
+})
 
 test('a daemon starts without what only speed hangs on, and not without what keeps a record from being sent twice', async () => {
   await using transaction = await begin(ledger.pool)
