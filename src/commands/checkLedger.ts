@@ -1,8 +1,11 @@
 import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
 import type { StoreConfig } from '../config.ts'
+import { decideHistory } from '../ledger/history/decideHistory.ts'
+import { nothingRemembered, readHistory } from '../ledger/history/readHistory.ts'
 import { readMissingGrants } from '../ledger/operator/grants.ts'
 import { readMissingLimits, readReadOnly, readServerVersion } from '../ledger/operator/readServer.ts'
 import { countProblems } from '../ledger/problems.ts'
+import type { Database } from '../postgres/database.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
 import { findMissingParts, type StructurePart } from '../store/structure.ts'
@@ -10,7 +13,7 @@ import type { Finding } from './finding.ts'
 
 /** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding[]> {
-  const { version, limits, cause, grants, missing, problems } = await inspectDatabase({
+  const { version, limits, cause, grants, missing, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
@@ -23,6 +26,7 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
         cause: await readReadOnly(db),
         missing: grants.length === 0 ? await findMissingParts(db) : [],
         problems: grants.length === 0 ? await countProblems(db) : [],
+        history: grants.length === 0 ? await readUnseenHistory(db) : null,
       }
     },
   })
@@ -30,17 +34,33 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
   if (grants.length > 0) return problem(grantMessage(grants))
   if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
   if (missing.length > 0) return problem(missingMessage(missing))
+  if (history !== null) return problem(history)
   if (limits.length > 0) return problem(limitMessage(limits))
   return [
     { what: 'ledger', mark: 'ok', message: `PostgreSQL ${version}, all migrations are applied` },
-    ...(problems.length === 0
-      ? []
-      : [{ what: 'problems', mark: 'warning' as const, message: problemsMessage(problems) }]),
+    ...(problems.length === 0 ? [] : [judgeProblems(problems)]),
   ]
 }
 
-const problemsMessage = (counts: Awaited<ReturnType<typeof countProblems>>) =>
-  `daemons have met what stands (${counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')}): outboxd status explains it`
+/** What the first daemon would find, where none has looked yet. */
+async function readUnseenHistory(db: Database): Promise<string | null> {
+  const view = await readHistory(db, nothingRemembered)
+  if (view === null)
+    return 'the row that says which history it has is gone: nothing is sent until outboxd recover --restored'
+  const verdict = decideHistory(view, null, { kind: 'none' })
+  if (verdict.kind !== 'found' || verdict.mayGoOn) return null
+  return `its history is another than the daemons had agreed to (${verdict.detail}): nothing is sent until outboxd recover, once a daemon that is started has looked at it`
+}
+
+/** Nothing at all is sent while the history is another. */
+function judgeProblems(counts: Awaited<ReturnType<typeof countProblems>>): Finding {
+  const all = counts.map(({ kind, problems }) => `${kind} ${problems}`).join(', ')
+  return {
+    what: 'problems',
+    mark: counts.some(({ kind }) => kind === 'ledger_history') ? 'problem' : 'warning',
+    message: `daemons have met what stands (${all}): outboxd status explains it`,
+  }
+}
 
 const grantMessage = (grants: readonly string[]) =>
   [

@@ -120,6 +120,8 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
   const until = performance.now() + compareMaxMs
   const history = await open.outbox.readHistory()
   const gap = await open.findGap(() => performance.now() < until, history !== null)
+  const named = history === null ? undefined : gap.rows.find(({ transactionId }) => transactionId !== null)
+  if (named !== undefined) return { mark: 'problem', message: namedMessage(named.outboxId) }
   if (gap.rows.length > 0) return { mark: 'problem', message: gapMessage(gap) }
   const passed = await open.findPassedOver(() => performance.now() < until)
   if (passed.rows > 0)
@@ -136,6 +138,9 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
       mark === 'ok' ? `${pluralize(waiting, 'row')} ${waiting === 1 ? 'waits' : 'wait'}; ${message}${also}` : message,
   }
 }
+
+const namedMessage = (outboxId: string) =>
+  `row ${outboxId} names a transaction, and the ledger has no records: with that a daemon sends nothing until outboxd recover, as the ledger may have lost them. If the rows are of before outboxd: outboxd adopt --start, before a daemon starts; after it, then outboxd recover --as new`
 
 /** The daemon compares the whole table each hour. */
 const compareMaxMs = 10_000

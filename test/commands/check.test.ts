@@ -286,6 +286,16 @@ test('what daemons have met and stands is a warning, which says all is not well'
   expect([code, messages]).toEqual([0, 'No problem found; 2 warnings.\n'])
 })
 
+test('a ledger that was restored is a problem before a daemon has looked at it, and after', async () => {
+  await fixture.end({ state: 'queued' })
+  const { pool } = fixture.ledger
+  await pool.query('update outboxd.history set ledger_oid = 1')
+  expect((await run()).printed).toMatch(/PROBLEM {2}ledger: its history is another .*recover/)
+  await fixture.reset()
+  await raiseProblems(pool, [{ kind: 'ledger_history', subject: '', detail: 'another', retryInMs: null }])
+  expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
+})
+
 test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
@@ -334,7 +344,9 @@ test('rows that wait and name a transaction are a problem where the ledger has n
   const id = await fixture.row('{}')
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
   await fixture.ledger.pool.query(`update outbox set transaction_id = 'tx-1' where id = $1`, [id])
-  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: 1 rows? .*recover --dry-run/)
+  expect((await run()).printed).toMatch(
+    /PROBLEM {2}outbox: row \d+ names a transaction, and the ledger has no records: .*adopt --start/,
+  )
   await fixture.end({ state: 'queued' })
   expect((await run()).printed).toMatch(/ok {7}outbox: .*1 row waits/)
 })

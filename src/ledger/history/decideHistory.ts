@@ -154,7 +154,7 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
 function unlessNamed(named: NamedRow, verdict: HistoryVerdict): HistoryVerdict {
   if (named.kind === 'none') return verdict
   if (named.kind === 'unknown') return { kind: 'asks' }
-  const detail = `it has no records, and row ${named.outboxId} of the outbox names a transaction: a backup of before the first record was restored, or the ledger was made anew`
+  const detail = `it has no records, and row ${named.outboxId} of the outbox names a transaction: a backup of before the first record was restored, or the ledger was made anew (are the rows of before outboxd: outboxd adopt --start now, then outboxd recover --as new)`
   return { kind: 'found', detail, mayGoOn: false }
 }
 

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
+import { adopt } from '../../../src/commands/adopt.ts'
 import { recover } from '../../../src/commands/recover.ts'
 import { testContext } from '../../support/context.ts'
 import { createDatabase } from '../../support/database.ts'
@@ -79,7 +80,7 @@ test.each([
   expect(await arrived()).toEqual(as === 'new' ? ['a', 'b', 'c'] : ['a', 'c'])
 })
 
-test('rows that name transactions and come while a daemon of a ledger without records runs stop it, too', async () => {
+test('rows that name transactions and come while a daemon of a ledger without records runs stop it, too, until a person begins after them', async () => {
   const given = await install({ 'data.yaml': mapping, 'outbox.yaml': undatedTable })
   await given.pool.query(`create table ${sourceTable}`)
   await given.startInstance()
@@ -92,6 +93,13 @@ test('rows that name transactions and come while a daemon of a ledger without re
     (text) => text.includes('row 2 of the outbox names a transaction'),
   )
   expect(await given.arrivals()).toEqual([])
+
+  expect(await adopt(testContext(env), { start: 'now', as: 'erin', yes: true })).toBe(0)
+  expect(await recover(testContext(env), { as: 'new', by: 'erin', yes: true })).toBe(0)
+  await given.pool.query('update outboxd.slot set free_at = clock_timestamp()')
+  await given.pool.query(`insert into source (type, payload) values ('data', $1)`, [payload('b')])
+  await eventually(async () => expect(await readLedger(given.pool)).toEqual(['b completed']))
+  expect(await given.arrivals()).toHaveLength(1)
 })
 
 test.each(Object.entries(kinds))('%s: as new, nothing is sent again that the rows know of', async (_, kind) => {
