@@ -156,10 +156,12 @@ async function forget(deps: CaptureDeps, outboxId: string, tried: Tried): Promis
 }
 
 async function skip(deps: CaptureDeps, outboxId: string, { error, isCaptured }: Failure): Promise<'again'> {
-  const { code } = deps.faultOf(error, isCaptured)
+  const { code, blame } = deps.faultOf(error, isCaptured)
   const detail = isCaptured
     ? `captured, and sent once; its table refuses our mark (${code}), so the row still says that it waits: look at the table's triggers and constraints`
-    : `it can be neither captured nor rejected (${code}), and rows of its key behind it wait: mend the row, or take it out of the outbox`
+    : blame === 'moment'
+      ? `it could not be captured just then (${code}: a lock on it or on our tables, or too little time or memory), and rows of its key behind it wait: it is tried again by itself`
+      : `it can be neither captured nor rejected (${code}), and rows of its key behind it wait: mend the row, or take it out of the outbox`
   await deps.skip([{ outboxId, isCaptured, detail }])
   deps.onRowSkipped(outboxId, error)
   return 'again'

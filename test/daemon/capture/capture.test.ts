@@ -4,8 +4,9 @@ import { type CaptureDeps, createCapture } from '../../../src/daemon/capture/cap
 import { readProblems } from '../../../src/ledger/problems.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { openOutbox } from '../../../src/outbox/openOutbox.ts'
-import { blameFor } from '../../../src/postgres/database.ts'
+import { begin, blameFor } from '../../../src/postgres/database.ts'
 import { type Ledger, openCaptureLock, openLedger } from '../../support/ledger.ts'
+import { openPool } from '../../support/postgres.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -205,6 +206,18 @@ test('a row that can be neither captured nor rejected is put off, holds its key 
     `select outbox_id::int as id from outboxd.submission where key = 'stuck' order by seq`,
   )
   expect(order.rows.map(({ id }) => id)).toEqual([Number(stuck), Number(stuck) + 1, Number(stuck) + 2])
+})
+
+test('a lock that is in the way of the ledger is not said to be the row’s fault', async () => {
+  await insert(1)
+  await using blocker = await begin(ledger.pool)
+  await blocker.db.query('lock table outboxd.submission in exclusive mode')
+  const impatient = openPool(ledger.url, { options: '-c lock_timeout=100' })
+  onTestFinished(() => impatient.end())
+  await createCapture(deps({ withLock: openCaptureLock(impatient).withLock })).runOnce()
+  expect(await readProblems(ledger.pool, 10)).toMatchObject([
+    { kind: 'row_skipped', detail: expect.stringMatching(/just then \(55P03: a lock .* tried again by itself/) },
+  ])
 })
 
 describe('a type without a mapping file', () => {
