@@ -60,7 +60,12 @@ const columns = `id as epoch, database_name as database, table_name as "table", 
 
 export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
   const { rows } = await db.query<Row>(`select ${columns} from outboxd.outbox where is_current`)
-  return toServed(rows[0] as Row)
+  const [row] = rows
+  if (row === undefined)
+    throw new Error(
+      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
+    )
+  return toServed(row)
 }
 
 /** A ledger that does not know its table yet belongs to this one from now on. Of two at once one wins. */

@@ -296,6 +296,13 @@ test('a ledger that was restored is a problem before a daemon has looked at it, 
   expect((await run()).printed).toMatch(/PROBLEM {2}problems: .*ledger_history 1/)
 })
 
+test('a ledger that does not say which table it serves is said to be restored in part', async () => {
+  const { pool } = fixture.ledger
+  await pool.query('update outboxd.outbox set is_current = false')
+  expect((await run()).printed).toMatch(/PROBLEM {2}outbox: .*no row of outboxd.outbox .*restored in part/)
+  await pool.query('update outboxd.outbox set is_current = true where id = (select max(id) from outboxd.outbox)')
+})
+
 test('with every slot spent by a daemon the service is not asked, and the rest is well', async () => {
   await fixture.ledger.pool.query(`update outboxd.slot set free_at = now() + interval '1 hour'`)
   const { code, printed, messages } = await run()
