@@ -43,6 +43,13 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
   })
 })
 
+test('an administrator who rewrites or freezes the table has put nothing back', async () => {
+  for (const statement of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)'])
+    await ledger.pool.query(`${statement} outboxd.history`)
+  await ledger.pool.query('cluster outboxd.history using history_pkey')
+  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+})
+
 test('rows of a backup that are put back into the tables that stand are found, until a person has agreed', async () => {
   const history = historyOf()
   expect(await history.look()).toEqual({ kind: 'stands' })
