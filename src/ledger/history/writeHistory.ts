@@ -74,7 +74,8 @@ const kind = 'ledger_history'
 
 /**
  * Stops everybody: nothing is sent in a ledger that may have lost what was sent. What was spent of the budget is lost with it, so that all
- * of it counts as spent for a whole window, from when the last request of before can have arrived. In a transaction.
+ * of it counts as spent for a whole window, from when the last request of before can have arrived. The server’s clock may be behind that
+ * of before: a slot that was set later than now stays taken for as long as it was set for, as where the clock is noticed first. In a transaction.
  */
 export async function raiseFound(
   db: Database,
@@ -105,7 +106,8 @@ export async function raiseFound(
     await db.query(
       `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
          spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
-         free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
+         free_at = greatest(case when set_at > clock_timestamp() then free_at + (clock_timestamp() - set_at) else free_at end,
+           clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
        where permits > 0`,
       [reachMs],
     )

@@ -43,6 +43,18 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
   })
 })
 
+test('a server whose clock is behind that of before keeps no slot taken for that long', async () => {
+  await ledger.pool.query(
+    `update outboxd.slot set set_at = clock_timestamp() + interval '1 h', free_at = clock_timestamp() + interval '1 h 5 s' where id = 1;
+     update outboxd.history set timeline = timeline + 5`,
+  )
+  expect(await historyOf().look()).toMatchObject({ kind: 'found' })
+  const { rows } = await ledger.pool.query(
+    `select count(*)::int as n from outboxd.slot where free_at > clock_timestamp() + interval '10 min'`,
+  )
+  expect(rows).toEqual([{ n: 0 }])
+})
+
 test('an administrator who rewrites or freezes the table has put nothing back', async () => {
   for (const statement of ['vacuum freeze', 'vacuum full', 'vacuum (full, freeze)'])
     await ledger.pool.query(`${statement} outboxd.history`)
