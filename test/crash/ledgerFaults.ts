@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises'
 import { setClockBack } from '../support/setClock.ts'
 import type { Environment } from './environment.ts'
+import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 
 /** What happens to the ledger's server beside crashes. */
@@ -34,7 +35,8 @@ export function ledgerFaults({ cluster, ledger }: Environment): LedgerFaults {
       await waitForStandby()
     },
     async setClockBack(random) {
-      await setClockBack(ledger, random.whole(1, backMinutesMax) * 60_000).catch(() => {})
+      const ms = random.whole(1, backMinutesMax) * 60_000
+      await retryPatiently(() => setClockBack(ledger, ms))
     },
     clear: waitForStandby,
   }

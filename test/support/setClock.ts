@@ -5,7 +5,8 @@ const deadlock = '40P01'
 /**
  * Sets the database's clock back, as far as what is stored can tell: nobody can set the clock of a running Postgres, so
  * every time that the ledger and the queue have stored lies so much later instead; but in the logs, whose chain would show it, and those
- * of the outbox's rows, which the ERP has written, and what is compared with them.
+ * of the outbox's rows, which the ERP has written, and what is compared with them, and the minutes by which counts are kept: one moved onto
+ * another is refused.
  */
 export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
   const { rows } = await pool.query<{ table: string; column: string }>(
@@ -13,7 +14,11 @@ export async function setClockBack(pool: pg.Pool, ms: number): Promise<void> {
      from information_schema.columns join information_schema.tables using (table_schema, table_name)
      where table_type = 'BASE TABLE' and data_type = 'timestamp with time zone' and is_generated = 'NEVER' and column_name not in ('recorded_at', 'doubtful_before')
        and (table_schema = 'outboxd' and table_name not in ('submission_event', 'operator_act')
-         or table_schema = 'pgboss' and table_name in ('job', 'queue'))`,
+         or table_schema = 'pgboss' and table_name in ('job', 'queue'))
+       and not exists (
+         select from information_schema.key_column_usage k
+         where (k.table_schema, k.table_name, k.column_name) = (columns.table_schema, columns.table_name, columns.column_name)
+       )`,
   )
   const byTable = Map.groupBy(rows, ({ table }) => table)
   const moves = [...byTable].map(([table, columns]) => {
