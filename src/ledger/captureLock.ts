@@ -93,7 +93,7 @@ function withDoubts(records: readonly CapturedRecord[], { doubtfulBeforeMs }: St
 }
 
 const waitingDoubt =
-  'its row was recorded before the ledger went back in time: it may have been captured and sent before that'
+  'its row was recorded before it was found that the ledger went back in time, or within seconds after: it may have been captured and sent before'
 
 async function readStanding(client: Database, keyOnFailure: KeyOnFailure): Promise<Standing> {
   const { rows } = await client.query<Omit<Standing, 'typesKnown'>>(

@@ -18,8 +18,8 @@ export interface HistoryView {
   safeLsn: string | null
   /** It is not behind the place that the ledger itself has noted. */
   isPastMark: boolean
-  /** Nobody has written the history's row anew, as who puts a backup's rows back does. */
-  isOwnRow: boolean
+  /** None of us has written the history's row, or the last event that it knows is gone: rows were put back into the tables that stand. */
+  isPutBack: boolean
   /** It was recovered to a point in time, and not to the end of what there was. */
   hasTarget: boolean
   /** For how long claims are known to wait for a synchronous standby; negative: since when that is over; null: never. */
@@ -104,7 +104,7 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null, n
   if (other !== null) return { kind: 'found', detail: other, mayGoOn: false }
   if (knowsBetter !== null) return { kind: 'found', detail: knowsBetter, mayGoOn: false }
   if (differ(agreed.timeline, now.timeline)) return promoted(view)
-  if (!view.isOwnRow) return { kind: 'found', detail: putBack, mayGoOn: false }
+  if (view.isPutBack) return { kind: 'found', detail: putBack, mayGoOn: false }
   if (!view.isPastMark)
     return {
       kind: 'found',
@@ -154,11 +154,11 @@ function otherDatabase(agreed: HistoryIdentity, now: HistoryIdentity): string | 
 function unlessNamed(named: NamedRow, verdict: HistoryVerdict): HistoryVerdict {
   if (named.kind === 'none') return verdict
   if (named.kind === 'unknown') return { kind: 'asks' }
-  const detail = `it has no records, and row ${named.outboxId} of the outbox names a transaction: a backup of before the first record was restored, or the ledger was made anew (are the rows of before outboxd: outboxd adopt --start now, then outboxd recover --as new)`
+  const detail = `it has no records, and row ${named.outboxId} of the outbox names a transaction: a backup of before the first record was restored, or the ledger was made anew (are the rows of before outboxd: outboxd recover --as new sends those that wait and name none; where it is not to, outboxd adopt --start id:N first, the first row that it is to send)`
   return { kind: 'found', detail, mayGoOn: false }
 }
 
-const putBack = 'somebody has put rows of a backup back into the tables that stood'
+const putBack = 'somebody has put rows of a backup back into the tables that stood, or changed outboxd.history by hand'
 
 const recoveredToTarget = 'a backup was recovered to a point in time'
 

@@ -31,7 +31,8 @@ const columns = `
   ${identityOf('h')} as agreed, ${identityOf('n')} as now,
   ${epochMs('h.agreed_at')} as "agreedAtMs", h.agreed_by like 'operator%' as "isByPerson",
   n.safe_lsn::text as "safeLsn", coalesce(n.safe_lsn >= h.marked_lsn, true) as "isPastMark", n.has_target as "hasTarget",
-  coalesce(h.written_by::text::numeric % 4294967296 = h.xmin::text::numeric, true) as "isOwnRow",
+  coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
+    or h.marked_event is not null and not exists (select from outboxd.submission_event where id = h.marked_event) as "isPutBack",
   ${epochMs('h.synchronous_until - clock_timestamp()')} as "waitsForMs", ${commitsWait} as "isSynchronous",
   ${epochMs('clock_timestamp() - h.found_at')} as "foundForMs", h.may_go_on as "mayGoOn",
   ($1::uuid is null

@@ -41,6 +41,10 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
     await db.query(waitForNobody)
     await db.query(
       `update outboxd.history h set marked_at = clock_timestamp(), marked_lsn = n.safe_lsn,
+         marked_event = (
+           select id from (select id, at from outboxd.submission_event order by id desc limit 1) e
+           where at between clock_timestamp() - interval '12 h' and clock_timestamp() -- an older one may be pruned at any moment
+         ),
          system_id = coalesce(h.system_id, n.system_id), timeline = coalesce(h.timeline, n.timeline),
          synchronous_until = case when $1::boolean then clock_timestamp() + $2 * interval '1 ms' else h.synchronous_until end
        from outboxd.history_now() n
@@ -166,7 +170,7 @@ export const clocksDifferBy = `interval '5 s'`
 /** What was agreed to before may be later than now where a clock was set back; whoever remembers it goes by the order. */
 const agreed = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
   agreed_at = greatest(clock_timestamp(), h.agreed_at + interval '1 ms'), marked_at = clock_timestamp(), marked_lsn = n.safe_lsn,
-  synchronous_until = null, found_at = null, found = null, found_by = null, may_go_on = false`
+  marked_event = null, synchronous_until = null, found_at = null, found = null, found_by = null, may_go_on = false`
 
 async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
   await db.query(

@@ -48,6 +48,9 @@ export async function pruneBatch(db: Database, { olderThanDays, limit }: Batch):
      ), gone as (
        delete from outboxd.submission s using due where s.id = due.id
        returning s.outbox_id, s.outbox, s.id, s.type, s.row_stamp, s.recorded_at, s.state, s.ended_at, s.transaction_id
+     ), unmarked as (
+       update outboxd.history h set marked_event = null
+       where exists (select from outboxd.submission_event e join gone on gone.id = e.submission_id where e.id = h.marked_event)
      ), remembered as (
        insert into outboxd.pruned_submission (outbox_id, outbox, id, type, row_stamp, recorded_at, state, ended_at,
          transaction_id, look_at)

@@ -1,9 +1,11 @@
 import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
+import { createChain } from '../../../src/ledger/audit/chain.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
 import { readFound } from '../../../src/ledger/history/readHistory.ts'
 import { recoverHistory } from '../../../src/ledger/operator/recoverHistory.ts'
+import { pruneBatch } from '../../../src/ledger/retention/pruneBatch.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
 import { findNamed, fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
@@ -41,6 +43,29 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
     detail: expect.stringContaining('another database of the cluster'),
     mayGoOn: false,
   })
+})
+
+test('older rows that are put back are found by the event that is gone, though the history stays; what was pruned is not missed', async () => {
+  await ledger.capture([{}])
+  expect(await historyOf().look()).toEqual({ kind: 'stands' })
+  const without = (statement: string) =>
+    ledger.pool.query(`begin; set local session_replication_role = replica; ${statement}; commit`)
+  await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
+  await ledger.capture([{}])
+  await historyOf().look()
+  await without(`delete from outboxd.submission_event where id = (select max(id) from outboxd.submission_event)`)
+  expect(await historyOf().look()).toMatchObject({ kind: 'found', detail: expect.stringContaining('rows of a backup') })
+
+  await ledger.reset()
+  const [id] = await ledger.capture([{}])
+  await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
+  await historyOf().look()
+  await without(
+    `update outboxd.submission set state = 'discarded', due_at = null, ended_at = now() - interval '9 days', report_due = false where id = '${id}'`,
+  )
+  await createChain(ledger.pool).runOnce(() => true)
+  expect(await inTransaction(ledger.pool, (db) => pruneBatch(db, { olderThanDays: 1, limit: 10 }))).toBe(1)
+  expect(await historyOf().look()).toEqual({ kind: 'stands' })
 })
 
 test('a server whose clock is behind that of before keeps no slot taken for that long', async () => {

@@ -17,7 +17,7 @@ const asAgreed: HistoryView = {
   now: identity,
   safeLsn: '0/10',
   isPastMark: true,
-  isOwnRow: true,
+  isPutBack: false,
   hasTarget: false,
   waitsForMs: null,
   isSynchronous: false,
@@ -51,7 +51,7 @@ test.each([
   ['another timeline', promoted],
   ['an earlier timeline', { agreed: { ...identity, timeline: 3 } }],
   ['a log that is shorter than the ledger says', { isPastMark: false }],
-  ['rows of a backup in the tables that stood', { isOwnRow: false }],
+  ['rows of a backup in the tables that stood', { isPutBack: true }],
 ])('%s is found, and a person is waited for', (_, seen) => {
   expect(decide({ ...asAgreed, ...seen }, memory)).toMatchObject({ kind: 'found', mayGoOn: false })
 })
