@@ -8,12 +8,12 @@ import { countProblems } from '../ledger/problems.ts'
 import type { Database } from '../postgres/database.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { assertMigrated } from '../store/migrateStores.ts'
-import { findMissingParts, type StructurePart } from '../store/structure.ts'
+import { findLostPositions, findMissingParts, type StructurePart } from '../store/structure.ts'
 import type { Finding } from './finding.ts'
 
 /** Looks at the ledger's database, and at what stands in it that daemons have met. @throws DatabaseUnusable where it cannot be reached or lacks a migration */
 export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promise<Finding[]> {
-  const { version, limits, cause, grants, missing, problems, history } = await inspectDatabase({
+  const { version, limits, cause, grants, missing, positions, problems, history } = await inspectDatabase({
     variable: 'STATE_DATABASE_URL',
     url,
     async look(db) {
@@ -25,6 +25,7 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
         limits: await readMissingLimits(db),
         cause: await readReadOnly(db),
         missing: grants.length === 0 ? await findMissingParts(db) : [],
+        positions: grants.length === 0 ? await findLostPositions(db) : [],
         problems: grants.length === 0 ? await countProblems(db) : [],
         history: grants.length === 0 ? await readUnseenHistory(db) : null,
       }
@@ -34,6 +35,7 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
   if (grants.length > 0) return problem(grantMessage(grants))
   if (cause !== null) return problem(readOnlyMessage({ of: 'ledger', cause }))
   if (missing.length > 0) return problem(missingMessage(missing))
+  if (positions.length > 0) return problem(positionsMessage(positions))
   if (history !== null) return problem(history)
   if (limits.length > 0) return problem(limitMessage(limits))
   return [
@@ -72,6 +74,12 @@ const missingMessage = (missing: readonly StructurePart[]) =>
   [
     `it lacks what its migrations made (${missing.map(({ name }) => name).join(', ')}): it was restored in part, or somebody dropped it. Stop the daemons; its owner makes it anew, and where that fails, restores it again (pg_restore -1):`,
     ...missing.map(({ sql }) => `${sql};`),
+  ].join('\n')
+
+const positionsMessage = (positions: readonly StructurePart[]) =>
+  [
+    'its sequences are behind their tables, as logical replication leaves them, or who puts rows of a backup back. Stop the daemons; its owner sets them, and unless it is known that nothing was sent since, outboxd recover --restored --as uncertain comes before a daemon starts:',
+    ...positions.map(({ sql }) => `${sql};`),
   ].join('\n')
 
 export function limitMessage(statements: readonly string[]): string {

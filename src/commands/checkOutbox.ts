@@ -140,7 +140,7 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
 }
 
 const namedMessage = (outboxId: string) =>
-  `row ${outboxId} names a transaction, and the ledger has no records: with that a daemon sends nothing until outboxd recover, as the ledger may have lost them. If the rows are of before outboxd: outboxd adopt --start, before a daemon starts; after it, then outboxd recover --as new`
+  `row ${outboxId} names a transaction, and the ledger has no records: with that a daemon sends nothing until outboxd recover, as the ledger may have lost them. If the rows are of before outboxd: outboxd adopt --start id:N, the first row that is to be sent, before a daemon starts`
 
 /** The daemon compares the whole table each hour. */
 const compareMaxMs = 10_000

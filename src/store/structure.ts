@@ -52,15 +52,13 @@ export async function readStructure(db: Pick<Database, 'query'>): Promise<FoundP
 export async function findMissingParts(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
-  const lost = await findLostPositions(db)
   const there = new Map((await readStructure(db)).map((part) => [part.name, part]))
-  const missing = expected.flatMap((part) => {
+  return expected.flatMap((part) => {
     const found = there.get(part.name)
     if (found === undefined) return [part]
     const { mendedBy } = found
     return mendedBy === null || part.sql.endsWith(' NOT VALID') ? [] : [{ ...part, sql: mendedBy }]
   })
-  return [...missing, ...lost]
 }
 
 /** Each takes its order from a sequence. */
@@ -74,7 +72,7 @@ const sequences = [
  * Logical replication brings rows and leaves sequences where they were. It leaves all of them: the logs' last numbers are found by their
  * keys, that of a submission by reading all of them. A role that may not read a sequence cannot tell.
  */
-async function findLostPositions(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
+export async function findLostPositions(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
@@ -92,7 +90,8 @@ async function findLostPositions(db: Pick<Database, 'query'>): Promise<Structure
 
 /** @throws DatabaseUnusable where something is missing by which no record is sent twice */
 export async function assertWhole(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<void> {
-  const missing = (await findMissingParts(db)).filter(({ isForSpeed }) => !isForSpeed)
+  const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
+  const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return
   const named = missing
     .slice(0, 3)

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { begin } from '../../src/postgres/database.ts'
 import { migrateState } from '../../src/store/migrateStores.ts'
-import { assertWhole, findMissingParts, readStructure } from '../../src/store/structure.ts'
+import { assertWhole, findLostPositions, findMissingParts, readStructure } from '../../src/store/structure.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 import { createDatabaseOn, debian15, openPool, startPostgres } from '../support/postgres.ts'
 
@@ -81,10 +81,10 @@ test('sequences that begin anew, as logical replication leaves them, are missed,
   await ledger.pool.query(
     `select setval('outboxd.submission_event_id_seq', 1, false), setval('outboxd.submission_seq_seq', 1, false)`,
   )
-  const missing = await findMissingParts(ledger.pool)
+  const missing = await findLostPositions(ledger.pool)
   expect(missing.map(({ name }) => name)).toContain('position of the sequence of submission.seq')
   for (const { sql } of missing) await ledger.pool.query(sql)
-  expect(await findMissingParts(ledger.pool)).toEqual([])
+  expect(await findLostPositions(ledger.pool)).toEqual([])
   await ledger.capture([{}])
   expect((await ledger.pool.query('select max(seq)::int as last from outboxd.submission')).rows).toEqual([{ last: 3 }])
 })
