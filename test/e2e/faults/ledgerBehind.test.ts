@@ -22,6 +22,8 @@ const rows = async ({ pool }: Installation) =>
 /** Three rows that a lost ledger had taken, one that it had completed, and one that waits. */
 async function withGap(): Promise<Installation> {
   const given = await install({ 'data.yaml': mapping })
+  // Else a ledger without records stops everybody, as b names a transaction (ledgerRestored.test.ts).
+  await given.pool.query(`update outboxd.history set agreed_by = 'operator test'`)
   for (const [field2, said] of [
     ['a', 'queued'],
     ['b', 'accepted'],
