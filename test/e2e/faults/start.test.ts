@@ -40,12 +40,23 @@ test('a taken port: it leaves with 2 and says which variable to change', async (
 })
 
 test('no sign of life can be given: it leaves with 1', async () => {
-  await harness.pool.query('alter table outboxd.instance rename to instance_away')
+  await harness.pool.query('alter table outboxd.instance add constraint refused check (false) not valid')
   onTestFinished(async () => {
-    await harness.pool.query('alter table outboxd.instance_away rename to instance')
+    await harness.pool.query('alter table outboxd.instance drop constraint refused')
   })
   const { code, stderr } = await run({}).ended()
-  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('outboxd.instance') })
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining('"instance"') })
+  await untouched()
+})
+
+test('what keeps a record from being sent twice is gone: it leaves with 1, and says what', async () => {
+  const constraint = 'constraint submission_outbox_row'
+  await harness.pool.query(`alter table outboxd.submission drop ${constraint}`)
+  onTestFinished(async () => {
+    await harness.pool.query(`alter table outboxd.submission add ${constraint} unique (outbox_id, outbox)`)
+  })
+  const { code, stderr } = await run({}).ended()
+  expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(constraint) })
   await untouched()
 })
 
