@@ -49,6 +49,21 @@ test('a clock that goes on as it should is nobody’s business', async () => {
 })
 
 describe('set back by an hour', () => {
+  test.each([
+    ['found_at', 'synchronous_until'],
+    ['synchronous_until', 'found_at'],
+  ])('where the history’s %s alone lies in the future nothing is said of its %s', async (later, other) => {
+    await instance().look()
+    await ledger.pool.query(
+      `update outboxd.history set ${later} = clock_timestamp() + interval '1 min',
+         found = case when '${later}' = 'found_at' then 'test' end, found_by = case when '${later}' = 'found_at' then 'test' end`,
+    )
+    await setClockBack(ledger.pool, hour)
+    expect((await instance().look()).jumpMs).toBeCloseTo(-hour, -3)
+    const { rows } = await ledger.pool.query(`select ${other} as other from outboxd.history`)
+    expect(rows).toEqual([{ other: null }])
+  })
+
   test('it is noticed once, also by an instance that has just been started, and said for an hour', async () => {
     await instance().look()
     await setClockBack(ledger.pool, hour)

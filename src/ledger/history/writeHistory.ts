@@ -61,8 +61,10 @@ export async function markHistory(pool: pg.Pool): Promise<void> {
  */
 export async function holdHistoryFromNow(db: Database): Promise<void> {
   await db.query(
-    `update outboxd.history set found_at = least(found_at, clock_timestamp()),
-       synchronous_until = least(synchronous_until, clock_timestamp() + $1 * interval '1 ms')
+    // Not by least(): it passes over NULL, and would say what nobody has found or promised.
+    `update outboxd.history set found_at = case when found_at > clock_timestamp() then clock_timestamp() else found_at end,
+       synchronous_until = case when synchronous_until > clock_timestamp() + $1 * interval '1 ms'
+         then clock_timestamp() + $1 * interval '1 ms' else synchronous_until end
      where greatest(found_at, synchronous_until) > clock_timestamp()`,
     [waitForMs],
   )
