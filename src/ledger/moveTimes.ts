@@ -1,5 +1,6 @@
 import type { Database } from '../postgres/database.ts'
 import { holdHistoryFromNow } from './history/writeHistory.ts'
+import { holdSlotsFromNow } from './holdSlots.ts'
 import { queueSchema } from './queue.ts'
 
 /**
@@ -26,11 +27,7 @@ export async function moveTimes(db: Database, jumpMs: number): Promise<void> {
 }
 
 async function holdFromNow(db: Database): Promise<void> {
-  await db.query(
-    // From now for as long as it was set for. Not free_at - set_at: before PostgreSQL 17 a slot that is free since ever has no such difference.
-    `update outboxd.slot set free_at = free_at + (clock_timestamp() - set_at), set_at = clock_timestamp()
-     where set_at > clock_timestamp()`,
-  )
+  await holdSlotsFromNow(db)
   await db.query(
     `update outboxd.pause set until = until + (clock_timestamp() - set_at),
        probe_until = probe_until + (clock_timestamp() - set_at), since = least(since, clock_timestamp())

@@ -51,7 +51,7 @@ export async function readSubjects(db: Database, kind: ProblemKind): Promise<Rea
 }
 
 /** How many stand of each kind. */
-export async function countProblems(db: Pick<Database, 'query'>): Promise<{ kind: ProblemKind; problems: number }[]> {
+export async function countProblems(db: Database): Promise<{ kind: ProblemKind; problems: number }[]> {
   const { rows } = await db.query<{ kind: ProblemKind; problems: number }>(
     'select kind, count(*)::int as problems from outboxd.problem group by kind order by kind',
   )

@@ -11,7 +11,7 @@ import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/read
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
 import { heartbeatName } from '../ledger/heartbeatStore.ts'
-import { decideHistory } from '../ledger/history/decideHistory.ts'
+import { judgeHistory } from '../ledger/history/decideHistory.ts'
 import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
 import type { StatedActor } from '../ledger/operator/acts.ts'
 import { readUnderWay, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
@@ -306,10 +306,8 @@ export async function openOperatorStore(
     async isHistoryUnseen() {
       const view = await readHistory(pool, nothingRemembered)
       if (view === null || view.foundForMs !== null) return false
-      const { kind } = decideHistory(view, null, { kind: 'unknown' })
-      if (kind !== 'asks') return kind === 'found'
-      const named = await onOutbox(async (erp) => createNamedRowSearch(erp, () => performance.now())())
-      return decideHistory(view, null, named).kind === 'found'
+      const findNamed = () => onOutbox((erp) => createNamedRowSearch(erp, () => performance.now())())
+      return (await judgeHistory(view, null, findNamed)).kind === 'found'
     },
     readLastRecovery: () => readLastRecovery(pool),
     readDoubtful: () => readDoubtful(pool),

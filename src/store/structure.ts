@@ -23,7 +23,7 @@ interface FoundPart extends StructurePart {
 }
 
 /** The parts that are there, in the order in which they can be made. NOT NULL is a part of the column; older servers have no constraint for it. */
-export async function readStructure(db: Pick<Database, 'query'>): Promise<FoundPart[]> {
+export async function readStructure(db: Database): Promise<FoundPart[]> {
   const { rows } = await db.query<FoundPart>(
     `with mine as (select c.oid, c.relname from pg_catalog.pg_class c where c.relnamespace = to_regnamespace('outboxd')),
      part as (
@@ -49,7 +49,7 @@ export async function readStructure(db: Pick<Database, 'query'>): Promise<FoundP
 }
 
 /** What the migrations have made and is not there any more, or not in force, such as after a restore that went on past errors, or broke off. */
-export async function findMissingParts(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
+export async function findMissingParts(db: Database): Promise<StructurePart[]> {
   const text = await readFile(join(migrationsDir, 'structure.json'), 'utf8')
   const expected = z.array(partSchema).parse(JSON.parse(text))
   const there = new Map((await readStructure(db)).map((part) => [part.name, part]))
@@ -72,7 +72,7 @@ const sequences = [
  * Logical replication brings rows and leaves sequences where they were. It leaves all of them: the logs' last numbers are found by their
  * keys, that of a submission by reading all of them. A role that may not read a sequence cannot tell.
  */
-export async function findLostPositions(db: Pick<Database, 'query'>): Promise<StructurePart[]> {
+export async function findLostPositions(db: Database): Promise<StructurePart[]> {
   const isBehind = (table: 'submission_event' | 'operator_act') =>
     `case when pg_catalog.has_sequence_privilege('outboxd.${table}_id_seq', 'select, usage')
        then coalesce((select max(id) from outboxd.${table}) > coalesce(pg_catalog.pg_sequence_last_value('outboxd.${table}_id_seq'::regclass), 0), false)
@@ -89,7 +89,7 @@ export async function findLostPositions(db: Pick<Database, 'query'>): Promise<St
 }
 
 /** @throws DatabaseUnusable where something is missing by which no record is sent twice */
-export async function assertWhole(db: Pick<Database, 'query'>, stateDatabaseUrl: string): Promise<void> {
+export async function assertWhole(db: Database, stateDatabaseUrl: string): Promise<void> {
   const parts = [...(await findMissingParts(db)), ...(await findLostPositions(db))]
   const missing = parts.filter(({ isForSpeed }) => !isForSpeed)
   if (missing.length === 0) return

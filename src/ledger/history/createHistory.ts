@@ -1,11 +1,11 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import {
-  decideHistory,
   type HistoryMemory,
   type HistoryVerdict,
   type HistoryView,
   isOutlived,
+  judgeHistory,
   type NamedRow,
   standbyMissedMs,
 } from './decideHistory.ts'
@@ -83,8 +83,7 @@ export function createHistory({
     const view = await readHistory(db, remembered)
     if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone, mayGoOn: false } }
     if (memory !== null && isOutlived(view, memory)) forget()
-    const verdict = decideHistory(view, memory, { kind: 'unknown' })
-    return { view, verdict: verdict.kind === 'asks' ? decideHistory(view, memory, await findNamed()) : verdict }
+    return { view, verdict: await judgeHistory(view, memory, findNamed) }
   }
 
   /** A person has agreed to what there is, or is asked to: what was lost is told. */

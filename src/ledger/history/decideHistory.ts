@@ -114,6 +114,16 @@ export function decideHistory(view: HistoryView, memory: HistoryMemory | null, n
   return view.isEmpty && !view.isByPerson ? unlessNamed(named, { kind: 'stands' }) : { kind: 'stands' }
 }
 
+/** The same, of which what the outbox's rows say is asked only where it matters. */
+export async function judgeHistory(
+  view: HistoryView,
+  memory: HistoryMemory | null,
+  findNamed: () => Promise<NamedRow>,
+): Promise<HistoryVerdict> {
+  const verdict = decideHistory(view, memory, { kind: 'unknown' })
+  return verdict.kind === 'asks' ? decideHistory(view, memory, await findNamed()) : verdict
+}
+
 /**
  * For how long nothing may be claimed, though the history stands: others rely on it that claims wait for a standby, and they would not.
  * Null: it may.

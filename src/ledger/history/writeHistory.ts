@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../../postgres/database.ts'
 import { storableText } from '../../postgres/storableText.ts'
+import { holdSlotsFromNow } from '../holdSlots.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import { epochMs } from '../times.ts'
 import { objectionMs } from './decideHistory.ts'
@@ -108,15 +109,15 @@ export async function raiseFound(
     : `A daemon last found it as it was at ${rows[0].lastMark}; what was sent after that it may not know`
   const words = `${detail}. ${since}. ${then}`
   await raiseProblems(db, [{ kind, subject: '', detail: words, retryInMs: mayGoOn ? objectionMs : null }])
-  if (!mayGoOn)
-    await db.query(
-      `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
-         spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
-         free_at = greatest(case when set_at > clock_timestamp() then free_at + (clock_timestamp() - set_at) else free_at end,
-           clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
-       where permits > 0`,
-      [reachMs],
-    )
+  if (mayGoOn) return
+  await holdSlotsFromNow(db)
+  await db.query(
+    `update outboxd.slot set lease = lease + 1, taken_by = null, set_at = clock_timestamp(),
+       spent_on_submissions = 0, spent_on_polls = 0, spent_on_others = 0,
+       free_at = greatest(free_at, clock_timestamp() + ($1 + (select window_ms from outboxd.budget)) * interval '1 ms')
+     where permits > 0`,
+    [reachMs],
+  )
 }
 
 /** Agrees to what there is, as every claim had been waited for. @returns whether nobody knew better. In a transaction */
