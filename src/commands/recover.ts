@@ -166,7 +166,8 @@ async function takeIn(parts: Parts, loss: Loss, as: RecoveredAs): Promise<number
   const goOn = () => !context.signal.aborted
   const { gap, shared, history } = loss
   if (history !== null && (await store.readFoundHistory())?.atMs !== history.found.atMs) return changed(parts)
-  const rows = [...gap.rows, ...(as === 'uncertain' ? (history?.undatedRows ?? []) : [])]
+  const undated = as === 'uncertain' ? (history?.undatedRows ?? []) : []
+  const rows = [...gap.rows, ...(history?.inHandRows ?? []), ...undated]
   const onProgress = createProgress(context, (done: number) => `Took ${done} of ${pluralize(rows.length, 'row')} …`)
   const taken = await takeInRows({ outbox: store.outbox, changes, mappings, goOn, onProgress }, rows, { as, shared })
   if (rows.length > 0)

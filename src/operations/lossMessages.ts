@@ -13,7 +13,7 @@ export function lossMessages({ gap, history }: Loss): string[] {
   return [...(history === null ? [] : historyMessages(history)), ...gapMessages(gap, history !== null)]
 }
 
-function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, undatedRows }: LostHistory): string[] {
+function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows, undatedRows }: LostHistory): string[] {
   const { queued, oldestMs, newestMs, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
@@ -27,7 +27,12 @@ function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, undatedRows
     ...doubtMessages(doubts),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs)} may have been sent: with --as uncertain they are captured as uncertain.`
-      : 'Rows that wait in the outbox count as never taken: they say so, and their database is another. If it was restored, too, give --waiting.',
+      : 'Rows that wait in the outbox count as never taken: they say so, and their database is another. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
+    ...(inHandRows.length > 0
+      ? [
+          `${pluralize(inHandRows.length, 'row')} that ${inHandRows.length === 1 ? 'waits' : 'wait'} a daemon has in hand, and may have captured: taken as --as says.`,
+        ]
+      : []),
     ...(undatedRows.length > 0
       ? [
           `${pluralize(undatedRows.length, 'row')} of these ${undatedRows.length === 1 ? 'does' : 'do'} not say when they were recorded: all that wait now count.`,
@@ -147,6 +152,7 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last:
           queued: history.doubtful.queued,
           accepted: history.doubtful.accepted,
           isOutboxInDoubt: history.isOutboxInDoubt,
+          rowsInHand: history.inHandRows.map(({ outboxId }) => outboxId),
           rowsSay: {
             ...countOutcomes(history.doubts),
             first: (['arrived', 'uncertain'] as const).flatMap((kind) =>

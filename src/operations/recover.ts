@@ -6,6 +6,7 @@ import type { DoubtfulRecords, RecoveredAs } from '../ledger/operator/recoverHis
 import type { LostRecord } from '../ledger/operator/recoverRecords.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import type { OutboxRecord } from '../model.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -29,7 +30,9 @@ export interface LostHistory {
   doubts: readonly Doubt[]
   /** Rows that wait and were recorded before may have been captured and sent. */
   isOutboxInDoubt: boolean
-  /** Of these the ones whose table does not say when they were recorded, as they stand now; those that name a transaction are in the gap. */
+  /** Rows that wait, and that a daemon had claimed: the ledger may have had them, and they may be marked yet. */
+  inHandRows: readonly LostRow[]
+  /** Of those that wait the ones whose table does not say when they were recorded, as they stand now; those that name a transaction are in the gap. */
   undatedRows: readonly LostRow[]
 }
 
@@ -50,19 +53,31 @@ export async function findLoss(
 ): Promise<Loss> {
   const { goOn } = reading
   const found = await store.readFoundHistory(sayer)
+  // Before the rows are compared: what is in hand now may say by then that it was taken.
+  const inHand = found === null ? [] : await store.outbox.readInHand()
   const gap = await store.findGap(goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
   const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.mayWaitingBeSent())
   const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
-  const undatedRows = waiting.flatMap(({ outboxId, stamp, createdAt }) =>
-    createdAt === null && !lost.has(outboxId)
-      ? [{ outboxId, stamp: stamp ?? '', createdAt, stateText: 'that it waits', transactionId: null }]
-      : [],
-  )
+  const inHandRows = waitingRows(inHand, lost, 'that it waits, and was in the hands of a daemon')
+  const taken = lost.union(new Set(inHandRows.map(({ outboxId }) => outboxId)))
+  const undated = waiting.filter(({ createdAt }) => createdAt === null)
+  const undatedRows = waitingRows(undated, taken, 'that it waits')
   const { doubts, shared } = await readDoubts(store, gap.rows, reading)
   const doubtful = await store.readDoubtful()
-  return { gap, shared, history: { found, doubtful, doubts, isOutboxInDoubt, undatedRows } }
+  return { gap, shared, history: { found, doubtful, doubts, isOutboxInDoubt, inHandRows, undatedRows } }
+}
+
+/** Those that are not among others, as rows that the ledger does not know. */
+function waitingRows(
+  rows: readonly Pick<OutboxRecord, 'outboxId' | 'stamp' | 'createdAt'>[],
+  others: ReadonlySet<string>,
+  stateText: string,
+): LostRow[] {
+  return rows.flatMap(({ outboxId, stamp, createdAt }) =>
+    others.has(outboxId) ? [] : [{ outboxId, stamp: stamp ?? '', createdAt, stateText, transactionId: null }],
+  )
 }
 
 const batchSize = 100

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { begin } from '../postgres/database.ts'
+import { idsOf } from './idsOf.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { RowExpressions } from './statements.ts'
 import { lockHolder } from './writeBack.ts'
@@ -22,6 +23,8 @@ export interface LockHolder {
 export interface LockedStatements {
   /** Ids of the first rows that wait and that somebody may have locked. */
   readonly marked: string
+  /** The same of all rows that wait. */
+  readonly everyMarked: string
   /** Of the ids in $1 those that wait and can be locked. */
   readonly free: string
   /** Of the ids in $1 those that wait, and who holds each. */
@@ -31,6 +34,12 @@ export interface LockedStatements {
 /** Rows are taken in their order, so those that are passed over soon stand first. */
 const lookedAtMax = 2_000
 const markedMax = 100
+
+/** Far more than all instances claim at once. */
+const inHandMax = 10_000
+
+/** The session in which a daemon claims rows and marks them, by application_name. */
+export const daemonSession = 'outboxd outbox'
 
 export function lockedStatements(
   from: string,
@@ -46,6 +55,7 @@ export function lockedStatements(
     marked: `select "outboxId" from (
         select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits}${hasId} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
+    everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits}${hasId} and ${marked} order by ${order} limit ${inHandMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}
@@ -59,20 +69,39 @@ export function lockedStatements(
  */
 export async function findLocked(
   pool: pg.Pool,
-  { free, held }: LockedStatements,
+  statements: LockedStatements,
   outboxIds: readonly string[],
 ): Promise<LockedRow[]> {
-  const freeIds = await readFree(pool, free, outboxIds)
-  const others = outboxIds.filter((id) => !freeIds.has(id))
-  if (others.length === 0) return []
-  const { rows } = await pool.query<LockHolder & { outboxId: string; pid: number | null }>(held, [others])
+  const rows = await readHeld(pool, statements, outboxIds)
   return rows.flatMap(({ outboxId, pid, application, state }) =>
     isOurs(application) ? [] : [{ outboxId, holder: pid === null ? null : { pid, application, state } }],
   )
 }
 
+/** The ids of rows that wait and that a daemon has claimed and not marked yet: also those that nobody can say whose they are. */
+export async function findInHand(pool: pg.Pool, statements: LockedStatements): Promise<string[]> {
+  const { rows: marked } = await pool.query<{ outboxId: string }>(statements.everyMarked)
+  const held = await readHeld(pool, statements, idsOf(marked))
+  return idsOf(held.filter(({ application }) => application === null || application === daemonSession))
+}
+
 /** Another instance that claims just now. */
 const isOurs = (application: string | null) => application?.startsWith('outboxd') ?? false
+
+type HeldRow = Omit<LockHolder, 'pid'> & { outboxId: string; pid: number | null }
+
+/** Those of these rows that cannot be locked. */
+async function readHeld(
+  pool: pg.Pool,
+  { free, held }: LockedStatements,
+  outboxIds: readonly string[],
+): Promise<HeldRow[]> {
+  const freeIds = await readFree(pool, free, outboxIds)
+  const others = outboxIds.filter((id) => !freeIds.has(id))
+  if (others.length === 0) return []
+  const { rows } = await pool.query<HeldRow>(held, [others])
+  return rows
+}
 
 async function readFree(pool: pg.Pool, free: string, outboxIds: readonly string[]): Promise<ReadonlySet<string>> {
   await using transaction = await begin(pool) // never committed

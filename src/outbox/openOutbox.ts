@@ -14,7 +14,7 @@ import { readHistory } from './history.ts'
 import { idsOf } from './idsOf.ts'
 import { qualifiedName } from './inspectTable.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
-import { findLocked } from './lockedRows.ts'
+import { findInHand, findLocked } from './lockedRows.ts'
 import { type InspectedTable, inspectNamed, type OpenTable, openTable } from './openTable.ts'
 import type { Outbox } from './outbox.ts'
 import { type OutboxTable, saysTaken, standardTable } from './outboxTable.ts'
@@ -193,6 +193,14 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
     async findLocked(outboxIds) {
       return withFilter(({ sql }) => findLocked(pool, sql, outboxIds))
+    },
+    async readInHand() {
+      return withFilter(async (from) => {
+        if (from.cursorScan !== null) return []
+        const rows = await lookAt(pool, from.sql, await findInHand(pool, from.sql))
+        const { known } = await from.memory.findKnown(rows)
+        return rows.filter(({ outboxId }) => !known.has(outboxId))
+      })
     },
     async readRecord(outboxId) {
       const { sql } = await open()

@@ -1,6 +1,7 @@
 import type { OutboxIdentity, StartPosition } from '../ledger/servedOutbox.ts'
 import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from '../model.ts'
 import type { HiddenRows } from './beforeStart.ts'
+import type { SeenRow } from './cursorStore.ts'
 import type { OutboxHistory } from './history.ts'
 import type { LockedRow } from './lockedRows.ts'
 import type { PassedSlice } from './passedRows.ts'
@@ -26,6 +27,8 @@ export interface Outbox {
   readMarked(): Promise<string[]>
   /** Those of these rows that wait and that another session has locked at this moment. */
   findLocked(outboxIds: readonly string[]): Promise<LockedRow[]>
+  /** Rows that wait and that a daemon has claimed and not marked yet, and that the ledger does not know. None where no row is ever locked. */
+  readInHand(): Promise<SeenRow[]>
   /** The row as it is now, whatever its state; null where there is none of that id. */
   readRecord(outboxId: string): Promise<OutboxRecord | null>
   /** Whether the row of this id says that it waits; true of a table whose rows never say it. */

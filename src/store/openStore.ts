@@ -31,6 +31,7 @@ import {
 import type { CaptureTrouble, Demand, MovedPoll, PlannedPoll, ProblemKind, RaisedProblem } from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { daemonSession } from '../outbox/lockedRows.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
@@ -156,7 +157,7 @@ export async function openStore({
   })
   const outboxPool = createPool({
     url: addresses.outbox,
-    name: 'outboxd outbox',
+    name: daemonSession,
     connections: poolConnections.outbox,
     onIdleError: onError,
     everywhere: asText,

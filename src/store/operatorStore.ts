@@ -81,6 +81,7 @@ export interface OperatorStore extends AsyncDisposable {
     | 'readRecord'
     | 'readSaid'
     | 'readNew'
+    | 'readInHand'
     | 'tryRow'
     | 'backlog'
     | 'countTypes'
@@ -259,6 +260,7 @@ export async function openOperatorStore(
       liesBefore: (outboxId) => onOutbox((erp) => erp.liesBefore(outboxId)),
       saysThatItWaits: (outboxId) => onOutbox((erp) => erp.saysThatItWaits(outboxId)),
       readNew: (limit) => onOutbox((erp) => erp.readNew(limit)),
+      readInHand: () => onOutbox((erp) => erp.readInHand()),
       tryRow: () => onOutbox((erp) => erp.tryRow()),
       countTypes: () => onOutbox((erp) => erp.countTypes()),
       backlog: () => onOutbox((erp) => erp.backlog()),

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { audit } from '../../src/commands/audit.ts'
 import { recover } from '../../src/commands/recover.ts'
 import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
+import { daemonSession } from '../../src/outbox/lockedRows.ts'
+import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
 
@@ -194,6 +196,51 @@ describe.each(['uncertain', 'new'] as const)('--as %s', (as) => {
     expect(await stateOf(uncertain)).toEqual(['uncertain', null, 'no answer'])
     expect((await stateOf(await idOf(ofUncertain)))[0]).toBe('uncertain')
     expect(await fixture.ledger.liveJobs()).toHaveLength(2)
+  })
+})
+
+describe('a row that a daemon has claimed and not marked as the ledger goes back', () => {
+  /** What holds a row, and ends with saying that it was taken. */
+  async function claimed(outboxId: string, application: string) {
+    const session = await openPool(fixture.ledger.url, { application_name: application }).connect()
+    onTestFinished(() => session.release(true))
+    await session.query('begin')
+    await session.query('select from outbox where id = $1 for no key update', [outboxId])
+    return async () => {
+      await session.query(`update outbox set status = 'queued' where id = $1`, [outboxId])
+      await session.query('commit')
+    }
+  }
+
+  test.each([
+    ['uncertain', 'uncertain'],
+    ['new', 'queued'],
+  ] as const)('is taken in as %s, whether or not it is marked yet', async (as, state) => {
+    const outboxId = await lost(`status = 'new'`)
+    const mark = await claimed(outboxId, daemonSession)
+    await find()
+    const preview = fixture.context()
+    expect(await recover(preview, { dryRun: true, json: true })).toBe(0)
+    expect(JSON.parse(preview.printed()).history.rowsInHand).toEqual([outboxId])
+    const context = fixture.context()
+    expect(await recover(context, { as, ...erin })).toBe(0)
+    expect(context.printed()).toContain('1 row that waits a daemon has in hand, and may have captured')
+    await mark()
+    expect((await stateOf(await idOf(outboxId)))[0]).toBe(state)
+    expect(await recover(fixture.context(), { dryRun: true })).toBe(3)
+  })
+
+  test('one that the ledger knows, or that somebody else holds, is left as it is', async () => {
+    const known = await queued(`status = 'new'`)
+    const knownRow = (await fixture.ledger.row(known)).outbox_id as string
+    await claimed(knownRow, daemonSession)
+    const held = await lost(`status = 'new'`)
+    await claimed(held, 'order form')
+    await find()
+    const context = fixture.context()
+    expect(await recover(context, { as: 'new', ...erin })).toBe(0)
+    expect(context.printed()).not.toContain('in hand')
+    expect((await query('select id from outboxd.submission')).rows).toEqual([{ id: known }])
   })
 })
 

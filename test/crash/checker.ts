@@ -5,6 +5,8 @@ import type { Written } from './workload.ts'
 export interface Violation {
   what: string
   case: Case | null
+  /** The record that it was compared with. */
+  beside?: Case
 }
 
 /** One record, seen from all sides. */
@@ -228,12 +230,13 @@ function keyOrder(cases: Case[]): Violation[] {
       const before = line[i] as Case
       const [mine, its] = [each.submissions[0], before.submissions[0]]
       if (!mine || !its || mine.isPruned || its.isPruned) return []
-      if (mine.seq < its.seq) return [{ what: `captured before ${before.row.outboxId} of its key`, case: each }]
+      if (mine.seq < its.seq)
+        return [{ what: `captured before ${before.row.outboxId} of its key`, case: each, beside: before }]
       const sentUs = each.events.find(({ to }) => to === 'sending')?.atUs ?? Number.POSITIVE_INFINITY
       const freeUs = before.events.find(({ to }) => to === 'accepted' || (ends.has(to) && to !== 'uncertain'))?.atUs
       return freeUs === undefined || sentUs >= freeUs
         ? []
-        : [{ what: `sent before ${before.row.outboxId} of its key was accepted or ended`, case: each }]
+        : [{ what: `sent before ${before.row.outboxId} of its key was accepted or ended`, case: each, beside: before }]
     }),
   )
 }

@@ -58,8 +58,8 @@ function figures({
   ]
 }
 
-function describe(violation: Violation): string[] {
-  return [`- ${violation.what}`, ...(violation.case ? describeCase(violation.case) : [])]
+function describe({ what, case: violated, beside }: Violation): string[] {
+  return [`- ${what}`, ...[violated, beside].flatMap((each) => (each ? describeCase(each) : []))]
 }
 
 function describeCase({ row, submissions, events, arrivals }: Case): string[] {
