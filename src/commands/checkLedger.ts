@@ -18,16 +18,20 @@ export async function checkLedger({ stateDatabaseUrl: url }: StoreConfig): Promi
     url,
     async look(db) {
       const grants = await readMissingGrants(db) // before anything of ours is read
-      if (grants.length === 0) await assertMigrated(db, url)
-      return {
+      const server = {
         grants,
         version: await readServerVersion(db),
         limits: await readMissingLimits(db),
         cause: await readReadOnly(db),
-        missing: grants.length === 0 ? await findMissingParts(db) : [],
-        positions: grants.length === 0 ? await findLostPositions(db) : [],
-        problems: grants.length === 0 ? await countProblems(db) : [],
-        history: grants.length === 0 ? await readUnseenHistory(db) : null,
+      }
+      if (grants.length > 0) return { ...server, missing: [], positions: [], problems: [], history: null }
+      await assertMigrated(db, url)
+      return {
+        ...server,
+        missing: await findMissingParts(db),
+        positions: await findLostPositions(db),
+        problems: await countProblems(db),
+        history: await readUnseenHistory(db),
       }
     },
   })

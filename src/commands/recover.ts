@@ -7,8 +7,10 @@ import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { readOnlyMessage } from '../cli/readOnlyMessage.ts'
 import { escapeControl, pluralize } from '../cli/table.ts'
+import { showDuration } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { readStoreConfig } from '../config.ts'
+import type { Activity } from '../ledger/operator/readActivity.ts'
 import type { RecoveredAs } from '../ledger/operator/recoverHistory.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { countNamed, type Doubt, readDoubts, settledDoubts } from '../operations/doubts.ts'
@@ -225,9 +227,14 @@ async function goOnAfter(
     )
   const queued = recovered.queued + (as === 'uncertain' ? uncertain : 0)
   context.stderr.write(
-    `Took ${pluralize(queued, 'record')} that ${queued === 1 ? 'was' : 'were'} queued as ${as}. Sending goes on.\n`,
+    `Took ${pluralize(queued, 'record')} that ${queued === 1 ? 'was' : 'were'} queued as ${as}. ${whenItGoesOn(await store.readActivity())}\n`,
   )
   return exit.done
+}
+
+function whenItGoesOn({ nextSlotMs, nowMs }: Pick<Activity, 'nextSlotMs' | 'nowMs'>): string {
+  if (nextSlotMs === null) return 'Sending goes on.'
+  return `Sending goes on in ${showDuration(nextSlotMs - nowMs)}: until then the whole budget counts as spent, since nobody knows what of it was.`
 }
 
 function interrupted({ context }: Parts): number {

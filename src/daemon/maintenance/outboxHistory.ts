@@ -25,11 +25,11 @@ export function createOutboxHistory({ readHistory, raise, clear, warn }: OutboxH
     async tell() {
       const history = await readHistory().catch(() => null) // its database may be away
       if (history === null || history.rows <= historyMin) return
-      warn('the outbox table has a history, and all of it is sent; outboxd adopt --start leaves it alone', {
+      warn('the outbox table has a history, and all of it is to be sent; outboxd adopt --start leaves it alone', {
         count: history.rows,
       })
       await raise(
-        `${history.rows} rows waited in the outbox table before anything was captured, and all of them are sent`,
+        `${history.rows} rows waited in the outbox table before anything was captured, and all of them are to be sent`,
       )
     },
     async sawWaiting(rows) {

@@ -21,7 +21,7 @@ test('more than a thousand rows from before the start are told', async () => {
   await tell()
   expect(calls).toEqual([
     'warned of 1001',
-    '1001 rows waited in the outbox table before anything was captured, and all of them are sent',
+    '1001 rows waited in the outbox table before anything was captured, and all of them are to be sent',
   ])
 })
 
