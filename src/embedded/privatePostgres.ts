@@ -49,7 +49,7 @@ export async function startPrivatePostgres(tell: (words: string) => void, dataDi
   const server = await (dataDir === undefined ? startTemporary(stack, parts) : startKept(stack, parts, dataDir))
   const all = stack.move()
   return {
-    url: `postgres://postgres@localhost/postgres?host=${encodeURIComponent(folder)}`,
+    url: `postgres://postgres@localhost:5432/postgres?host=${encodeURIComponent(folder)}&sslmode=disable`,
     get pid() {
       return server.pid
     },

@@ -37,6 +37,17 @@ test.runIf(existsSync('/proc/self/environ'))('none of our secrets is in the envi
   await server.stop()
 })
 
+test('what the environment says of another PostgreSQL does not lead astray who takes its address', async () => {
+  for (const [name, value] of Object.entries({ PGPORT: '9', PGHOST: 'erp', PGSSLMODE: 'require', PGUSER: 'erp' }))
+    vi.stubEnv(name, value)
+  const server = await startPrivatePostgres(silent)
+  const client = new pg.Client(server.url)
+  await client.connect().finally(() => vi.unstubAllEnvs())
+  expect((await client.query('select current_user as name')).rows).toEqual([{ name: 'postgres' }])
+  await client.end()
+  await server.stop()
+})
+
 /** The id of the reaper's process, a child of ours. */
 function reaper(): string | undefined {
   const children = readdirSync('/proc/self/task').flatMap((thread) =>
