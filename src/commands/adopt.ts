@@ -10,8 +10,9 @@ import { isoTime, parseMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
 import type { Adoption, UnderWay } from '../ledger/operator/adoptOutbox.ts'
-import { nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
+import { ForeignOutbox, nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import type { HiddenRows } from '../outbox/beforeStart.ts'
+import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 
 export interface AdoptOptions extends ActorOptions {
@@ -77,9 +78,11 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     const whyNotAllowed = position === null ? null : await store.outbox.tryStart(position)
     if (whyNotAllowed !== null) return usageError(context, [whyNotAllowed])
     const hidden = position === null ? null : await store.outbox.readHidden(position)
+    const isKnown = isServed && served.identity !== null && !options.new
+    const notCaptured = position !== null && hidden === null && isKnown ? await countNotCaptured(store) : 0
     const adoption: Adoption = { identity, rows: options.new ? 'new' : 'same', start: position }
     const underWay = await store.readUnderWay()
-    context.stderr.write(preview(adoption, underWay, hidden))
+    context.stderr.write(preview(adoption, underWay, { hidden, notCaptured }))
     if (!options.yes && !options.dryRun) {
       const answer = await confirm(context, 'Is that so?')
       if (answer === 'no-terminal')
@@ -90,9 +93,20 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
       await store.actingAs(actorOf(context, options)).adopt(adoption)
       context.stderr.write(`The ledger belongs to the outbox ${nameOutbox(identity)}.\n`)
     }
-    if (options.json) printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden })
+    if (options.json)
+      printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
     return exit.done
   })
+}
+
+/** Of a table whose ids began anew nothing can be told: which of its rows the ledger knows is what is being said. */
+async function countNotCaptured({ outbox }: OperatorStore): Promise<number> {
+  try {
+    return (await outbox.backlog()).waiting
+  } catch (error) {
+    if (!(error instanceof ForeignOutbox)) throw error
+    return 0
+  }
 }
 
 /** @returns undefined where it cannot be read */
@@ -108,7 +122,7 @@ function readStart(text: string | undefined): Start | undefined {
 function preview(
   { identity, rows, start }: Adoption,
   { submissions, reports, sent }: UnderWay,
-  hidden: HiddenRows | null,
+  { hidden, notCaptured }: { hidden: HiddenRows | null; notCaptured: number },
 ): string {
   const lines = [
     `The ledger will belong to the outbox ${nameOutbox(identity)}.`,
@@ -120,6 +134,9 @@ function preview(
       : null,
     startMessage(start),
     hiddenMessage(hidden),
+    notCaptured > 0
+      ? `${pluralize(notCaptured, 'row')} of it ${notCaptured === 1 ? 'is' : 'are'} not captured yet: what of them lies before that is never sent.`
+      : null,
     rows === 'new' && submissions + reports > 0
       ? `Of the former outbox ${pluralize(submissions, 'record')} are under way and go on; neither these nor ${pluralize(reports, 'outcome')} that are due will be written to any row.`
       : null,
