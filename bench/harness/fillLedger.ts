@@ -4,6 +4,7 @@ import type { BenchDatabase } from './postgres.ts'
 export const standing = { queued: 1_000, accepted: 500, failed: 300, rejected: 200, uncertain: 50 } as const
 const underWay = Object.values(standing).reduce((sum, count) => sum + count, 0)
 const rowsAtOnce = 250_000
+const fillers = 2
 
 export interface LedgerFill {
   /** Outbox ids from here on. */
@@ -16,9 +17,8 @@ export interface LedgerFill {
 
 /** Writes submissions as the daemon leaves them, with three events each; the last of them are those under way. */
 export async function fillLedger({ pool }: BenchDatabase, { first, count, oldestDays, newestDays }: LedgerFill) {
-  for (let at = 0; at < count; at += rowsAtOnce) {
-    const rows = Math.min(rowsAtOnce, count - at)
-    await pool.query(
+  const fill = (at: number) =>
+    pool.query(
       `with row as (
          select n, gen_random_uuid() as key, (lpad(to_hex(extract(epoch from ended)::bigint * 1000), 12, '0') || '7000' || '8' || substr(md5(n::text), 1, 15))::uuid as id, ended
          from (select n, now() - interval '1 day' * ($3::float8 - ($3::float8 - $4::float8) * (n - $1::bigint) / $5::float8) as ended
@@ -38,9 +38,13 @@ export async function fillLedger({ pool }: BenchDatabase, { first, count, oldest
          (null, 'queued', 'captured', null), ('queued', 'sending', 'slot', null),
          ('sending', 'accepted', 'accepted', '{"transactionId":"7f0c9f2e-0000-0000-0000-000000000000"}'),
          ('accepted', 'completed', 'completed', null)) step(former, latter, cause, detail)`,
-      [first, at, oldestDays, newestDays, count, rows],
+      [first, at, oldestDays, newestDays, count, Math.min(rowsAtOnce, count - at)],
     )
-  }
+  await Promise.all(
+    Array.from({ length: fillers }, async (_, filler) => {
+      for (let at = filler * rowsAtOnce; at < count; at += fillers * rowsAtOnce) await fill(at)
+    }),
+  )
 }
 
 /** Turns the newest into what is under way and what waits for a person. */
