@@ -5,6 +5,7 @@ import { openHeartbeatStore } from '../../src/ledger/heartbeatStore.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
 import { tellProblems } from '../../src/ledger/tellInstanceProblems.ts'
 import { readOnly } from '../support/readOnly.ts'
+import { runStatus } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Fixture, failedE003, openFixture, payloadOf, uncertain } from './fixture.ts'
 
@@ -16,8 +17,7 @@ afterAll(() => fixture[Symbol.asyncDispose]())
 beforeEach(() => fixture.reset())
 
 async function run(json = false, env: Record<string, string> = {}) {
-  const context = fixture.context(null, env)
-  const code = await status(context, { json })
+  const { code, context } = await runStatus(() => fixture.context(null, env), { json })
   return { code, printed: context.printed(), messages: context.messages() }
 }
 

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import { adopt } from '../../../src/commands/adopt.ts'
 import { check } from '../../../src/commands/check.ts'
 import { show } from '../../../src/commands/show.ts'
-import { status } from '../../../src/commands/status.ts'
 import { readSnapshot } from '../../../src/ledger/snapshot.ts'
 import { testContext } from '../../support/context.ts'
 import { eventually } from '../../support/eventually.ts'
+import { runStatus } from '../../support/statusSays.ts'
 import { type Installation, install } from '../installation.ts'
 
 /** Which rows are ours, and which row an id names: a table that begins anew, another table, a history that is none of ours. */
@@ -25,8 +25,7 @@ const rows = async ({ pool }: Installation) =>
 const contextOf = ({ url }: Installation, env = {}) => testContext({ DATABASE_URL: url, ...env })
 
 async function statusOf(installation: Installation, env = {}): Promise<string> {
-  const context = contextOf(installation, env)
-  await status(context, {})
+  const { context } = await runStatus(() => contextOf(installation, env))
   return context.printed() + context.messages()
 }
 
