@@ -465,9 +465,9 @@ describe('pauses', () => {
     await raise()
     await pass(2_000)
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
-    await pass(leaseMs - 5_000)
+    await pass(leaseMs - 1_000)
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(false)
-    await pass(5_000)
+    await pass(1_000)
     expect(await claimTrial(ledger.pool, leaseMs)).toBe(true)
   })
 
