@@ -1,3 +1,4 @@
+import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
@@ -20,9 +21,6 @@ export interface HeartbeatStore {
   close(): Promise<void>
 }
 
-/** What a daemon's sessions are called that do its work on the ledger, and those that say that it lives. */
-export const workName = 'outboxd'
-export const heartbeatName = 'outboxd heartbeat'
 /** The most that signs of life take. */
 export const heartbeatConnections = 2
 
@@ -40,13 +38,13 @@ export function openHeartbeatStore(
 ): HeartbeatStore {
   const settings = { ...ownNames, synchronous_commit: 'off' }
   const connections = heartbeatConnections
-  const pool = createPool({ url, name: heartbeatName, connections, onIdleError, settings, limits })
+  const pool = createPool({ url, name: daemonSessions.heartbeat, connections, onIdleError, settings, limits })
   return {
     async beat() {
       await writeHeartbeat(pool, instance)
     },
     tell: (problems) => tellProblems(pool, instance.id, problems),
-    readBlockers: async () => (await readLockingSessions(pool, workName)).map(({ pid }) => pid),
+    readBlockers: async () => (await readLockingSessions(pool, daemonSessions.work)).map(({ pid }) => pid),
     readReloadAsked: () => readReloadAsked(pool, instance.id),
     answerReload: (answer) => answerReload(pool, instance.id, answer),
     close: () => pool.end(),

@@ -1,6 +1,7 @@
 import { PgBoss } from 'pg-boss'
 import packageJson from 'pg-boss/package.json' with { type: 'json' }
 import type { PollJob } from '../model.ts'
+import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { ownNames } from './ownNames.ts'
@@ -104,7 +105,7 @@ export async function openQueue(url: string | DatabaseAddress, onError: (error: 
   // pg-boss's own pool would wait for as long as somebody holds a lock on a job.
   const pool = createPool({
     url,
-    name: 'outboxd queue',
+    name: daemonSessions.queue,
     connections: queueConnections,
     onIdleError: onError,
     settings: { ...ownNames, ...shortReads, lock_timeout: '3000' },

@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { begin } from '../postgres/database.ts'
 import { idsOf } from './idsOf.ts'
 import type { TableShape } from './inspectTable.ts'
@@ -37,9 +38,6 @@ const markedMax = 100
 
 /** Far more than all instances claim at once. */
 const inHandMax = 10_000
-
-/** The session in which a daemon claims rows and marks them, by application_name. */
-export const daemonSession = 'outboxd outbox'
 
 export function lockedStatements(
   from: string,
@@ -82,7 +80,7 @@ export async function findLocked(
 export async function findInHand(pool: pg.Pool, statements: LockedStatements): Promise<string[]> {
   const { rows: marked } = await pool.query<{ outboxId: string }>(statements.everyMarked)
   const held = await readHeld(pool, statements, idsOf(marked))
-  return idsOf(held.filter(({ application }) => application === null || application === daemonSession))
+  return idsOf(held.filter(({ application }) => application === null || application === daemonSessions.outbox))
 }
 
 /** Another instance that claims just now. */

@@ -1,4 +1,5 @@
 import pg from 'pg'
+import { daemonSessions } from './daemonSessions.ts'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { isRefusedName } from './sessionPool.ts'
 
@@ -87,7 +88,7 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
   async function connect() {
     const next = new pg.Client({
       connectionString: address.now(),
-      application_name: 'outboxd listen',
+      application_name: daemonSessions.listen,
       keepAlive: true,
       connectionTimeoutMillis: 5_000,
       query_timeout: answerMs,

@@ -7,7 +7,7 @@ import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
 import { createDispatchStore, type DispatchStore, writeSteps } from '../ledger/dispatchStore.ts'
-import { type HeartbeatStore, openHeartbeatStore, workName } from '../ledger/heartbeatStore.ts'
+import { type HeartbeatStore, openHeartbeatStore } from '../ledger/heartbeatStore.ts'
 import { createHistory, type HistoryLook } from '../ledger/history/createHistory.ts'
 import { createMaintenance, type Maintenance } from '../ledger/maintenance.ts'
 import { createOutboxReports, type OutboxReports } from '../ledger/outboxReports.ts'
@@ -31,10 +31,10 @@ import {
 import type { CaptureTrouble, Demand, MovedPoll, PlannedPoll, ProblemKind, RaisedProblem } from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
-import { daemonSession } from '../outbox/lockedRows.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
@@ -147,7 +147,7 @@ export async function openStore({
 }: StoreDeps): Promise<Store> {
   const pool = createPool({
     url: addresses.ledger,
-    name: workName,
+    name: daemonSessions.work,
     connections: poolConnections.ledger,
     onIdleError: onError,
     durable: true,
@@ -157,7 +157,7 @@ export async function openStore({
   })
   const outboxPool = createPool({
     url: addresses.outbox,
-    name: daemonSession,
+    name: daemonSessions.outbox,
     connections: poolConnections.outbox,
     onIdleError: onError,
     everywhere: asText,

@@ -10,7 +10,6 @@ import {
 import { type AuditEntry, type AuditSpan, readAudit } from '../ledger/audit/readAudit.ts'
 import { type Hand, type HandsFilter, type HandsPosition, readHands } from '../ledger/audit/readHands.ts'
 import { type ChainVerdict, verifyChain } from '../ledger/audit/verifyChain.ts'
-import { heartbeatName } from '../ledger/heartbeatStore.ts'
 import { judgeHistory } from '../ledger/history/decideHistory.ts'
 import { type FoundHistory, nothingRemembered, readFound, readHistory } from '../ledger/history/readHistory.ts'
 import type { StatedActor } from '../ledger/operator/acts.ts'
@@ -58,6 +57,7 @@ import { mayBeRowsFault } from '../outbox/failingRows.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { asText, createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { comparisonBounds } from './comparison.ts'
@@ -332,7 +332,7 @@ export async function openOperatorStore(
     readPublishedTypes: () => readPublishedTypes(pool),
     readReadOnly: (of) => readReadOnly(of === 'ledger' ? pool : outboxPool),
     readOutboxLocks: () => readLockingSessions(lockPool, outboxName),
-    readHeartbeatLocks: () => readLockingSessions(pool, heartbeatName),
+    readHeartbeatLocks: () => readLockingSessions(pool, daemonSessions.heartbeat),
     readRecordsOfKey: (key) => readRecordsOfKey(pool, key),
     readUnkeptAmounts: (ids) => readUnkeptAmounts(pool, ids),
     verifyChain: (noted, onProgress) => verifyChain(pool, noted, onProgress),

@@ -5,7 +5,7 @@ import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
 import type { CapturedRecord } from '../../src/model.ts'
-import { daemonSession } from '../../src/outbox/lockedRows.ts'
+import { daemonSessions } from '../../src/postgres/daemonSessions.ts'
 import { openPool } from '../support/postgres.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { type Fixture, openFixture, payloadOf } from './fixture.ts'
@@ -217,7 +217,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
     ['new', 'queued'],
   ] as const)('is taken in as %s, whether or not it is marked yet', async (as, state) => {
     const outboxId = await lost(`status = 'new'`)
-    const mark = await claimed(outboxId, daemonSession)
+    const mark = await claimed(outboxId, daemonSessions.outbox)
     await find()
     const preview = fixture.context()
     expect(await recover(preview, { dryRun: true, json: true })).toBe(0)
@@ -233,7 +233,7 @@ describe('a row that a daemon has claimed and not marked as the ledger goes back
   test('one that the ledger knows, or that somebody else holds, is left as it is', async () => {
     const known = await queued(`status = 'new'`)
     const knownRow = (await fixture.ledger.row(known)).outbox_id as string
-    await claimed(knownRow, daemonSession)
+    await claimed(knownRow, daemonSessions.outbox)
     const held = await lost(`status = 'new'`)
     await claimed(held, 'order form')
     await find()

@@ -1,5 +1,5 @@
+import { daemonSessions } from '../../postgres/daemonSessions.ts'
 import type { Database } from '../../postgres/database.ts'
-import { heartbeatName, workName } from '../heartbeatStore.ts'
 import { isAlive } from '../instanceLife.ts'
 import { type KeyOnFailure, stoppingStates } from '../keyOrder.ts'
 
@@ -25,7 +25,7 @@ export interface Activity {
 const lastCompleted = 200
 
 /** What a daemon's sessions are called that it has while it works. A session whose statement fails is closed. */
-const daemonSessions = [workName, heartbeatName]
+const whileItWorks = [daemonSessions.work, daemonSessions.heartbeat]
 
 export async function readActivity(db: Database, onFailure: KeyOnFailure): Promise<Activity> {
   const { rows } = await db.query<Activity>(
@@ -52,7 +52,7 @@ export async function readActivity(db: Database, onFailure: KeyOnFailure): Promi
        (select extract(epoch from max(due_at))::float8 * 1000 from outboxd.submission
           where state = 'queued' and not held) as "lastDueMs",
        extract(epoch from clock_timestamp())::float8 * 1000 as "nowMs"`,
-    [lastCompleted, daemonSessions],
+    [lastCompleted, whileItWorks],
   )
   return rows[0] as Activity
 }

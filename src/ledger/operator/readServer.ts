@@ -1,3 +1,4 @@
+import { daemonSessions } from '../../postgres/daemonSessions.ts'
 import type { Database } from '../../postgres/database.ts'
 import { readCommitsWait } from '../history/readHistory.ts'
 
@@ -89,8 +90,9 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
            and not exists (select from pg_roles where rolname = current_user and rolsuper)
      )
      select extract(epoch from pg_postmaster_start_time())::text as server, free::int, "limit",
-       (select count(*)::int from session where "isRole" and name in ('outboxd', 'outboxd outbox', 'outboxd queue', 'outboxd heartbeat', 'outboxd listen')) as ours
+       (select count(*)::int from session where "isRole" and name = any($1)) as ours
      from room order by free limit 1`,
+    [Object.values(daemonSessions)],
   )
   return rows[0] as ServerRoom
 }
