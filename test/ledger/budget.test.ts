@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import fc from 'fast-check'
-import pg from 'pg'
+import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
   claimProof,
@@ -16,6 +16,7 @@ import {
 import { recordPassages } from '../../src/ledger/passages.ts'
 import type { PauseCall, Slot } from '../../src/model.ts'
 import { fitSlots, type Ledger, openLedger, pauseBackoff } from '../support/ledger.ts'
+import { openPool } from '../support/postgres.ts'
 
 let ledger: Ledger
 beforeAll(async () => {
@@ -135,7 +136,7 @@ describe('slots', () => {
 
   test('several takers on several connections never get more than the limit, nor one slot twice', async () => {
     await fitSlots(ledger.pool, 100)
-    const pools = [1, 2, 3].map(() => new pg.Pool({ connectionString: ledger.url, max: 4 }))
+    const pools = [1, 2, 3].map(() => openPool(ledger.url, { max: 4 }))
     const taken = await Promise.all(
       Array.from({ length: 60 }, (_, i) => takeSlots(pools[i % 3] as pg.Pool, 3, leaseMs, randomUUID())),
     )

@@ -1,6 +1,6 @@
-import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { openPool } from '../support/postgres.ts'
 import { setup, tableOf } from './setup.ts'
 
 const columns = "doc_no text not null, not_before timestamptz, status text, kind text, payload jsonb default '{}'"
@@ -101,7 +101,7 @@ test('a user who may create nothing is refused by the words for time', async () 
   const { pool, url } = await setup({ ddl: table(unique) })
   await pool.query(`revoke temporary on database ${new URL(url).pathname.slice(1)} from public;
     grant select on source to pg_monitor`)
-  const restricted = new pg.Pool({ connectionString: url, options: '-c role=pg_monitor' })
+  const restricted = openPool(url, { options: '-c role=pg_monitor' })
   onTestFinished(() => restricted.end())
   const open = (filter: string) => openOutbox(restricted, tableOf(remembered(filter)), 1_000, pool)
   await expect(open('not_before <= now()').hasNew()).rejects.toThrow('(now)')

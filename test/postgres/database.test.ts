@@ -2,6 +2,7 @@ import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { begin, createPool, inTransaction, isPassing, isRefusal, withDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
+import { openPool } from '../support/postgres.ts'
 
 let database: TestDatabase
 beforeAll(async () => {
@@ -40,8 +41,7 @@ test('a transaction that is left is rolled back', async () => {
 })
 
 test('a connection that broke is not given back to the pool', async () => {
-  const pool = new pg.Pool({ connectionString: database.url, max: 1 })
-  pool.on('error', () => {})
+  const pool = openPool(database.url, { max: 1 })
   const broken = await thrownBy(() =>
     inTransaction(pool, async (db) => {
       const { rows } = await db.query<{ pid: number }>('select pg_backend_pid() as pid')
