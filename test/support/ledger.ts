@@ -72,8 +72,10 @@ export async function openLedger(migratedUrl?: string): Promise<Ledger> {
     async capture(records, keyOnFailure = 'continue') {
       const kept = records.map(record)
       const captureLock = openCaptureLock(pool, keyOnFailure)
-      const take = () => captureLock.withLock((turn) => turn.insert(kept).then(() => true))
-      while ((await take()) === null) await new Promise(setImmediate)
+      const take = () => captureLock.withLock((turn) => turn.insert(kept))
+      let inConflict = await take()
+      for (; inConflict === null; inConflict = await take()) await new Promise(setImmediate)
+      if (inConflict.size > 0) throw new Error(`captured before: ${[...inConflict]}`)
       return kept.map(({ id }) => id)
     },
     dispatch: (deps = {}) =>

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto'
 import type { CapturedRecord } from '../../src/model.ts'
 
-let outboxIds = 0
+/** Above those that tests name: it goes on from file to file in a worker, and met one. */
+let outboxIds = 1_000_000
 
 /** A captured record that maps. */
 export function record(given: Partial<CapturedRecord> = {}): CapturedRecord {
