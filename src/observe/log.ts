@@ -58,7 +58,7 @@ export interface CountingLog extends Log {
 
 /**
  * Writes JSON lines: level, time (ISO 8601, UTC), event, and the fields of the allow-list. A warning or error that
- * repeats one of the last minute is counted: one line a minute says so, with `repeated`.
+ * repeats one of the last minute is counted: one line a minute says so, with `repeated` and `lastAt`.
  *
  * @param level the least that is written; `silent` writes nothing
  */
@@ -78,8 +78,11 @@ export function createLog(level: string, destination: LineStream): CountingLog {
     (how: 'warn' | 'error') =>
     (event: string, fields: LogFields = {}): void => {
       const [line, text] = [allowed(fields), redact(event)]
-      repeats.tell(JSON.stringify([how, text, line]), (repeated) =>
-        logger[how](repeated === 0 ? line : { ...line, repeated }, text),
+      repeats.tell(JSON.stringify([how, text, line]), (counted) =>
+        logger[how](
+          counted ? { ...line, repeated: counted.times, lastAt: new Date(counted.lastMs).toISOString() } : line,
+          text,
+        ),
       )
     }
   return {

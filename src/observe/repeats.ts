@@ -1,5 +1,11 @@
-/** Writes a line; `repeated`: so many like it have come since the one before, and were not written. 0: it is the first. */
-export type Write = (repeated: number) => void
+/** What was counted of a line and not written: how often it came, and when it last did, in ms since 1970. */
+export interface Counted {
+  times: number
+  lastMs: number
+}
+
+/** Writes a line, with what was counted of it since the one before; undefined: it is the first. */
+export type Write = (counted?: Counted) => void
 
 export interface Repeats {
   /** Writes a line at once, unless one just like it was written within the last minute: then it is counted. */
@@ -12,8 +18,7 @@ const countedForMs = 60_000
 /** So many different lines are remembered at once; beyond that every line is written. */
 const linesMax = 1_000
 
-interface Line {
-  repeated: number
+interface Line extends Counted {
   write: Write
   timer: NodeJS.Timeout
 }
@@ -27,29 +32,30 @@ export function createRepeats(): Repeats {
     const line = lines.get(key)
     if (line === undefined) return
     lines.delete(key)
-    if (line.repeated === 0) return
-    line.write(line.repeated)
+    if (line.times === 0) return
+    line.write(line)
     remember(key, line.write)
   }
 
   function remember(key: string, write: Write): void {
-    lines.set(key, { repeated: 0, write, timer: setTimeout(() => sum(key), countedForMs).unref() })
+    lines.set(key, { times: 0, lastMs: 0, write, timer: setTimeout(() => sum(key), countedForMs).unref() })
   }
 
   return {
     tell(key, write) {
       const line = lines.get(key)
       if (line !== undefined) {
-        line.repeated += 1
+        line.times += 1
+        line.lastMs = Date.now()
         return
       }
-      write(0)
+      write()
       if (lines.size < linesMax) remember(key, write)
     },
     flush() {
-      for (const { timer, repeated, write } of lines.values()) {
-        clearTimeout(timer)
-        if (repeated > 0) write(repeated)
+      for (const line of lines.values()) {
+        clearTimeout(line.timer)
+        if (line.times > 0) line.write(line)
       }
       lines.clear()
     },

@@ -51,6 +51,7 @@ describe('lines', () => {
     log.error('a loop failed', { loop: 'report', code: '42501' })
     for (let i = 0; i < 2; i++) log.info('captured', { count: 1 })
     log.flush()
+    expect(lines().at(-1)?.lastAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/)
     expect(lines().map(({ event, loop, repeated }) => [event, loop, repeated])).toEqual([
       ['a loop failed', 'capture', undefined],
       ['a loop failed', 'report', undefined],

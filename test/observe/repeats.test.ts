@@ -7,7 +7,7 @@ afterEach(() => void vi.useRealTimers())
 function setup() {
   const repeats = createRepeats()
   const written: string[] = []
-  const tell = (line: string) => repeats.tell(line, (repeated) => written.push(`${line} ${repeated}`))
+  const tell = (line: string) => repeats.tell(line, (counted) => written.push(`${line} ${counted?.times ?? 0}`))
   return { ...repeats, tell, written }
 }
 
@@ -21,6 +21,17 @@ test('the first line is written at once, those like it as one a minute that says
   tell('a')
   vi.advanceTimersByTime(60_000)
   expect(written).toEqual(['a 0', 'a 4', 'a 2'])
+})
+
+test('what was counted is written with the moment of the last, which may be most of a minute ago', () => {
+  const { tell } = createRepeats()
+  const write = vi.fn()
+  const firstMs = Date.now()
+  tell('a', write)
+  vi.advanceTimersByTime(20_000)
+  tell('a', write)
+  vi.advanceTimersByTime(40_000)
+  expect(write.mock.calls).toEqual([[], [expect.objectContaining({ times: 1, lastMs: firstMs + 20_000 })]])
 })
 
 test('after a minute without any the next is written at once again', () => {
