@@ -55,7 +55,7 @@ async function startIn(
   let server = await startServer(program, options)
 
   return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
+    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres?sslmode=disable`,
     port,
     folder: root,
     get pid() {
