@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { expect, test, vi } from 'vitest'
+import { expect, inject, test, vi } from 'vitest'
 import { startPrivatePostgres } from '../../src/embedded/privatePostgres.ts'
 
 const silent = () => {}
@@ -41,10 +41,12 @@ test('what the environment says of another PostgreSQL does not lead astray who t
   for (const [name, value] of Object.entries({ PGPORT: '9', PGHOST: 'erp', PGSSLMODE: 'require', PGUSER: 'erp' }))
     vi.stubEnv(name, value)
   const server = await startPrivatePostgres(silent)
-  const client = new pg.Client(server.url)
-  await client.connect().finally(() => vi.unstubAllEnvs())
-  expect((await client.query('select current_user as name')).rows).toEqual([{ name: 'postgres' }])
-  await client.end()
+  const clients = [server.url, inject('postgresUrl')].map((url) => new pg.Client(url))
+  await Promise.all(clients.map((client) => client.connect())).finally(() => vi.unstubAllEnvs())
+  for (const client of clients) {
+    expect((await client.query('select current_user as name')).rows).toEqual([{ name: 'postgres' }])
+    await client.end()
+  }
   await server.stop()
 })
 
