@@ -45,10 +45,28 @@ const hanging = async () => {
   return rows.map(({ pid }) => pid)
 }
 
+/** Sessions hear of the standby at once, but COMMITs wait only when the checkpointer has heard of it, which may be writing for seconds. */
+const commitsHang = () =>
+  until(
+    async () => {
+      let isThrough = false
+      const probe = ledger.pool.query(`select pg_logical_emit_message(true, 'probe', '')`).finally(() => {
+        isThrough = true
+      })
+      const [pid] = await until(hanging, ({ length }) => length > 0 || isThrough)
+      if (pid !== undefined) await operator.query('select pg_cancel_backend($1)', [pid])
+      await probe
+      return pid
+    },
+    (pid) => pid !== undefined,
+  )
+
 /** Claims the one record that waits, lets go what hangs, and sees that nothing is to be sent of it. */
 async function claimAndLetGo(letGo: (pid: number) => Promise<unknown>): Promise<void> {
   const [id] = await ledger.capture([{}])
+  onTestFinished(() => waitFor(''))
   await waitFor('gone')
+  await commitsHang()
   const dispatch = ledger.dispatch()
   const claimId = randomUUID()
   let taken = 0
