@@ -29,13 +29,13 @@ const markEveryMs = 10_000
 export async function markHistory(pool: pg.Pool): Promise<void> {
   const { rowCount } = await pool.query(
     `select from outboxd.history where marked_at > clock_timestamp() - $1 * interval '1 ms' and marked_at <= clock_timestamp()
-       and (synchronous_until > clock_timestamp() or not (${commitsWait} and ${someStandby}))`,
+       and (synchronous_until > clock_timestamp() or not ${claimsWait})`,
     [markEveryMs],
   )
   if ((rowCount ?? 0) > 0) return
   await inTransaction(pool, async (db) => {
     const { rows } = await db.query<{ isMine: boolean; wait: boolean }>(
-      `select pg_try_advisory_xact_lock($1) as "isMine", ${commitsWait} and ${someStandby} as wait`,
+      `select pg_try_advisory_xact_lock($1) as "isMine", ${claimsWait} as wait`,
       [claimsLock],
     )
     if (!rows[0]?.isMine) return
@@ -71,7 +71,12 @@ export async function holdHistoryFromNow(db: Database): Promise<void> {
   )
 }
 
-const someStandby = 'exists (select from pg_stat_replication)'
+/**
+ * Sessions see that there are synchronous standbys before COMMITs wait for them: PostgreSQL's checkpointer sees to that, later where it
+ * is busy. So it is relied upon only a while after the settings were read.
+ */
+const claimsWait = `(${commitsWait} and exists (select from pg_stat_replication)
+  and pg_conf_load_time() < clock_timestamp() - interval '10 s')`
 
 /** For what another look would find again. */
 const waitForNobody = 'set local synchronous_commit = local'

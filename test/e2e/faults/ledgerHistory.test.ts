@@ -52,6 +52,11 @@ test('a synchronous standby is promoted: sending goes on by itself, nothing is l
     () => primary.run('select from outboxd.history where synchronous_until > now()'),
     ({ rowCount }) => rowCount === 1,
   )
+  // PostgreSQL's checkpointer may hear of the standby later than sessions do, and COMMITs would not have waited.
+  const { rows } = await primary.run(
+    `select synchronous_until - interval '2 min' > pg_conf_load_time() + interval '10 s' as later from outboxd.history`,
+  )
+  expect(rows).toEqual([{ later: true }])
   await insertAndComplete('sync-again-')
   await primary.kill()
   await standby.promote()
