@@ -19,7 +19,7 @@ const markEveryMs = 10_000
 
 /**
  * Says that the history was found as it was agreed to, up to where, and until when every claim waits for a synchronous standby. One
- * instance every ten seconds does, and at once where nothing has been said of the standby yet.
+ * instance every ten seconds does, and at once where claims wait for a standby and nothing has been said of it yet.
  *
  * Not while no standby is there: COMMITs hang then, and whoever gives the standby up should not have to wait for longer.
  *
