@@ -94,7 +94,7 @@ test('where rows say that they are taken, a filter may come true with time', asy
   })
   await pool.query(`insert into source (doc_no, not_before) values ('a', now() + interval '0.3 s'), ('b', now())`)
   expect(await capture()).toEqual(['b'])
-  await expect.poll(() => capture()).toEqual(['a'])
+  await expect.poll(() => capture(), { timeout: 10_000 }).toEqual(['a'])
 })
 
 test('a user who may create nothing is refused by the words for time', async () => {
