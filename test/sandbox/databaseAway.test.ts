@@ -98,6 +98,8 @@ test('a Postgres that is gone: 503 E003 at once, 401 as ever, and served again w
     const get = () => call(`/api/v1/data/${json.transactionId}`, { headers })
 
     process.kill(server.pid, 'SIGQUIT')
+    // It ends after its sessions: until then one of them may still answer where another has said 503.
+    await vi.waitFor(() => expect(() => process.kill(server.pid, 0)).toThrow('ESRCH'), { timeout: 10_000 })
     await until(get, ({ status }) => status === 503)
     expect(await call('/_sandbox/counts')).toMatchObject({ status: 503 })
     const answers = [await token(), await post(), await get(), await call('/api/v1/data/none')]
