@@ -3,6 +3,7 @@ import { type Database, inTransaction } from '../postgres/database.ts'
 import { isAlive } from './instanceLife.ts'
 import { moveTimes } from './moveTimes.ts'
 import { raiseProblems, subjectOf } from './problems.ts'
+import { epochMs } from './times.ts'
 
 /** The database's clock, as it was looked at. Milliseconds. */
 export interface ClockLook {
@@ -29,6 +30,8 @@ export interface ClockWatchDeps {
 const toleranceMs = 2_000
 /** A host whose clock differs by more is said to. */
 const hostToleranceMs = 5_000
+/** A reading with more doubt may have waited for a connection: it is made again on one that is there. */
+const promptMs = 50
 /** What a jump is told of, beside the names of hosts. */
 const database = 'the database'
 /** For so long a jump is told. */
@@ -51,24 +54,51 @@ export function createClockWatch(deps: ClockWatchDeps): ClockWatch {
   let last: Remembered | null = null
   return {
     async look() {
-      const { look, remembered } = await inTransaction(deps.pool, async (db) => {
-        const seen = await lockClock(db)
-        const beforeMs = deps.uptimeMs()
-        const dbMs = await readClock(db)
-        const doubtMs = (deps.uptimeMs() - beforeMs) / 2
-        const now = { dbMs, uptimeMs: beforeMs + doubtMs, doubtMs }
-        const hostAheadMs = deps.nowMs() - dbMs
-        const jumpMs = jumpOf(now, seen, last)
-        if (jumpMs !== 0) await moveTimes(db, jumpMs)
-        const told = await noteClock(db, jumpMs)
-        await tellClock(db, deps.host, { told, hostAheadMs })
-        const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
-        return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
-      })
+      const { look, remembered } =
+        (await lookOnly(deps, last)) ?? (await inTransaction(deps.pool, (db) => lookAlone(deps, db, last)))
       last = remembered
       return look
     },
   }
+}
+
+/** What a look has come to. */
+interface Looked {
+  look: ClockLook
+  remembered: Remembered
+}
+
+/** The usual look, for which nobody waits. @returns null where there is more to do than to note that it was made */
+async function lookOnly(deps: ClockWatchDeps, last: Remembered | null): Promise<Looked | null> {
+  const { isQuiet, seenMs, jumps, jumpMs, ...now } = await timed(deps, () => readSeen(deps.pool))
+  if (!isQuiet || now.doubtMs > promptMs) return null
+  const hostAheadMs = deps.nowMs() - now.dbMs
+  if (isHostOff(hostAheadMs) || jumpOf(now, { seenMs, jumps, jumpMs }, last) !== 0) return null
+  await deps.pool.query('update outboxd.clock set seen_at = clock_timestamp()')
+  return { look: { jumpMs: 0, hostAheadMs }, remembered: { ...now, jumps } }
+}
+
+/** Looks while nobody else does: of several that notice a jump one moves the times. In a transaction */
+async function lookAlone(deps: ClockWatchDeps, db: Database, last: Remembered | null): Promise<Looked> {
+  const seen = await lockClock(db)
+  const now = await timed(deps, () => readClock(db))
+  const hostAheadMs = deps.nowMs() - now.dbMs
+  const jumpMs = jumpOf(now, seen, last)
+  if (jumpMs !== 0) await moveTimes(db, jumpMs)
+  const told = await noteClock(db, jumpMs)
+  await tellClock(db, deps.host, { told, hostAheadMs })
+  const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
+  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
+}
+
+async function timed<T extends { dbMs: number }>(
+  { uptimeMs }: Pick<ClockWatchDeps, 'uptimeMs'>,
+  read: () => Promise<T>,
+): Promise<T & Reading> {
+  const beforeMs = uptimeMs()
+  const seen = await read()
+  const doubtMs = (uptimeMs() - beforeMs) / 2
+  return { ...seen, uptimeMs: beforeMs + doubtMs, doubtMs }
 }
 
 /**
@@ -112,16 +142,26 @@ async function lockClock(db: Database): Promise<SeenClock> {
 }
 
 async function lockSeen(db: Database): Promise<SeenClock | undefined> {
-  const { rows } = await db.query<SeenClock>(
-    `select extract(epoch from seen_at)::float8 * 1000 as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs"
-     from outboxd.clock for update`,
-  )
+  const { rows } = await db.query<SeenClock>(`select ${seenColumns} from outboxd.clock for update`)
   return rows[0]
 }
 
-async function readClock(db: Database): Promise<number> {
-  const { rows } = await db.query<{ ms: number }>('select extract(epoch from clock_timestamp())::float8 * 1000 as ms')
-  return rows[0]?.ms ?? 0
+const seenColumns = `${epochMs('seen_at')} as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs"`
+const readingColumn = `${epochMs('clock_timestamp()')} as "dbMs"`
+
+async function readClock(db: Database): Promise<{ dbMs: number }> {
+  const { rows } = await db.query<{ dbMs: number }>(`select ${readingColumn}`)
+  return rows[0] as { dbMs: number }
+}
+
+/** Without a lock. It is quiet where the clock has been seen before, and nothing stands of it that may be over. */
+async function readSeen(db: Database): Promise<SeenClock & { dbMs: number; isQuiet: boolean }> {
+  const { rows } = await db.query<SeenClock & { dbMs: number; isQuiet: boolean }>(
+    `select ${seenColumns}, ${readingColumn},
+       seen_at is not null and not exists (select from outboxd.problem where kind = 'clock_off') as "isQuiet"
+     from (select) once left join outboxd.clock on true`,
+  )
+  return rows[0] as (typeof rows)[0]
 }
 
 /** @returns the last jump, for as long as it is told */
@@ -142,16 +182,17 @@ interface ToldJump {
   at: string
 }
 
+const isHostOff = (aheadMs: number): boolean => Math.abs(aheadMs) > hostToleranceMs
+
 /** A jump is told for an hour, a host's clock that differs for as long as it does and an instance runs there. */
 async function tellClock(
   db: Database,
   host: string,
   { told, hostAheadMs }: { told: ToldJump | null; hostAheadMs: number },
 ): Promise<void> {
-  const isOff = Math.abs(hostAheadMs) > hostToleranceMs
   const standing = [
     ...(told === null ? [] : [{ subject: database, detail: jumpMessage(told) }]),
-    ...(isOff ? [{ subject: host, detail: hostMessage(hostAheadMs) }] : []),
+    ...(isHostOff(hostAheadMs) ? [{ subject: host, detail: hostMessage(hostAheadMs) }] : []),
   ]
   // Of these two nobody else speaks here; of another host its own instances do, while they live.
   await db.query(

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { raisePause, takeSlots } from '../../src/ledger/budget.ts'
 import { createClockWatch, jumpOf } from '../../src/ledger/clockWatch.ts'
 import { readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
@@ -59,6 +59,30 @@ test('a clock that goes on as it should is nobody’s business', async () => {
   const { look } = instance()
   for (let n = 0; n < 3; n++) expect((await look()).jumpMs).toBe(0)
   expect(await problems()).toEqual([])
+})
+
+test('each look is noted, for those who have not looked before', async () => {
+  const { look } = instance()
+  await look()
+  await ledger.pool.query(`update outboxd.clock set seen_at = seen_at - interval '1 h'`)
+  await look()
+  const { rows } = await ledger.pool.query(
+    `select seen_at > clock_timestamp() - interval '30 min' as "isNoted" from outboxd.clock`,
+  )
+  expect(rows).toEqual([{ isNoted: true }])
+})
+
+test('a jump while a connection is waited for is not taken for the wait', async () => {
+  const { clocks, look } = instance()
+  await look()
+  const pool = ledger.pool as { query(...asked: unknown[]): unknown }
+  const query = pool.query.bind(pool)
+  const waiting = vi.spyOn(pool, 'query').mockImplementationOnce((...asked) => {
+    clocks.uptimeMs += 6_000 // which the database's clock does not show
+    return query(...asked)
+  })
+  onTestFinished(() => waiting.mockRestore())
+  expect((await look()).jumpMs).toBeCloseTo(-6_000, -3)
 })
 
 describe('set back by an hour', () => {
@@ -210,6 +234,7 @@ test('an outcome that is written meanwhile goes on: jobs are moved before submis
 test('a host whose clock differs from the database’s says so for as long as it does', async () => {
   const { clocks, look } = instance()
   await writeHeartbeat(ledger.pool, { id: randomUUID(), version: '1', host: 'erp-1' })
+  await look()
   clocks.hostMs = -90_000
   await look()
   expect(await problems()).toEqual([expect.stringMatching(/^clock_off erp-1: .* 90(\.\d)? s behind the database’s$/)])

@@ -118,7 +118,7 @@ export function createHistory({
 
   async function attend(view: HistoryView): Promise<void> {
     remember(view)
-    await markHistory(pool)
+    if (view.isMarkDue) await markHistory(pool)
     const missedMs = standbyMissedMs(view)
     if (missedMs !== null) await inTransaction(pool, (db) => pauseForStandby(db, missedMs))
     else if (view.isPaused) await inTransaction(pool, endPauseForStandby)

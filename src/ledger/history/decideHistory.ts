@@ -26,6 +26,8 @@ export interface HistoryView {
   waitsForMs: number | null
   /** Whether a COMMIT of ours waits for a synchronous standby now. */
   isSynchronous: boolean
+  /** It is time to say again that the history was found as it was agreed to. */
+  isMarkDue: boolean
   /** For how long it has been known that the history is another; null where it is not. */
   foundForMs: number | null
   mayGoOn: boolean

@@ -17,8 +17,18 @@ export interface Remembered {
 export const nothingRemembered: Remembered = { claim: null, safeLsn: null, settledLsn: null, hasRecords: false }
 
 /** A COMMIT that a standby has not on its disk is none that a failover keeps. */
-export const commitsWait = `current_setting('synchronous_standby_names') <> ''
+const commitsWait = `current_setting('synchronous_standby_names') <> ''
   and current_setting('synchronous_commit') in ('on', 'remote_apply')`
+
+/**
+ * Sessions see that there are synchronous standbys before COMMITs wait for them: PostgreSQL's checkpointer sees to that, later where it
+ * is busy. So it is relied upon only a while after the settings were read.
+ */
+export const claimsWait = `(${commitsWait} and exists (select from pg_stat_replication)
+  and pg_conf_load_time() < clock_timestamp() - interval '10 s')`
+
+/** One instance in so long says that it found the history as it was agreed to; at once where claims wait for a standby and it is not said. */
+const markEvery = `interval '10 s'`
 
 const identityOf = (row: 'h' | 'n'): string =>
   `json_build_object('systemId', ${row}.system_id, 'timeline', ${row}.timeline, 'databaseOid', ${row}.database_oid, 'ledgerOid', ${row}.ledger_oid)`
@@ -34,6 +44,8 @@ const columns = `
   coalesce(h.written_by::text::numeric % 4294967296 <> h.xmin::text::numeric, true)
     or h.marked_event is not null and not exists (select from outboxd.submission_event where id = h.marked_event) as "isPutBack",
   ${epochMs('h.synchronous_until - clock_timestamp()')} as "waitsForMs", ${commitsWait} as "isSynchronous",
+  h.marked_at not between clock_timestamp() - ${markEvery} and clock_timestamp()
+    or coalesce(h.synchronous_until <= clock_timestamp(), true) and ${claimsWait} as "isMarkDue",
   ${epochMs('clock_timestamp() - h.found_at')} as "foundForMs", h.may_go_on as "mayGoOn",
   ($1::uuid is null
     or exists (select from outboxd.submission where id = $1 and (attempt >= $2 or emptied_at is not null))

@@ -5,7 +5,7 @@ import { holdSlotsFromNow } from '../holdSlots.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import { epochMs } from '../times.ts'
 import { objectionMs } from './decideHistory.ts'
-import { commitsWait } from './readHistory.ts'
+import { claimsWait } from './readHistory.ts'
 
 /** While claims are made this is shared; whoever says until when they wait for a standby has it alone. */
 const claimsLock = 7168
@@ -15,11 +15,9 @@ export const claimOpening = `select pg_advisory_xact_lock_shared(${claimsLock})`
 
 /** So long claims will certainly wait for a standby from when it was said, whatever the server is set to by then. */
 const waitForMs = 120_000
-const markEveryMs = 10_000
 
 /**
- * Says that the history was found as it was agreed to, up to where, and until when every claim waits for a synchronous standby. One
- * instance every ten seconds does, and at once where claims wait for a standby and nothing has been said of it yet.
+ * Says that the history was found as it was agreed to, up to where, and until when every claim waits for a synchronous standby.
  *
  * Not while no standby is there: COMMITs hang then, and whoever gives the standby up should not have to wait for longer.
  *
@@ -27,12 +25,6 @@ const markEveryMs = 10_000
  * one that has not heard of it yet has heard of an earlier end.
  */
 export async function markHistory(pool: pg.Pool): Promise<void> {
-  const { rowCount } = await pool.query(
-    `select from outboxd.history where marked_at > clock_timestamp() - $1 * interval '1 ms' and marked_at <= clock_timestamp()
-       and (synchronous_until > clock_timestamp() or not ${claimsWait})`,
-    [markEveryMs],
-  )
-  if ((rowCount ?? 0) > 0) return
   await inTransaction(pool, async (db) => {
     const { rows } = await db.query<{ isMine: boolean; wait: boolean }>(
       `select pg_try_advisory_xact_lock($1) as "isMine", ${claimsWait} as wait`,
@@ -70,13 +62,6 @@ export async function holdHistoryFromNow(db: Database): Promise<void> {
     [waitForMs],
   )
 }
-
-/**
- * Sessions see that there are synchronous standbys before COMMITs wait for them: PostgreSQL's checkpointer sees to that, later where it
- * is busy. So it is relied upon only a while after the settings were read.
- */
-const claimsWait = `(${commitsWait} and exists (select from pg_stat_replication)
-  and pg_conf_load_time() < clock_timestamp() - interval '10 s')`
 
 /** For what another look would find again. */
 const waitForNobody = 'set local synchronous_commit = local'

@@ -45,6 +45,19 @@ test('a copy of a ledger, as a restored dump is, is another; of one in which not
   })
 })
 
+test('that it was found as agreed to is written every ten seconds, not at each look', async () => {
+  const marks = async () => (await ledger.pool.query('select marked_at from outboxd.history')).rows
+  const { look } = historyOf()
+  await look()
+  const first = await marks()
+  await look()
+  expect(await marks()).toEqual(first)
+  await ledger.pool.query(`update outboxd.history set marked_at = clock_timestamp() - interval '11 s'`)
+  const due = await marks()
+  await look()
+  expect(await marks()).not.toEqual(due)
+})
+
 test('older rows that are put back are found by the event that is gone, though the history stays; what was pruned is not missed', async () => {
   await ledger.capture([{}])
   expect(await historyOf().look()).toEqual({ kind: 'stands' })

@@ -21,6 +21,7 @@ const asAgreed: HistoryView = {
   hasTarget: false,
   waitsForMs: null,
   isSynchronous: false,
+  isMarkDue: false,
   foundForMs: null,
   mayGoOn: false,
   hasLastClaim: true,
