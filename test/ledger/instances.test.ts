@@ -105,9 +105,9 @@ test('what is on the wire for longer than any request lasts is its owner’s to 
   const id = await sendingBy(owner)
   const overdue = async (of: { id: string }) =>
     (await readOverdue(ledger.pool, of.id, overdueMs)).map((each) => each.id)
-  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '119 s'`)
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '110 s'`)
   expect(await overdue(owner)).toEqual([])
-  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '2 s'`)
+  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '11 s'`)
   expect(await overdue(owner)).toEqual([id])
   expect([await overdue(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
 })

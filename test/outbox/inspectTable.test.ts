@@ -92,7 +92,7 @@ test('where rows say that they are taken, a filter may come true with time', asy
     ddl: table(`${taken}${unique}`),
     yaml: yaml('filter: not_before <= clock_timestamp()'),
   })
-  await pool.query(`insert into source (doc_no, not_before) values ('a', now() + interval '0.3 s'), ('b', now())`)
+  await pool.query(`insert into source (doc_no, not_before) values ('a', now() + interval '2 s'), ('b', now())`)
   expect(await capture()).toEqual(['b'])
   await expect.poll(() => capture(), { timeout: 10_000 }).toEqual(['a'])
 })
