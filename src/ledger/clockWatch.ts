@@ -70,35 +70,29 @@ interface Looked {
 
 /** The usual look, for which nobody waits. @returns null where there is more to do than to note that it was made */
 async function lookOnly(deps: ClockWatchDeps, last: Remembered | null): Promise<Looked | null> {
-  const { isQuiet, seenMs, jumps, jumpMs, ...now } = await timed(deps, () => readSeen(deps.pool))
-  if (!isQuiet || now.doubtMs > promptMs) return null
-  const hostAheadMs = deps.nowMs() - now.dbMs
-  if (isHostOff(hostAheadMs) || jumpOf(now, { seenMs, jumps, jumpMs }, last) !== 0) return null
+  const { isQuiet, now, jumps, jumpMs, hostAheadMs } = await measure(deps, deps.pool, last)
+  if (!isQuiet || now.doubtMs > promptMs || jumpMs !== 0 || isHostOff(hostAheadMs)) return null
   await deps.pool.query('update outboxd.clock set seen_at = clock_timestamp()')
-  return { look: { jumpMs: 0, hostAheadMs }, remembered: { ...now, jumps } }
+  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
 }
 
 /** Looks while nobody else does: of several that notice a jump one moves the times. In a transaction */
 async function lookAlone(deps: ClockWatchDeps, db: Database, last: Remembered | null): Promise<Looked> {
-  const seen = await lockClock(db)
-  const now = await timed(deps, () => readClock(db))
-  const hostAheadMs = deps.nowMs() - now.dbMs
-  const jumpMs = jumpOf(now, seen, last)
+  await lockClock(db)
+  const { now, jumps, jumpMs, hostAheadMs } = await measure(deps, db, last)
   if (jumpMs !== 0) await moveTimes(db, jumpMs)
   const told = await noteClock(db, jumpMs)
   await tellClock(db, deps.host, { told, hostAheadMs })
-  const jumps = seen.jumps + (jumpMs === 0 ? 0 : 1)
-  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps } }
+  return { look: { jumpMs, hostAheadMs }, remembered: { ...now, jumps: jumps + (jumpMs === 0 ? 0 : 1) } }
 }
 
-async function timed<T extends { dbMs: number }>(
-  { uptimeMs }: Pick<ClockWatchDeps, 'uptimeMs'>,
-  read: () => Promise<T>,
-): Promise<T & Reading> {
+/** Reads the database's clock beside the time that goes by, and what has been seen of it. */
+async function measure({ uptimeMs, nowMs }: ClockWatchDeps, db: Database, last: Remembered | null) {
   const beforeMs = uptimeMs()
-  const seen = await read()
+  const { isQuiet, dbMs, ...seen } = await readClock(db)
   const doubtMs = (uptimeMs() - beforeMs) / 2
-  return { ...seen, uptimeMs: beforeMs + doubtMs, doubtMs }
+  const now = { dbMs, uptimeMs: beforeMs + doubtMs, doubtMs }
+  return { isQuiet, now, jumps: seen.jumps, jumpMs: jumpOf(now, seen, last), hostAheadMs: nowMs() - dbMs }
 }
 
 /**
@@ -128,40 +122,30 @@ function measuredJump(now: Reading, seen: { jumps: number; jumpMs: number }, las
   return isJump(wholeMs) && isJump(restMs) && wholeMs > 0 === restMs > 0 ? restMs + doubtMs : 0
 }
 
+/** Nobody else looks until the transaction ends, but for those that change nothing. */
+async function lockClock(db: Database): Promise<void> {
+  const { rowCount } = await db.query('select from outboxd.clock for update')
+  if (rowCount === 1) return
+  await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
+  await db.query('select from outboxd.clock for update')
+}
+
 interface SeenClock {
+  dbMs: number
   seenMs: number
   jumps: number
   jumpMs: number
+  /** It has been seen before, and nothing stands of it that may be over. */
+  isQuiet: boolean
 }
 
-async function lockClock(db: Database): Promise<SeenClock> {
-  const seen = await lockSeen(db)
-  if (seen !== undefined) return seen
-  await db.query('insert into outboxd.clock (seen_at) values (clock_timestamp()) on conflict do nothing')
-  return (await lockSeen(db)) as SeenClock
-}
-
-async function lockSeen(db: Database): Promise<SeenClock | undefined> {
-  const { rows } = await db.query<SeenClock>(`select ${seenColumns} from outboxd.clock for update`)
-  return rows[0]
-}
-
-const seenColumns = `${epochMs('seen_at')} as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs"`
-const readingColumn = `${epochMs('clock_timestamp()')} as "dbMs"`
-
-async function readClock(db: Database): Promise<{ dbMs: number }> {
-  const { rows } = await db.query<{ dbMs: number }>(`select ${readingColumn}`)
-  return rows[0] as { dbMs: number }
-}
-
-/** Without a lock. It is quiet where the clock has been seen before, and nothing stands of it that may be over. */
-async function readSeen(db: Database): Promise<SeenClock & { dbMs: number; isQuiet: boolean }> {
-  const { rows } = await db.query<SeenClock & { dbMs: number; isQuiet: boolean }>(
-    `select ${seenColumns}, ${readingColumn},
+async function readClock(db: Database): Promise<SeenClock> {
+  const { rows } = await db.query<SeenClock>(
+    `select ${epochMs('clock_timestamp()')} as "dbMs", ${epochMs('seen_at')} as "seenMs", jumps::float8, coalesce(jump_ms, 0) as "jumpMs",
        seen_at is not null and not exists (select from outboxd.problem where kind = 'clock_off') as "isQuiet"
      from (select) once left join outboxd.clock on true`,
   )
-  return rows[0] as (typeof rows)[0]
+  return rows[0] as SeenClock
 }
 
 /** @returns the last jump, for as long as it is told */
