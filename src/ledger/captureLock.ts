@@ -29,7 +29,7 @@ export interface CaptureLockDeps {
   pool: pg.Pool
   who: string
   keyOnFailure: KeyOnFailure
-  history: Pick<History, 'stands'>
+  history: Pick<History, 'stands' | 'mayTake'>
 }
 
 export function createCaptureLock(deps: CaptureLockDeps): CaptureLock {
@@ -44,7 +44,8 @@ export function createCaptureLock(deps: CaptureLockDeps): CaptureLock {
           ...standing,
           hasHistory: await deps.history.stands(client),
           leave: (types) => leave(client, standing, types),
-          insert: (records) => insert(deps, client, withDoubts(records, standing)),
+          insert: async (records) =>
+            (await deps.history.mayTake(client)) ? insert(deps, client, withDoubts(records, standing)) : null,
         })
       }),
     readAgenda: () => readAgenda(pool),

@@ -152,9 +152,10 @@ export interface CaptureSession {
   /**
    * Writes records into the ledger; committed when `work` resolves.
    *
-   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them
+   * @returns the ids of rows that are others than those that the ledger knows by their ids: nothing became of them; null: none were written, as
+   * the ledger turned out to lack what the outbox's rows tell of
    */
-  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string>>
+  insert(records: readonly CapturedRecord[]): Promise<ReadonlySet<string> | null>
 }
 
 /** Records of one key that wait in the ledger for their turn. */

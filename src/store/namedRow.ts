@@ -1,20 +1,40 @@
+import type { NamedRowSearch } from '../ledger/history/createHistory.ts'
 import type { NamedRow } from '../ledger/history/decideHistory.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { wasCanceled } from '../postgres/sqlState.ts'
 
 /** A round of a loop that takes long looks stuck: the next one goes on. */
 const searchMs = 1_000
-/** What was found holds for so many times as long as the search took: rows that come meanwhile are found, and a large table is not read all the time. */
+/** For those who look again and again, what was found holds for so many times as long as the search took: a large table is not read all the time. */
 const holdsTimes = 10
 
-/**
- * Looks for a row that names a transaction and waits, or says that it is under way. Each call goes on where the one before had to
- * stop. A table that no index lets be read in slices is not searched.
- */
-export function createNamedRowSearch(outbox: Pick<Outbox, 'readTaken'>, elapsedMs: () => number) {
+/** Looks for a row that waits, or says that it is under way. A table that no index lets be read in slices is not searched. */
+export function createNamedRowSearch(
+  outbox: Pick<Outbox, 'readTaken'>,
+  elapsedMs: () => number = () => performance.now(),
+): NamedRowSearch {
+  const search = createSearch(outbox, elapsedMs)
+  const searchNow = createSearch(outbox, elapsedMs)
+  let noneUntilMs = Number.NEGATIVE_INFINITY
+  return {
+    async find() {
+      if (elapsedMs() < noneUntilMs) return { kind: 'none' }
+      const { found, tookMs } = await search()
+      if (found.kind === 'none') noneUntilMs = elapsedMs() + holdsTimes * tookMs
+      return found
+    },
+    async findNow() {
+      const { found } = await searchNow()
+      if (found.kind === 'named') noneUntilMs = Number.NEGATIVE_INFINITY
+      return found
+    },
+  }
+}
+
+/** @returns a search through the table; `tookMs`: all its calls, since it began */
+function createSearch(outbox: Pick<Outbox, 'readTaken'>, elapsedMs: () => number) {
   let after: string | null = null
   let tookMs = 0
-  let noneUntilMs = Number.NEGATIVE_INFINITY
 
   async function search(untilMs: number): Promise<NamedRow> {
     for (;;) {
@@ -27,18 +47,14 @@ export function createNamedRowSearch(outbox: Pick<Outbox, 'readTaken'>, elapsedM
     }
   }
 
-  return async (): Promise<NamedRow> => {
+  return async (): Promise<{ found: NamedRow; tookMs: number }> => {
     const beganMs = elapsedMs()
-    if (beganMs < noneUntilMs) return { kind: 'none' }
+    if (after === null) tookMs = 0
     const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
       if (wasCanceled(error)) return { kind: 'none' }
       throw error
     })
     tookMs += elapsedMs() - beganMs
-    if (found.kind === 'none') {
-      noneUntilMs = elapsedMs() + holdsTimes * tookMs
-      tookMs = 0
-    }
-    return found
+    return { found, tookMs }
   }
 }

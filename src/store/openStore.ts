@@ -190,7 +190,7 @@ export async function openStore({
     const shared = { pool, queue, instance, keyOnFailure: config.keyOnFailure }
     const history = createHistory({
       ...{ pool, who: instance.who, reachMs },
-      findNamed: createNamedRowSearch(outbox, () => performance.now()),
+      namedRows: createNamedRowSearch(outbox),
     })
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {

@@ -308,7 +308,7 @@ export async function openOperatorStore(
     async isHistoryUnseen() {
       const view = await readHistory(pool, nothingRemembered)
       if (view === null || view.foundForMs !== null) return false
-      const findNamed = () => onOutbox((erp) => createNamedRowSearch(erp, () => performance.now())())
+      const findNamed = () => onOutbox((erp) => createNamedRowSearch(erp).find())
       return (await judgeHistory(view, null, findNamed)).kind === 'found'
     },
     readLastRecovery: () => readLastRecovery(pool),

@@ -161,9 +161,10 @@ export async function plentyOfSlots(ledger: Ledger): Promise<void> {
 }
 
 /** No row of the outbox names a transaction. */
-export const findNamed = async () => ({ kind: 'none' }) as const
+const findNone = async () => ({ kind: 'none' }) as const
+export const noNamedRows = { find: findNone, findNow: findNone }
 
-const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000, findNamed })
+const historyOf = (pool: pg.Pool) => createHistory({ pool, who: 'test', reachMs: 36_000, namedRows: noNamedRows })
 
 export const openCaptureLock = (pool: pg.Pool, keyOnFailure: KeyOnFailure = 'continue'): CaptureLock =>
   createCaptureLock({ pool, who: 'test', keyOnFailure, history: historyOf(pool) })

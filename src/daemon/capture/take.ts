@@ -72,6 +72,7 @@ export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Ta
       const all = outboxIds.length === 0 ? [] : await read(rows, session)
       outboxIds = all.map((record) => record.outboxId)
       const inConflict = all.length === 0 ? new Set() : await session.insert(all)
+      if (inConflict === null) return 'waits'
       return { rows, read: all.length, records: all.filter((record) => !inConflict.has(record.outboxId)) }
     })
     if (captured === null) return { kind: 'busy' }

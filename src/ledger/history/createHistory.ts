@@ -44,10 +44,23 @@ export interface History {
    * it; and before rows are told anything: they may know more than it does.
    */
   stands(db: Database): Promise<boolean>
+  /**
+   * Whether rows in hand may be captured. Asked beside `stands` once they are: a ledger without records goes by the outbox's rows, and
+   * with these some may have come that name transactions.
+   */
+  mayTake(db: Database): Promise<boolean>
   /** A claim is committed: it must stand in the ledger from now on. */
   claimed(last: LastClaim): void
   /** Looks whether the history is as it was agreed to, and says so, or what was found, in the ledger. */
   look(): Promise<HistoryLook>
+}
+
+/** Looks for a row of the outbox that names a transaction, for about a second. Each call goes on where the one before had to stop. */
+export interface NamedRowSearch {
+  /** For looks again and again: rows that come after there was none may be found late. */
+  find(): Promise<NamedRow>
+  /** Reads to the end of the table. Asked while rows are in hand, it misses none that came with them. */
+  findNow(): Promise<NamedRow>
 }
 
 export interface HistoryDeps {
@@ -56,8 +69,8 @@ export interface HistoryDeps {
   who: string
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
-  /** Looks for a row of the outbox that names a transaction, for about a second; asked again and again of a ledger without records. */
-  findNamed(): Promise<NamedRow>
+  /** Asked of a ledger without records. */
+  namedRows: NamedRowSearch
   /** On a clock that goes on while the process is stopped. Milliseconds. */
   elapsedMs?: () => number
 }
@@ -71,7 +84,7 @@ export function createHistory({
   pool,
   who,
   reachMs,
-  findNamed,
+  namedRows,
   elapsedMs = () => performance.now(),
 }: HistoryDeps): History {
   let lookedAtMs: number | null = null
@@ -79,7 +92,10 @@ export function createHistory({
   let memory: HistoryMemory | null = null
   let remembered = nothingRemembered
 
-  async function judge(db: Database): Promise<{ view: HistoryView | null; verdict: HistoryVerdict }> {
+  async function judge(
+    db: Database,
+    findNamed = namedRows.find,
+  ): Promise<{ view: HistoryView | null; verdict: HistoryVerdict }> {
     const view = await readHistory(db, remembered)
     if (view === null) return { view, verdict: { kind: 'found', detail: rowIsGone, mayGoOn: false } }
     if (memory !== null && isOutlived(view, memory)) forget()
@@ -158,6 +174,7 @@ export function createHistory({
       return { mayClaim, isSynchronous: view.isSynchronous }
     },
     stands: async (db) => (await judge(db)).verdict.kind === 'stands',
+    mayTake: async (db) => remembered.hasRecords || (await judge(db, namedRows.findNow)).verdict.kind === 'stands',
     claimed(last) {
       remembered = { ...remembered, claim: last }
     },

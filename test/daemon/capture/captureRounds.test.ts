@@ -13,8 +13,23 @@ const rowOf = (id: number): OutboxRecord => ({
 })
 
 /** An outbox with so many rows, of which the ledger has room for so many at once. */
-function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; hasHistory?: boolean }) {
-  const state = { rows: 0, windowMax: 100, isLocked: false, hasHistory: true, isNews: true, nowMs: 0, ...given }
+function setup(given: {
+  rows?: number
+  windowMax?: number
+  isLocked?: boolean
+  hasHistory?: boolean
+  mayTake?: boolean
+}) {
+  const state = {
+    rows: 0,
+    windowMax: 100,
+    isLocked: false,
+    hasHistory: true,
+    mayTake: true,
+    isNews: true,
+    nowMs: 0,
+    ...given,
+  }
   const calls: string[] = []
   const session: CaptureSession = {
     queued: 0,
@@ -23,7 +38,7 @@ function setup(given: { rows?: number; windowMax?: number; isLocked?: boolean; h
     typesKnown: null,
     hasHistory: state.hasHistory,
     leave: async () => {},
-    insert: async () => new Set(),
+    insert: async () => (state.mayTake ? new Set() : null),
   }
   const claimed = (count: number): ClaimedRows => {
     const rows = Array.from({ length: count }, (_, i) => rowOf(i))
@@ -101,8 +116,11 @@ test('where another instance captures it looks again in a moment that chance pic
   expect(calls).toEqual(['types order'])
 })
 
-test('while the ledger lacks what it had nobody captures, and it is looked at again after a second', async () => {
-  const { runOnce, calls } = setup({ rows: 5, hasHistory: false })
+test.each([
+  { hasHistory: false },
+  { mayTake: false },
+])('while the ledger lacks what it had (%j) nobody captures, and it is looked at again after a second', async (given) => {
+  const { runOnce, calls } = setup({ rows: 5, ...given })
   expect(await runOnce()).toBe(1_000)
   expect(calls).not.toContain('captured 5')
 })

@@ -2,13 +2,16 @@ import { randomUUID } from 'node:crypto'
 import type pg from 'pg'
 import { afterAll, beforeAll, beforeEach, expect, inject, onTestFinished, test } from 'vitest'
 import { createChain } from '../../../src/ledger/audit/chain.ts'
+import { createCaptureLock } from '../../../src/ledger/captureLock.ts'
 import { createHistory } from '../../../src/ledger/history/createHistory.ts'
+import type { NamedRow } from '../../../src/ledger/history/decideHistory.ts'
 import { readFound } from '../../../src/ledger/history/readHistory.ts'
 import { recoverHistory } from '../../../src/ledger/operator/recoverHistory.ts'
 import { pruneBatch } from '../../../src/ledger/retention/pruneBatch.ts'
 import { inTransaction } from '../../../src/postgres/database.ts'
-import { findNamed, fitSlots, type Ledger, openLedger } from '../../support/ledger.ts'
+import { fitSlots, type Ledger, noNamedRows, openLedger } from '../../support/ledger.ts'
 import { createDatabaseOn, dropDatabase, openPool } from '../../support/postgres.ts'
+import { record } from '../../support/record.ts'
 import { testActor } from '../../support/testActor.ts'
 
 let ledger: Ledger
@@ -22,7 +25,8 @@ beforeEach(async () => {
   await ledger.pool.query(`update outboxd.history set marked_at = '-infinity'`)
 })
 
-const historyOf = (pool: pg.Pool = ledger.pool) => createHistory({ pool, who: 'daemon 1', reachMs: 1_000, findNamed })
+const historyOf = (pool: pg.Pool = ledger.pool) =>
+  createHistory({ pool, who: 'daemon 1', reachMs: 1_000, namedRows: noNamedRows })
 const request = () => ({ id: randomUUID(), submissions: 5, polls: 0, rarePolls: 0, permits: 5, trial: false })
 const pauses = async () => (await ledger.pool.query('select reason, until from outboxd.pause')).rows
 
@@ -193,6 +197,26 @@ test('a claim that is not there any more is known by the daemon that made it, al
   )
   expect((await dispatch.claim(request(), () => {})).submissions).toEqual([])
   expect(await history.look()).toMatchObject({ kind: 'found', mayGoOn: false })
+})
+
+test('a ledger without records takes no rows with which one that names a transaction has come; one with records does not ask', async () => {
+  await ledger.pool.query(`update outboxd.history set agreed_by = 'daemon 1'`) // not a person, who would have looked
+  let found: NamedRow = { kind: 'named', outboxId: '2' }
+  const namedRows = { find: noNamedRows.find, findNow: async () => found }
+  const history = createHistory({ pool: ledger.pool, who: 'daemon 1', reachMs: 1_000, namedRows })
+  const { withLock } = createCaptureLock({ pool: ledger.pool, who: 'daemon 1', keyOnFailure: 'continue', history })
+  const capture = () =>
+    withLock(async ({ hasHistory, insert }) => ({ hasHistory, inConflict: await insert([record()]) }))
+  for (found of [found, { kind: 'unknown' }] satisfies NamedRow[])
+    expect(await capture()).toEqual({ hasHistory: true, inConflict: null })
+  expect(await ledger.countStates()).toEqual({})
+
+  const taken = { hasHistory: true, inConflict: new Set() }
+  found = { kind: 'none' }
+  expect(await capture()).toEqual(taken)
+  found = { kind: 'named', outboxId: '2' }
+  expect(await capture()).toEqual(taken)
+  expect(await ledger.countStates()).toEqual({ queued: 2 })
 })
 
 test('a server that has not recovered since it started is no standby that was promoted just now: it does not go on by itself', async () => {
