@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../src/discover/exchange.ts'
 import { judgeTokenHeld } from '../../src/discover/questions/tokenHeld.ts'
+import { called, response } from './exchangeOf.ts'
 
 const inSeconds = { expiresInUnitMs: 1_000, tokenRefreshMs: 300_000 }
 
@@ -31,30 +32,5 @@ test('a 401 with a code of the service, or to the next token too, is no end of a
 
 function granted(token: string, startedAtMs: number, expiresIn: number): Exchange {
   const json = { access_token: token, token_type: 'Bearer', expires_in: expiresIn }
-  return { ...called('', startedAtMs, 200, '/oauth/token'), accessToken: null, answer: response(200, json, null) }
+  return { ...called('', startedAtMs, 200, '/oauth/token'), accessToken: null, answer: response(200, json) }
 }
-
-function called(accessToken: string, startedAtMs: number, status: number, path: string, code: string | null = null) {
-  return {
-    of: 'a question',
-    method: 'GET' as const,
-    origin: 'http://127.0.0.1',
-    path,
-    headers: {},
-    body: null,
-    accessToken,
-    startedAtMs,
-    answer: response(status, {}, code),
-  }
-}
-
-const response = (status: number, json: unknown, code: string | null): Exchange['answer'] => ({
-  kind: 'response',
-  status,
-  headers: {},
-  text: JSON.stringify(json),
-  unreadable: null,
-  json,
-  code,
-  tookMs: 10,
-})

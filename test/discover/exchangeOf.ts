@@ -1,0 +1,33 @@
+import type { Exchange } from '../../src/discover/exchange.ts'
+
+/** A question as it was asked, whose answer says nothing but its status and code. */
+export function called(
+  accessToken: string,
+  startedAtMs: number,
+  status: number,
+  path: string,
+  code: string | null = null,
+): Exchange {
+  return {
+    of: 'a question',
+    method: 'GET',
+    origin: 'http://127.0.0.1',
+    path,
+    headers: {},
+    body: null,
+    accessToken,
+    startedAtMs,
+    answer: response(status, {}, code),
+  }
+}
+
+export const response = (status: number, json: unknown, code: string | null = null): Exchange['answer'] => ({
+  kind: 'response',
+  status,
+  headers: {},
+  text: JSON.stringify(json),
+  unreadable: null,
+  json,
+  code,
+  tookMs: 10,
+})
