@@ -38,13 +38,16 @@ export function quoteYaml(text: string): string {
 }
 
 function writeLine({ text, comment = '', fillIn }: YamlLine): string {
-  const note = fillIn === undefined ? comment : `${mark}: ${fillIn}`
+  const note = onOneLine(fillIn === undefined ? comment : `${mark}: ${fillIn}`)
   if (note === '') return text
   const indent = ' '.repeat(text.length - text.trimStart().length)
   if (text === '') return wrap(note, '')
   const beside = `${text.padEnd(commentColumn - 1)} # ${note}`
   return beside.length <= widthMax || fillIn !== undefined ? beside : `${wrap(note, indent)}\n${text}`
 }
+
+/** A name from a catalog may hold what ends a line, and with it the comment. */
+const onOneLine = (note: string): string => note.replace(/[\s\p{Cc}]+/gu, ' ')
 
 function wrap(note: string, indent: string): string {
   const lines: string[] = []

@@ -68,6 +68,21 @@ test('whatever a table is like, what is proposed loads, as it is or once its pla
   )
 })
 
+test('a comment stays one, whatever a column is called that it names', () => {
+  const comment = 'not \r\u0085\u2028 grown\nby: it'
+  const text = writeYamlLines([
+    { text: 'id: no', comment },
+    { text: '', comment },
+    { text: 'key:', fillIn: comment },
+  ])
+  expect(text.match(/^.*$/gm)?.map((line) => line.replace(/ *#/, ' #'))).toEqual([
+    'id: no # not grown by: it',
+    ' # not grown by: it',
+    'key: # FILL IN: not grown by: it',
+    '',
+  ])
+})
+
 test('what a row is known by is not proposed to be written, where an id is found and where a person has to name it', () => {
   const time = { name: 'synced_at', type: 'date', exactType: 'date', isUnique: true, isDrawn: false, isReadable: true }
   const column = { ...time, isGenerated: false, default: null, allowed: null }
