@@ -51,8 +51,9 @@ function createSearch(outbox: Pick<Outbox, 'readTaken'>, elapsedMs: () => number
     const beganMs = elapsedMs()
     if (after === null) tookMs = 0
     const found = await search(beganMs + searchMs).catch((error: unknown): NamedRow => {
-      if (wasCanceled(error)) return { kind: 'none' }
-      throw error
+      if (!wasCanceled(error)) throw error
+      after = null
+      return { kind: 'none' }
     })
     tookMs += elapsedMs() - beganMs
     return { found, tookMs }

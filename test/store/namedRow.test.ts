@@ -60,6 +60,23 @@ test('rows that say only that they are under way are none: nobody sends them twi
   expect(await table([row('1', null)]).find()).toEqual(none)
 })
 
+test('after a slice that takes too long the next search begins anew, and what was found holds no longer each time', async () => {
+  let nowMs = 0
+  const asked: (string | null)[] = []
+  const readTaken = async (after: string | null): Promise<Slice> => {
+    asked.push(after)
+    nowMs += 100
+    if (after !== null) throw Object.assign(new Error('canceled'), { code: '57014' })
+    return { unknown: [], known: [], upTo: '1', canTell: true }
+  }
+  const { find } = createNamedRowSearch({ readTaken }, () => nowMs)
+  for (const waitMs of [1_999, 2_000, 2_000]) {
+    expect(await find()).toEqual(none)
+    nowMs += waitMs
+  }
+  expect(asked).toEqual([null, '1', null, '1'])
+})
+
 test('a table that cannot be read in slices stops nobody; one that cannot be read at all is told', async () => {
   const failing = (code: string) =>
     createNamedRowSearch({ readTaken: () => Promise.reject(Object.assign(new Error(code), { code })) }, () => 0).find
