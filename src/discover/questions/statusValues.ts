@@ -1,7 +1,7 @@
 import { lineOf } from '../exchange.ts'
 import { type Finding, likely, sure, unknown } from '../finding.ts'
 import type { Question } from '../question.ts'
-import { type Life, lifeSample, soundsEnded, statusIn } from '../samples/life.ts'
+import { hasEnded, type Life, lifeSample, statusIn } from '../samples/life.ts'
 
 export const statusValues: Question = {
   name: 'status-values',
@@ -44,6 +44,6 @@ export function judgeStatusValues({ polls }: Pick<Life, 'polls'>): Finding {
       differs: true,
       cannot: `${foreign.join(', ')} is no status that the daemon knows: it counts a breach of contract and asks again, so a record whose last status it is never ends`,
     })
-  if (!said.some(soundsEnded)) return likely(found, `${why}; its end was not seen`, { assumed })
+  if (!said.some(hasEnded)) return likely(found, `${why}; its end was not seen`, { assumed })
   return sure(found, why, { assumed })
 }

@@ -32,16 +32,14 @@ export async function follow(parts: Parts, path: string, waits: readonly number[
     await parts.waitMs(waitMs)
     const poll = await parts.getWhatever(path)
     polls.push(poll)
-    if (soundsEnded(statusIn(poll))) break
+    if (soundsEnded.test(statusIn(poll) ?? '')) break
   }
   return polls
 }
 
-const endWords =
+/** Words of an end, also such that the daemon does not know: nobody waits for more after one. */
+const soundsEnded =
   /^(completed?|done|finished|closed|processed|success|succeeded|failed|failure|error|rejected|cancell?ed|shipped|delivered)$/i
-
-/** Whether it is a word of an end, also such that the daemon does not know: nobody waits for more after one. */
-export const soundsEnded = (status: string | null): boolean => endWords.test(status ?? '')
 
 /** The status that an answer says, as it is written; null where it says none. */
 export function statusIn({ answer }: Exchange): string | null {
