@@ -1,6 +1,6 @@
 import type pg from 'pg'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { type Budget, fitSlots } from './budget.ts'
+import { type Budget, fitSlots, isFitted } from './budget.ts'
 import { settingsHoldMs } from './instanceLife.ts'
 import { replaceProblems } from './problems.ts'
 import { type Agreement, agree, type InstanceSettings } from './sharedSettings.ts'
@@ -16,6 +16,26 @@ export interface Agreed extends Agreement {
  * longest window. Said again and again, so that it ends by itself when the last instance with other settings is gone.
  */
 export async function agreeOnBudget(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
+  const standing = await sayAgain(pool, own)
+  return standing === null ? agreeAnew(pool, own) : { ...standing, before: null }
+}
+
+const isOver = `said_at < clock_timestamp() - interval '${settingsHoldMs} milliseconds'`
+
+/** The usual round, for which nobody waits. @returns null where there is more to do than to say again what was said */
+async function sayAgain(db: Database, { instanceId }: InstanceSettings): Promise<Agreement | null> {
+  const { rowCount } = await db.query(
+    `update outboxd.instance_setting set said_at = clock_timestamp() where instance_id = $1
+       and not exists (select from outboxd.instance_setting where ${isOver})
+       and not exists (select from outboxd.problem where kind = 'settings_differ')`,
+    [instanceId],
+  )
+  if (rowCount === 0) return null
+  const agreement = agree(await readSettings(db))
+  return agreement.differences.length === 0 && (await isFitted(db, agreement)) ? agreement : null
+}
+
+async function agreeAnew(pool: pg.Pool, own: InstanceSettings): Promise<Agreed> {
   return inTransaction(pool, async (db) => {
     await saySettings(db, own)
     const agreement = agree(await readSettings(db))
@@ -38,9 +58,7 @@ export async function withdrawSettings(db: Database, instanceId: string): Promis
 /** Locked first of all, so that two instances never see each other half. */
 async function saySettings(db: Database, own: InstanceSettings): Promise<void> {
   await db.query('lock table outboxd.instance_setting in share row exclusive mode')
-  await db.query(`delete from outboxd.instance_setting where said_at < clock_timestamp() - $1 * interval '1 ms'`, [
-    settingsHoldMs,
-  ])
+  await db.query(`delete from outboxd.instance_setting where ${isOver}`)
   await db.query(
     `insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
      values ($1, $2, $3, $4, $5, $6)

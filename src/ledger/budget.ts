@@ -35,6 +35,11 @@ export async function fitSlots(db: Database, budget: Budget): Promise<Budget | n
   return before
 }
 
+/** Whether the limit, the window and the table of slots are as they should be. */
+export async function isFitted(db: Database, budget: Budget): Promise<boolean> {
+  return fits(await readBudget(db), budget)
+}
+
 interface SeenBudget {
   /** What holds; null at first. */
   budget: Budget | null

@@ -2,8 +2,9 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { agreeOnBudget, withdrawSettings } from '../../src/ledger/agreeOnBudget.ts'
 import { takeSlots } from '../../src/ledger/budget.ts'
-import { readProblems } from '../../src/ledger/problems.ts'
+import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import type { InstanceSettings } from '../../src/ledger/sharedSettings.ts'
+import { begin } from '../../src/postgres/database.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -102,4 +103,56 @@ test('many instances that start at once agree', async () => {
   const all = Array.from({ length: 6 }, (_, n) => instance({ requests: 20 + n }))
   await Promise.all(all.map(({ agree }) => agree()))
   expect(await holds()).toEqual({ requests: 20, windowMs: 60_000, slots: 20 })
+})
+
+test('whoever says the same again waits for nobody who is about to say something', async () => {
+  const one = instance()
+  await one.agree()
+  await using other = await begin(ledger.pool)
+  await other.db.query(`insert into outboxd.instance_setting
+    (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
+    values (gen_random_uuid(), 'erp-2', 10, 60000, 30000, 'continue')`)
+  expect(await one.agree()).toEqual({ requests: 100, windowMs: 60_000, differences: [], before: null })
+  await other.commit()
+  expect(await one.agree()).toMatchObject({ requests: 10, before: { requests: 100 } })
+})
+
+test('of one that was killed nothing is left after a minute, though it had been given the same', async () => {
+  const [killed, alive] = [instance(), instance()]
+  await killed.agree()
+  await alive.agree()
+  await ledger.pool.query(
+    `update outboxd.instance_setting set said_at = said_at - interval '61 s' where instance_id = $1`,
+    [killed.own.instanceId],
+  )
+  await alive.agree()
+  const { rows } = await ledger.pool.query('select instance_id as id from outboxd.instance_setting')
+  expect(rows).toEqual([{ id: alive.own.instanceId }])
+})
+
+test('what is said keeps counting as long as it is said again', async () => {
+  const [one, other] = [instance({ requests: 10 }), instance({ requests: 10 })]
+  await one.agree()
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
+  await one.agree()
+  await ledger.pool.query(`update outboxd.instance_setting set said_at = said_at - interval '50 s'`)
+  await other.agree()
+  const { rows } = await ledger.pool.query('select from outboxd.instance_setting')
+  expect(rows).toHaveLength(2)
+})
+
+test('slots that somebody has changed by hand fit again, though nobody has said anything new', async () => {
+  const one = instance()
+  await one.agree()
+  await ledger.pool.query('delete from outboxd.slot where id in (select id from outboxd.slot limit 3)')
+  await one.agree()
+  expect(await holds()).toMatchObject({ slots: 100 })
+})
+
+test('a problem that a restored ledger brings back is gone at the next look', async () => {
+  const one = instance()
+  await one.agree()
+  await raiseProblems(ledger.pool, [{ kind: 'settings_differ', subject: 'gone', detail: 'was', retryInMs: null }])
+  await one.agree()
+  expect(await problems()).toEqual([])
 })
