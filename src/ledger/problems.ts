@@ -2,18 +2,17 @@ import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { storableText } from '../postgres/storableText.ts'
 
+const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
+  select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
+  from json_to_recordset($1) as r(kind text, subject text, detail text, "retryInMs" float8)
+  order by kind, subject
+  on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
+    times = p.times + 1, retry_at = excluded.retry_at`
+
 /** Says that these stand. One that stood before keeps the time since when it has, and is counted. */
 export async function raiseProblems(db: Database, problems: readonly RaisedProblem[]): Promise<void> {
   if (problems.length === 0) return
-  await db.query(
-    `insert into outboxd.problem as p (kind, subject, detail, retry_at)
-     select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
-     from json_to_recordset($1) as r(kind text, subject text, detail text, "retryInMs" float8)
-     order by kind, subject
-     on conflict (kind, subject) do update set detail = excluded.detail, seen_at = excluded.seen_at,
-       times = p.times + 1, retry_at = excluded.retry_at`,
-    [JSON.stringify(problems.map(stored))],
-  )
+  await db.query(raising, [JSON.stringify(problems.map(stored))])
 }
 
 /** Says that these no longer stand. @param subjects null: all of the kind */
@@ -34,13 +33,11 @@ export async function replaceProblems(
   kind: ProblemKind,
   problems: readonly Omit<RaisedProblem, 'kind'>[],
 ): Promise<void> {
-  await db.query('delete from outboxd.problem where kind = $1 and subject <> all($2)', [
-    kind,
-    problems.map(({ subject }) => subjectOf(subject)),
-  ])
-  await raiseProblems(
-    db,
-    problems.map((problem) => ({ kind, ...problem })),
+  const standing = problems.map((problem) => stored({ kind, ...problem }))
+  await db.query(
+    `with others as (delete from outboxd.problem where kind = $2 and subject <> all($3))
+     ${raising}`,
+    [JSON.stringify(standing), kind, standing.map(({ subject }) => subject)],
   )
 }
 

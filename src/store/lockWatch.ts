@@ -1,12 +1,11 @@
-import type pg from 'pg'
 import { readSubjects, replaceProblems, subjectOf } from '../ledger/problems.ts'
 import type { LockedRow, LockHolder } from '../outbox/lockedRows.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import { inTransaction } from '../postgres/database.ts'
+import type { Database } from '../postgres/database.ts'
 
 export interface LockWatchDeps {
   outbox: Pick<Outbox, 'readMarked' | 'findLocked'>
-  ledger: pg.Pool
+  ledger: Database
   /** Milliseconds on a clock that never runs backward. */
   elapsedMs(): number
 }
@@ -33,7 +32,7 @@ export function createLockWatch({ outbox, ledger, elapsedMs }: LockWatchDeps): (
     const suspects = marked.filter(isLong)
     if (suspects.length === 0 && standing.size === 0) return
     const locked = suspects.length === 0 ? [] : await outbox.findLocked(suspects)
-    await inTransaction(ledger, (db) => replaceProblems(db, 'row_locked', locked.map(problemOf)))
+    await replaceProblems(ledger, 'row_locked', locked.map(problemOf))
   }
 }
 

@@ -232,7 +232,7 @@ export async function openStore({
       problems: {
         raise: (problems) => raiseProblems(pool, problems),
         clear: (kind, subjects) => clearProblems(pool, kind, subjects),
-        replace: (kind, problems) => inTransaction(pool, (db) => replaceProblems(db, kind, problems)),
+        replace: (kind, problems) => replaceProblems(pool, kind, problems),
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
