@@ -72,7 +72,6 @@ export interface Parts {
   historyWatch: HistoryWatch
   observing: Observing
   problemTelling: ProblemTelling
-  reloadAnswering: ReloadAnswering
   outboxHistory: OutboxHistory
 }
 
@@ -86,7 +85,7 @@ export function createParts(deps: PartsDeps): Parts {
   const onMoved = wakeups.dispatch.wake
   const learning = createLearning({ planner, windowMs, readProcessingTimes, readPlannedPolls, movePolls, onMoved })
   const reporting = reportingOf(deps, telemetry)
-  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat })
+  const heartbeat = createHeartbeat({ clock, beat: store.pulse.beat, onReloadAsked: reloadAnsweringOf(deps).asked })
   const onWritten = (outcomes: WrittenOutcomes) => {
     telemetry.outcomesWritten(outcomes)
     learning.onWritten(outcomes.written)
@@ -124,7 +123,6 @@ export function createParts(deps: PartsDeps): Parts {
       await outboxHistory.sawWaiting(rows)
     }),
     problemTelling: problemTellingOf(deps, dispatch),
-    reloadAnswering: reloadAnsweringOf(deps),
     outboxHistory,
   }
 }
@@ -337,8 +335,8 @@ function problemTellingOf(deps: PartsDeps, dispatch: Dispatch): ProblemTelling {
 function reloadAnsweringOf({ log, files, store: { pulse } }: PartsDeps): ReloadAnswering {
   return createReloadAnswering({
     reload: files.reload,
-    readAsked: pulse.readReloadAsked,
     answer: pulse.answerReload,
-    onFailed: (error) => log.warn('whether a reload was asked for could not be read or answered', { error }),
+    onFailed: (error) =>
+      log.warn('a reload that was asked for could not be answered; it is asked for again', { error }),
   })
 }

@@ -13,7 +13,10 @@ export interface Heartbeat {
 
 export interface HeartbeatDeps {
   clock: Pick<Clock, 'stopwatch'>
-  beat(): Promise<void>
+  /** Says that it lives. @returns the number of the reload that an operator has asked for; null where none waits for an answer */
+  beat(): Promise<number | null>
+  /** Told with each beat until it is answered. */
+  onReloadAsked(asked: number): void
 }
 
 const beatEveryMs = 3_000
@@ -31,13 +34,14 @@ const beatEveryMs = 3_000
  */
 const mayClaimMs = 8_000
 
-export function createHeartbeat({ clock, beat }: HeartbeatDeps): Heartbeat {
+export function createHeartbeat({ clock, beat, onReloadAsked }: HeartbeatDeps): Heartbeat {
   let ageMs = () => Number.POSITIVE_INFINITY
   return {
     async runOnce() {
       const sinceBegunMs = clock.stopwatch()
-      await beat()
+      const reloadAsked = await beat()
       ageMs = sinceBegunMs
+      if (reloadAsked !== null) onReloadAsked(reloadAsked)
       return beatEveryMs
     },
     mayClaim: () => ageMs() < mayClaimMs,

@@ -92,11 +92,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
   }
 }
 
-/** With each beat what is wrong is told, and a reload that was asked for is done; the next does not wait for it. */
-function beatAndTell({ heartbeat, problemTelling, reloadAnswering }: Parts): Part {
-  function tell(): void {
-    void problemTelling.runOnce()
-    void reloadAnswering.runOnce()
-  }
-  return { runOnce: () => heartbeat.runOnce().finally(tell) }
+/** With each beat what is wrong is told; the next does not wait for it. */
+function beatAndTell({ heartbeat, problemTelling }: Parts): Part {
+  return { runOnce: () => heartbeat.runOnce().finally(() => void problemTelling.runOnce()) }
 }

@@ -4,19 +4,17 @@ import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { writeHeartbeat } from './instances.ts'
 import { ownNames } from './ownNames.ts'
-import { answerReload, readReloadAsked } from './reloads.ts'
+import { answerReload } from './reloads.ts'
 import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
 
 /** What an instance says of itself, on connections of its own. */
 export interface HeartbeatStore {
-  /** Says that it lives. */
-  beat(): Promise<void>
+  /** Says that it lives. @returns the number of the reload that an operator has asked for; null where none waits for an answer */
+  beat(): Promise<number | null>
   /** Says what is wrong in it: exactly these stand. */
   tell(problems: readonly InstanceProblem[]): Promise<void>
   /** The server's processes of others that this ledger's daemons wait for in the end, as far as we may see them; 0 is a prepared transaction. */
   readBlockers(): Promise<number[]>
-  /** The number of the reload that an operator has asked for; null where none waits for an answer. */
-  readReloadAsked(): Promise<number | null>
   answerReload(answer: { asked: number; problem: string | null }): Promise<void>
   close(): Promise<void>
 }
@@ -40,12 +38,9 @@ export function openHeartbeatStore(
   const connections = heartbeatConnections
   const pool = createPool({ url, name: daemonSessions.heartbeat, connections, onIdleError, settings, limits })
   return {
-    async beat() {
-      await writeHeartbeat(pool, instance)
-    },
+    beat: () => writeHeartbeat(pool, instance),
     tell: (problems) => tellProblems(pool, instance.id, problems),
     readBlockers: async () => (await readLockingSessions(pool, daemonSessions.work)).map(({ pid }) => pid),
-    readReloadAsked: () => readReloadAsked(pool, instance.id),
     answerReload: (answer) => answerReload(pool, instance.id, answer),
     close: () => pool.end(),
   }

@@ -3,19 +3,19 @@ import type { Database } from '../postgres/database.ts'
 import { isAlive, silentMaxMs } from './instanceLife.ts'
 import { parseSubmissions, submissionColumns } from './submissionRow.ts'
 
-/** Says that this instance lives. @returns since when it has said so without a gap, in milliseconds */
+/** Says that this instance lives. @returns the number of the reload that it has not answered; null where there is none */
 export async function writeHeartbeat(
   db: Database,
   instance: { id: string; version: string; host: string },
-): Promise<number> {
-  const { rows } = await db.query<{ steadyMs: number }>(
+): Promise<number | null> {
+  const { rows } = await db.query<{ reloadAsked: number | null }>(
     `insert into outboxd.instance as i (id, version, host) values ($1, $2, $3)
      on conflict (id) do update set beat_at = clock_timestamp(),
        started_at = case when ${isAlive('i')} then i.started_at else clock_timestamp() end
-     returning extract(epoch from beat_at - started_at)::float8 * 1000 as "steadyMs"`,
+     returning case when reload_answered < reload_asked then reload_asked end as "reloadAsked"`,
     [instance.id, instance.version, instance.host],
   )
-  return rows[0]?.steadyMs ?? 0
+  return rows[0]?.reloadAsked ?? null
 }
 
 /**

@@ -33,15 +33,6 @@ export async function readReloads(db: Database): Promise<InstanceReload[]> {
   return rows
 }
 
-/** The number of the question that an instance has not answered; null where there is none. */
-export async function readReloadAsked(db: Database, instanceId: string): Promise<number | null> {
-  const { rows } = await db.query<{ asked: number }>(
-    'select reload_asked as asked from outboxd.instance where id = $1 and reload_answered < reload_asked',
-    [instanceId],
-  )
-  return rows[0]?.asked ?? null
-}
-
 /** Says that an instance has read its files, and what was wrong with them. */
 export async function answerReload(
   db: Database,

@@ -3,7 +3,8 @@ import { createHeartbeat } from '../../src/daemon/heartbeat.ts'
 import { silentMaxMs } from '../../src/ledger/instanceLife.ts'
 
 function setup() {
-  const state = { nowMs: 0, takesMs: 0, fails: false }
+  const state = { nowMs: 0, takesMs: 0, fails: false, reloadAsked: null as number | null }
+  const asked: number[] = []
   const heartbeat = createHeartbeat({
     clock: {
       stopwatch() {
@@ -14,9 +15,11 @@ function setup() {
     async beat() {
       state.nowMs += state.takesMs
       if (state.fails) throw new Error('the database is away')
+      return state.reloadAsked
     },
+    onReloadAsked: (number) => void asked.push(number),
   })
-  return { heartbeat, state }
+  return { heartbeat, state, asked }
 }
 
 test('before its first sign of life an instance may not claim', async () => {
@@ -52,4 +55,15 @@ test('a beat that fails does not count, and one that is lost leaves no gap', asy
   await heartbeat.runOnce()
   state.nowMs += 7_000
   expect(heartbeat.mayClaim()).toBe(true)
+})
+
+test('a reload that was asked for is told with each beat until it is answered', async () => {
+  const { heartbeat, state, asked } = setup()
+  await heartbeat.runOnce()
+  state.reloadAsked = 2
+  await heartbeat.runOnce()
+  await heartbeat.runOnce()
+  state.reloadAsked = null
+  await heartbeat.runOnce()
+  expect(asked).toEqual([2, 2])
 })

@@ -1,32 +1,29 @@
 export interface ReloadAnsweringDeps {
-  /** The number of the question that waits for an answer; null where nobody has asked. */
-  readAsked(): Promise<number | null>
   /** Reads the files again, and takes them into force where that is possible. @returns what keeps them from that */
   reload(): Promise<string | null>
   answer(answer: { asked: number; problem: string | null }): Promise<void>
-  /** The next round tries again. */
+  /** It is asked for again. */
   onFailed(error: unknown): void
 }
 
 /** Does what `outboxd reload` asks for, and says what came of it. Never throws. */
 export interface ReloadAnswering {
-  runOnce(): Promise<void>
+  /** @param asked the number of the question; those that come while one is answered are asked again */
+  asked(asked: number): Promise<void>
 }
 
 export function createReloadAnswering(deps: ReloadAnsweringDeps): ReloadAnswering {
   let isUnderWay = false
 
-  async function answerOnce(): Promise<void> {
-    const asked = await deps.readAsked()
-    if (asked === null) return
+  async function answer(asked: number): Promise<void> {
     await deps.answer({ asked, problem: await deps.reload() })
   }
 
   return {
-    async runOnce() {
+    async asked(asked) {
       if (isUnderWay) return
       isUnderWay = true
-      await answerOnce().catch(deps.onFailed)
+      await answer(asked).catch(deps.onFailed)
       isUnderWay = false
     },
   }
