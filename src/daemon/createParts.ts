@@ -150,11 +150,13 @@ function captureDeps({ config, mappings, log, store, wakeups }: PartsDeps, telem
   return {
     windowMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
-    hasNew: outbox.hasNew,
     claim: outbox.claim,
     claimOne: outbox.claimOne,
     withLock: captureLock.withLock,
-    readAgenda: captureLock.readAgenda,
+    async readAgenda() {
+      const { served, ...agenda } = await captureLock.readAgenda()
+      return { ...agenda, hasNew: () => outbox.hasNew(served) }
+    },
     skip: captureLock.skip,
     forget: captureLock.forget,
     async tellLater(outboxIds) {

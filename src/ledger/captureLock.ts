@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
+import type { CapturedRecord, CaptureSession, FailedRow } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
 import type { History } from './history/createHistory.ts'
 import { insertCaptured } from './insertCaptured.ts'
@@ -7,7 +7,7 @@ import { isAlive } from './instanceLife.ts'
 import { blockingStates, inLines, type KeyOnFailure } from './keyOrder.ts'
 import { clearProblems, raiseProblems, replaceProblems } from './problems.ts'
 import { conflictRetryMs } from './sameRow.ts'
-import { forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
+import { type Agenda, forgetSkipped, isOfServed, readAgenda, skipRow } from './skippedRows.ts'
 import { epochMs } from './times.ts'
 
 export interface CaptureLock {
@@ -18,7 +18,7 @@ export interface CaptureLock {
    * @returns null where another instance captures
    */
   withLock<T>(work: (session: CaptureSession) => Promise<T>): Promise<T | null>
-  readAgenda(): Promise<CaptureAgenda>
+  readAgenda(): Promise<Agenda>
   /** Puts rows off that fail each for itself. */
   skip(rows: readonly FailedRow[]): Promise<void>
   /** A row that was put off is through, or gone. */

@@ -42,7 +42,8 @@ export class ForeignOutbox extends Error {
   }
 }
 
-interface Row {
+/** A row of outboxd.outbox, as `servedColumns` name what it holds. */
+export interface ServedRow {
   epoch: number
   database: string | null
   table: string | null
@@ -54,18 +55,13 @@ interface Row {
   readings: number
 }
 
-const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
+export const servedColumns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
   start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
 export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
-  const { rows } = await db.query<Row>(`select ${columns} from outboxd.outbox where is_current`)
-  const [row] = rows
-  if (row === undefined)
-    throw new Error(
-      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
-    )
-  return toServed(row)
+  const { rows } = await db.query<ServedRow>(`select ${servedColumns} from outboxd.outbox where is_current`)
+  return toServed(rows[0])
 }
 
 /** A ledger that does not know its table yet belongs to this one from now on. Of two at once one wins. */
@@ -81,13 +77,20 @@ export async function claimOutbox(
   )
 }
 
-const toServed = ({ epoch, database, table, idColumn, startId, startAt, sinceMs, ...said }: Row): ServedOutbox => ({
-  epoch,
-  identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
-  start: { id: startId, at: startAt },
-  sinceMs,
-  ...said,
-})
+/** @throws Error where there is no such row */
+export function toServed(row: ServedRow | undefined): ServedOutbox {
+  if (row === undefined)
+    throw new Error(
+      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
+    )
+  const { epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited, readings } = row
+  return {
+    epoch,
+    identity: database === null || table === null || idColumn === null ? null : { database, table, idColumn },
+    start: { id: startId, at: startAt },
+    ...{ sinceMs, rowsEdited, readings },
+  }
+}
 
 export const nameOutbox = ({ database, table, idColumn }: OutboxIdentity): string =>
   `${table} of the database ${database}, by its column ${idColumn}`

@@ -1,6 +1,7 @@
 import type { CaptureAgenda, FailedRow } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
+import { type ServedOutbox, type ServedRow, servedColumns, toServed } from './servedOutbox.ts'
 
 /** So many rows do not fail each for itself: the table or its description is wrong, and a person has to look. */
 export class TooManyRowsSkipped extends Error {
@@ -48,11 +49,20 @@ export async function forgetSkipped(db: Database, outboxId: string): Promise<voi
   await clearProblems(db, 'row_skipped', [outboxId])
 }
 
-export async function readAgenda(db: Database): Promise<CaptureAgenda> {
-  const { rows } = await db.query<CaptureAgenda>(
+/** What capture has to look after, whether or not the outbox has anything new. */
+export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
+  /** In which outbox to look for new rows. */
+  served: ServedOutbox
+}
+
+/** In one statement: a daemon that has nothing to do asks this every second. */
+export async function readAgenda(db: Database): Promise<Agenda> {
+  const { rows } = await db.query<Omit<Agenda, 'served'> & ServedRow>(
     `select
        (select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId",
-       exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
+       exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes", ${servedColumns}
+     from outboxd.outbox where is_current`,
   )
-  return rows[0] ?? { dueId: null, leavesTypes: false }
+  const served = toServed(rows[0])
+  return { dueId: rows[0]?.dueId ?? null, leavesTypes: rows[0]?.leavesTypes ?? false, served }
 }

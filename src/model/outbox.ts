@@ -184,12 +184,14 @@ export interface CaptureTrouble {
   reason: string
 }
 
-/** What capture has to look after though the outbox may have nothing new. */
+/** What a round of capture begins with. */
 export interface CaptureAgenda {
   /** The row that was put off and is due first; null where none is. */
   dueId: string | null
   /** Whether rows were left to other instances, and a problem says so. */
   leavesTypes: boolean
+  /** Whether any row waits, or may, in the outbox that is served. */
+  hasNew(): Promise<boolean>
 }
 
 /** A report that is due. What it says is read when the row is told, since it may have become something else by then. */

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { assertServed, claimOutbox, readServedOutbox } from '../ledger/servedOutbox.ts'
+import { assertServed, claimOutbox, readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { wasCanceled } from '../postgres/sqlState.ts'
@@ -54,9 +54,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     return inspected
   }
   /** Asked anew each time: another instance, or an operator, may have said that the ledger belongs elsewhere. */
-  const open = async (): Promise<OpenTable> => {
+  const open = async (read?: ServedOutbox): Promise<OpenTable> => {
     const table = await inspect()
-    const served = await readServedOutbox(ledger)
+    const served = read ?? (await readServedOutbox(ledger))
     assertServed(served, table.identity)
     const key = JSON.stringify([served.epoch, served.start, served.rowsEdited, served.readings, unfilterable.ids()])
     if (opened?.served !== key)
@@ -69,9 +69,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
   /** Where rows do not say that they are taken, pages of them are read with their stamps, which hash what a row holds. */
   const mayFail = described.filter !== null || !saysTaken(described)
   /** Does work that the filter, or a stamp, may fail for a single row in. */
-  const withFilter = async <T>(work: (from: OpenTable) => Promise<T>): Promise<T> => {
+  const withFilter = async <T>(work: (from: OpenTable) => Promise<T>, served?: ServedOutbox): Promise<T> => {
     const before = unfilterable.ids()
-    const first = await open()
+    const first = await open(served)
     await unfilterable.retest(first.sql)
     const known = unfilterable.ids()
     const from = known === before ? first : await open()
@@ -227,12 +227,12 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         return rows.map(reader.toRecord)
       })
     },
-    async hasNew() {
+    async hasNew(served) {
       return withFilter(async ({ cursorScan, sql }) => {
         if (cursorScan !== null) return cursorScan.hasUnknown()
         const { rowCount } = await pool.query(sql.any)
         return (rowCount ?? 0) > 0
-      })
+      }, served)
     },
     async report(read) {
       const { writing, table } = await open()

@@ -1,4 +1,4 @@
-import type { OutboxIdentity, StartPosition } from '../ledger/servedOutbox.ts'
+import type { OutboxIdentity, ServedOutbox, StartPosition } from '../ledger/servedOutbox.ts'
 import type { ClaimedRows, OutboxRecord, RowStatus, RowsRequest, Telling } from '../model.ts'
 import type { HiddenRows } from './beforeStart.ts'
 import type { SeenRow } from './cursorStore.ts'
@@ -35,8 +35,8 @@ export interface Outbox {
   saysThatItWaits(outboxId: string): Promise<boolean>
   /** The rows that wait, in the order in which they would be claimed; locks and changes nothing. */
   readNew(limit: number): Promise<OutboxRecord[]>
-  /** Whether any row waits, or may; cheap. */
-  hasNew(): Promise<boolean>
+  /** Whether any row waits, or may; cheap. @param served where it has just been read */
+  hasNew(served?: ServedOutbox): Promise<boolean>
   /**
    * Writes states to rows that were claimed, but for those that somebody has locked.
    *

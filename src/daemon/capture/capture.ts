@@ -9,9 +9,7 @@ export interface CaptureDeps extends TakeDeps {
   windowMax: number
   /** The record types that there are mappings for. */
   knownTypes(): readonly string[]
-  /** What is to be done though nothing may be new: the row that was put off and is due, and whether types were left. */
   readAgenda(): Promise<CaptureAgenda>
-  hasNew(): Promise<boolean>
   /** Puts rows off that fail each for itself. */
   skip(rows: readonly FailedRow[]): Promise<void>
   /** A row that was put off is through, or gone. */
@@ -62,10 +60,10 @@ export function createCapture(deps: CaptureDeps): Capture {
 
   return {
     async runOnce() {
-      const { dueId, leavesTypes } = await deps.readAgenda()
+      const { dueId, leavesTypes, hasNew } = await deps.readAgenda()
       const tried = dueId === null ? 'idle' : await captureAlone(deps, dueId, null)
       if (tried === 'busy' || tried === 'waits') return tried
-      const round = leavesTypes || (await deps.hasNew()) ? await captureNew() : 'idle'
+      const round = leavesTypes || (await hasNew()) ? await captureNew() : 'idle'
       return round === 'idle' ? tried : round
     },
   }

@@ -21,11 +21,10 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
   return {
     windowMax: 1_000,
     knownTypes: () => ['data', 'wrong'],
-    hasNew: outbox.hasNew,
     claim: outbox.claim,
     claimOne: outbox.claimOne,
     withLock: captureLock.withLock,
-    readAgenda: captureLock.readAgenda,
+    readAgenda: async () => ({ ...(await captureLock.readAgenda()), hasNew: outbox.hasNew }),
     skip: captureLock.skip,
     forget: captureLock.forget,
     async tellLater() {},

@@ -55,7 +55,6 @@ function setup(given: {
     capture: {
       windowMax: state.windowMax,
       knownTypes: () => ['order'],
-      hasNew: async () => state.rows > 0,
       async claim({ limit }) {
         const count = Math.min(limit, state.rows)
         state.rows -= count
@@ -63,7 +62,7 @@ function setup(given: {
       },
       claimOne: async () => claimed(0),
       withLock: async (work) => (state.isLocked ? null : work(session)),
-      readAgenda: async () => ({ dueId: null, leavesTypes: false }),
+      readAgenda: async () => ({ dueId: null, leavesTypes: false, hasNew: async () => state.rows > 0 }),
       skip: async () => {},
       forget: async () => {},
       tellLater: async () => {},
