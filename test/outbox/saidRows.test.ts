@@ -56,7 +56,7 @@ test('a filter and a stamp that fail for a row: it says what it says, and so do 
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, n int, state text default 'new', tx text,
       ratio int generated always as (10 / n) virtual)`,
-    yaml: marked.replace('payload: payload', 'payload: { columns: { ratio: ratio } }') + 'filter: ratio < 100\n',
+    yaml: `${marked.replace('payload: payload', 'payload: { columns: { ratio: ratio } }')}filter: ratio < 100\n`,
   })
   await pool.query('insert into source (id, n) values (1, 1), (2, 2), (3, 3)')
   await capture()
