@@ -109,6 +109,7 @@ test('whoever says the same again waits for nobody who is about to say something
   const one = instance()
   await one.agree()
   await using other = await begin(ledger.pool)
+  await other.db.query(`set local idle_in_transaction_session_timeout = '30s'`) // for whom one would wait to no end
   await other.db.query(`insert into outboxd.instance_setting
     (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
     values (gen_random_uuid(), 'erp-2', 10, 60000, 30000, 'continue')`)
