@@ -1,0 +1,31 @@
+import { randomUUID } from 'node:crypto'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { answerReload, askReload, readReloads } from '../../src/ledger/reloads.ts'
+import { type Ledger, openLedger } from '../support/ledger.ts'
+
+let ledger: Ledger
+beforeAll(async () => {
+  ledger = await openLedger()
+})
+afterAll(() => ledger[Symbol.asyncDispose]())
+beforeEach(() => ledger.reset())
+
+test('each instance hears with its signs of life which reload was asked for, until it has answered', async () => {
+  const instance = () => ({ id: randomUUID(), version: '1', host: 'erp-1' })
+  const [me, other] = [instance(), instance()]
+  const beat = (one: typeof me) => writeHeartbeat(ledger.pool, one)
+  expect([await beat(me), await beat(other)]).toEqual([null, null])
+  await askReload(ledger.pool)
+  expect([await beat(me), await beat(other), await beat(me)]).toEqual([1, 1, 1])
+  await answerReload(ledger.pool, me.id, { asked: 1, problem: 'a mapping is broken' })
+  expect([await beat(me), await beat(other)]).toEqual([null, 1])
+  expect(await readReloads(ledger.pool)).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({ id: me.id, hasAnswered: true, problem: 'a mapping is broken' }),
+      expect.objectContaining({ id: other.id, hasAnswered: false }),
+    ]),
+  )
+  await askReload(ledger.pool)
+  expect(await beat(me)).toBe(2)
+})
