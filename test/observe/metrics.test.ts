@@ -1,9 +1,11 @@
 import { spawnSync } from 'node:child_process'
+import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { expect, test } from 'vitest'
 import { systemClock } from '../../src/clock.ts'
 import { breaches, outcomes, pauseReasons, problemKinds, states } from '../../src/model.ts'
 import { createMetrics, type Snapshot } from '../../src/observe/metrics.ts'
 import { endpoints } from '../../src/resources.ts'
+import { until } from '../support/until.ts'
 
 const finishes = ['completed', 'failed', 'rejected', 'uncertain', 'discarded']
 
@@ -52,6 +54,18 @@ test('every metric is there from the start, with every label value at 0', async 
   expect(zeros.filter((series) => value(series) !== '0')).toEqual([])
   expect(value('outboxd_build_info{version="1.2.3"}')).toBe('1')
   expect(value('process_start_time_seconds')).toBeDefined()
+})
+
+test('the event loop’s lag is measured ten times a second: an idle process is not woken more often for it', async () => {
+  const metrics = createMetrics({ version: '1', clock: systemClock })
+  const ticks = monitorEventLoopDelay({ resolution: 100 })
+  ticks.enable()
+  await until(
+    () => ticks.count,
+    (count) => count > 2,
+  )
+  ticks.disable()
+  expect(Number((await scrape(metrics)).value('nodejs_eventloop_lag_p50_seconds'))).toBeGreaterThan(0.09)
 })
 
 test('no event adds a series: label values are a closed set', async () => {

@@ -135,7 +135,8 @@ export const runtime: Row = {
         width: 6,
         runbook: 'OutboxdServiceSlow',
         unit: 's',
-        queries: [{ expr: `nodejs_eventloop_lag_p99_seconds{${own}}`, legend: '{{instance}}' }],
+        // It is measured between ticks that are 0.1 s apart.
+        queries: [{ expr: `clamp_min(nodejs_eventloop_lag_p99_seconds{${own}} - 0.1, 0)`, legend: '{{instance}}' }],
       }),
       lines({
         title: 'Open files',
