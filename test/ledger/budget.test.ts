@@ -370,13 +370,16 @@ describe('pauses', () => {
   })
 
   test('ten answers 429 in flight at once count as one step', async () => {
-    await Promise.all(Array.from({ length: 10 }, () => raise()))
-    expect(await lengthMs()).toBeLessThanOrEqual(1_000)
-    await pass(2_000)
-    await Promise.all(Array.from({ length: 10 }, () => raise()))
+    const backoff = { ...pauseBackoff, throttled: [30_000, 60_000, 120_000] } // longer than ten raises take
+    const call: PauseCall = { reason: 'throttled', askedMs: null, detail: 'said so', patient: false }
+    const raiseTen = () => Promise.all(Array.from({ length: 10 }, () => raisePause(ledger.pool, call, backoff)))
+    await raiseTen()
+    expect(await lengthMs()).toBeLessThanOrEqual(30_000)
+    await pass(40_000)
+    await raiseTen()
     const ms = await lengthMs()
-    expect(ms).toBeGreaterThan(1_000)
-    expect(ms).toBeLessThanOrEqual(2_000)
+    expect(ms).toBeGreaterThan(30_000)
+    expect(ms).toBeLessThanOrEqual(60_000)
   })
 
   test('Retry-After wins where it is longer, and not where it is shorter', async () => {

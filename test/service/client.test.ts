@@ -256,17 +256,17 @@ describe('whether it was sent', () => {
     { kind: 'half-open' },
     { kind: 'hang-after-request' },
   ] as const satisfies Fault[])('$kind: the deadline ends it, and it may have arrived', async (fault) => {
-    const { proxy, client } = await behindProxy({ requestTimeoutMs: 200 })
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 2_000 })
     await proxy.setFault(fault)
     const answer = await client.send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'timeout' })
-    expect(answer).toHaveProperty('detail', 'no complete answer within 0.2 s')
+    expect(answer).toHaveProperty('detail', 'no complete answer within 2 s')
     expect(proxy.connections()).toBe(1)
   })
 
   test('the deadline stops a body that drips for ever', async () => {
-    const { proxy, client } = await behindProxy({ requestTimeoutMs: 300 })
-    await proxy.setFault({ kind: 'drip', everyMs: 20 })
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 2_000 })
+    await proxy.setFault({ kind: 'drip', everyMs: 500 })
     // That it comes at all: the body ends never.
     const answer = await client.send(submitRequest, accessToken)
     expect(answer).toMatchObject({ kind: 'no-answer', sent: true, cause: 'timeout' })
@@ -333,7 +333,7 @@ describe('whether it was sent', () => {
     const record = (message: unknown) => published.push(message)
     subscribe('undici:client:sendHeaders', record)
     later(() => unsubscribe('undici:client:sendHeaders', record))
-    const { proxy, client } = await behindProxy({ requestTimeoutMs: 500 })
+    const { proxy, client } = await behindProxy({ requestTimeoutMs: 2_000 })
     for (const fault of [{ kind: 'refuse' }, { kind: 'reset' }, { kind: 'hang' }, null] as const) {
       published.length = 0
       await proxy.setFault(fault)

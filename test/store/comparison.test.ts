@@ -86,7 +86,7 @@ test('a table that cannot be read by its ids in time is not compared, and nothin
   expect(await given.capture()).toEqual(['1'])
   await rests(given)
   await given.pool.query('insert into gate values (true)')
-  await given.pool.query(`set statement_timeout = '300ms'`) // of the one connection that is used here
+  await given.pool.query(`set statement_timeout = '2s'`) // of the one connection that is used here
   expect(await compare(given)).toBe('done')
   expect(await problems(given)).toEqual([])
 })
