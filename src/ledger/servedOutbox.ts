@@ -42,8 +42,7 @@ export class ForeignOutbox extends Error {
   }
 }
 
-/** A row of outboxd.outbox, as `servedColumns` name what it holds. */
-export interface ServedRow {
+interface ServedRow {
   epoch: number
   database: string | null
   table: string | null
@@ -55,13 +54,30 @@ export interface ServedRow {
   readings: number
 }
 
-export const servedColumns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
+const columns = `id as epoch, database_name as database, table_name as "table", id_column as "idColumn",
   start_id as "startId", to_char(start_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as "startAt",
   extract(epoch from since)::float8 * 1000 as "sinceMs", rows_edited as "rowsEdited", readings`
 
 export async function readServedOutbox(db: Database): Promise<ServedOutbox> {
-  const { rows } = await db.query<ServedRow>(`select ${servedColumns} from outboxd.outbox where is_current`)
-  return toServed(rows[0])
+  return toServed(await readServedRow(db))
+}
+
+/**
+ * Reads the row of the outbox that is served.
+ *
+ * @param beside what else the statement selects
+ * @throws Error where there is no such row
+ */
+export async function readServedRow<Beside>(db: Database, ...beside: readonly string[]): Promise<ServedRow & Beside> {
+  const { rows } = await db.query<ServedRow & Beside>(
+    `select ${[columns, ...beside].join(', ')} from outboxd.outbox where is_current`,
+  )
+  const [row] = rows
+  if (row === undefined)
+    throw new Error(
+      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
+    )
+  return row
 }
 
 /** A ledger that does not know its table yet belongs to this one from now on. Of two at once one wins. */
@@ -77,12 +93,7 @@ export async function claimOutbox(
   )
 }
 
-/** @throws Error where there is no such row */
-export function toServed(row: ServedRow | undefined): ServedOutbox {
-  if (row === undefined)
-    throw new Error(
-      'no row of outboxd.outbox says which table the ledger serves: it was restored in part; restore it anew',
-    )
+export function toServed(row: ServedRow): ServedOutbox {
   const { epoch, database, table, idColumn, startId, startAt, sinceMs, rowsEdited, readings } = row
   return {
     epoch,

@@ -1,7 +1,7 @@
 import type { CaptureAgenda, FailedRow } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { clearProblems, raiseProblems } from './problems.ts'
-import { type ServedOutbox, type ServedRow, servedColumns, toServed } from './servedOutbox.ts'
+import { readServedRow, type ServedOutbox, toServed } from './servedOutbox.ts'
 
 /** So many rows do not fail each for itself: the table or its description is wrong, and a person has to look. */
 export class TooManyRowsSkipped extends Error {
@@ -57,12 +57,10 @@ export interface Agenda extends Pick<CaptureAgenda, 'dueId' | 'leavesTypes'> {
 
 /** In one statement: a daemon that has nothing to do asks this every second. */
 export async function readAgenda(db: Database): Promise<Agenda> {
-  const { rows } = await db.query<Omit<Agenda, 'served'> & ServedRow>(
-    `select
-       (select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId",
-       exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes", ${servedColumns}
-     from outboxd.outbox where is_current`,
+  const row = await readServedRow<Omit<Agenda, 'served'>>(
+    db,
+    `(select outbox_id from outboxd.skipped_row where ${isOfServed} and retry_at <= clock_timestamp() order by retry_at limit 1) as "dueId"`,
+    `exists (select from outboxd.problem where kind = 'unknown_type') as "leavesTypes"`,
   )
-  const served = toServed(rows[0])
-  return { dueId: rows[0]?.dueId ?? null, leavesTypes: rows[0]?.leavesTypes ?? false, served }
+  return { dueId: row.dueId, leavesTypes: row.leavesTypes, served: toServed(row) }
 }
