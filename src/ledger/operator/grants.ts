@@ -4,19 +4,84 @@ import { queueSchema } from '../queue.ts'
 /** What a role is for: daemons and commands that change something, or those that only look. */
 export type RoleKind = 'run' | 'read'
 
+type Act = 'insert' | 'update' | 'delete'
+
+/** What daemons and commands change in a table. */
+interface Changes {
+  acts: readonly Act[]
+  why: string
+}
+
 /**
- * What a role of a kind ($2) needs of the tables of our schemas, one row for each act: only a migration writes what says which of
- * them were applied, and nobody changes an event.
+ * What a role that runs daemons and commands may change, by table, with the reason. It may read every table of our schemas, and
+ * changes none that is not listed. `test/ledger/operator/grants.test.ts` compares this with the statements in `src`.
  */
+export const changesByTable: Readonly<Record<string, Changes>> = {
+  'outboxd.submission': {
+    acts: ['insert', 'update', 'delete'],
+    why: 'records enter, take their steps, and are pruned',
+  },
+  'outboxd.submission_event': {
+    acts: ['insert', 'update'],
+    why: 'each step is logged; pruning and `erase` empty a text, and a trigger refuses every other change',
+  },
+  'outboxd.pruned_submission': {
+    acts: ['insert', 'update', 'delete'],
+    why: 'ids of pruned records, so that none is sent again',
+  },
+  'outboxd.state_delta': { acts: ['insert', 'delete'], why: 'counts by state: triggers add, the daemon sums up' },
+  'outboxd.slot': { acts: ['insert', 'update'], why: 'a slot is taken for each request' },
+  'outboxd.budget': { acts: ['insert', 'update'], why: 'the limit and the window in force' },
+  'outboxd.passage': { acts: ['insert', 'update'], why: 'which resources answered since a pause' },
+  'outboxd.pause': { acts: ['insert', 'update', 'delete'], why: 'pauses begin, last longer and end' },
+  'outboxd.refusal_run': { acts: ['insert', 'update', 'delete'], why: 'refusals in a row, which call for a pause' },
+  'outboxd.believed_refusal': {
+    acts: ['insert', 'update', 'delete'],
+    why: 'refusals that were believed after a trial',
+  },
+  'outboxd.request_count': { acts: ['insert', 'update', 'delete'], why: 'requests by minute; minutes become hours' },
+  'outboxd.request_hour': { acts: ['insert', 'delete'], why: 'requests by hour, for 28 days' },
+  'outboxd.period': { acts: ['insert', 'delete'], why: 'what became of records, by minute and hour' },
+  'outboxd.instance': { acts: ['insert', 'update', 'delete'], why: 'signs of life' },
+  'outboxd.instance_setting': { acts: ['insert', 'update', 'delete'], why: 'settings that instances compare' },
+  'outboxd.clock': { acts: ['insert', 'update'], why: 'a clock that was set back is noticed' },
+  'outboxd.problem': { acts: ['insert', 'update', 'delete'], why: 'problems begin and end' },
+  'outboxd.outbox': { acts: ['insert', 'update'], why: 'which outbox the ledger serves' },
+  'outboxd.outbox_cursor': { acts: ['insert', 'update'], why: 'how far a table was read that remembers nothing' },
+  'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'rows that are put off' },
+  'outboxd.operator_act': { acts: ['insert'], why: 'what a person did' },
+  'outboxd.chain_block': {
+    acts: ['insert', 'update'],
+    why: 'the logs are chained; a trigger refuses to change what a block says',
+  },
+  'outboxd.history': {
+    acts: ['insert', 'update'],
+    why: 'daemons note how far they found the ledger whole, and that it lost something; `recover` and `adopt` agree to it',
+  },
+  'pgboss.job': { acts: ['insert', 'update', 'delete'], why: 'polls that are due' },
+  'pgboss.job_common': { acts: ['insert', 'update', 'delete'], why: 'the partition of `pgboss.job` with our polls' },
+  'pgboss.job_dependency': { acts: ['delete'], why: 'pg-boss clears it after deleting jobs' },
+  'pgboss.queue': { acts: ['update'], why: 'pg-boss notes when it last looked after the queue' },
+  'pgboss.version': { acts: ['update'], why: 'pg-boss notes when to look less often' },
+}
+
+const actsByTable = JSON.stringify(
+  Object.fromEntries(Object.entries(changesByTable).map(([name, { acts }]) => [name, acts])),
+)
+
+/** What a role of a kind ($2) needs of the tables of our schemas, one row for each act; $3 has the changes by table. */
 const wanted = `
   ours as (select oid, nspname as name from pg_namespace where nspname in ('outboxd', $1)),
-  wanted as (
-    select ours.name as schema, c.oid, c.relname as name, act, nth
+  ours_table as (
+    select ours.name as schema, c.oid, c.relname as name, c.relowner, c.relacl
     from ours join pg_class c on c.relnamespace = ours.oid and c.relkind in ('r', 'p', 'v')
-    cross join unnest(case
-      when $2 = 'read' or c.relkind = 'v' or (ours.name = 'outboxd' and c.relname = 'migration') then array['select']
-      else array['select', 'insert', 'update', 'delete']
-    end) with ordinality as acts (act, nth)
+  ),
+  wanted as (
+    select schema, oid, name, 'select' as act, 0::bigint as nth from ours_table
+    union all
+    select schema, oid, name, act, nth from ours_table
+    cross join jsonb_array_elements_text($3::jsonb -> (schema || '.' || name)) with ordinality as acts (act, nth)
+    where $2 = 'run'
   ), sequence as materialized ( -- what is no sequence is not to be asked for
     select ours.name as schema, c.oid from ours join pg_class c on c.relnamespace = ours.oid
     where $2 = 'run' and c.relkind = 'S'
@@ -39,20 +104,31 @@ export async function readMissingGrants(db: Database): Promise<string[]> {
      granted_table as (select schema, name, act, nth from wanted where not has_table_privilege(oid, act)),
      granted_sequence as (select schema from sequence where not has_sequence_privilege(oid, 'usage'))
      select statement from (${statements('current_user')}) missing order by n, statement`,
-    [queueSchema, 'run' satisfies RoleKind],
+    [queueSchema, 'run' satisfies RoleKind, actsByTable],
   )
   return rows.map(({ statement }) => statement)
 }
 
-/** All that a role needs in our schemas, which have been migrated. @returns statements, the schema's first */
+/** All that a role needs in our schemas, which have been migrated, and what it was granted beyond. @returns statements, the schema's first */
 export async function readLedgerGrants(db: Database, role: string, kind: RoleKind): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
     `with ${wanted},
      granted_schema as (select name from ours),
      granted_table as (select schema, name, act, nth from wanted),
-     granted_sequence as (select schema from sequence)
-     select statement from (${statements('$3::text')}) all_of_them order by n, statement`,
-    [queueSchema, kind, role],
+     granted_sequence as (select schema from sequence),
+     -- An older version granted more.
+     needless as (
+       select schema, name, lower(a.privilege_type) as act from ours_table t cross join aclexplode(t.relacl) a
+       join pg_roles r on r.oid = a.grantee and r.rolname = $4 and r.oid <> t.relowner
+       where not exists (select from wanted w where w.oid = t.oid and w.act = lower(a.privilege_type))
+     ),
+     revoked as (select schema, name, string_agg(act, ', ' order by act) as acts from needless group by schema, name)
+     select statement from (
+       ${statements('$4::text')}
+       union select format('revoke %s on %s from %I', acts, string_agg(format('%I.%I', schema, name), ', ' order by name), $4::text), 4
+       from revoked group by schema, acts
+     ) all_of_them order by n, statement`,
+    [queueSchema, kind, actsByTable, role],
   )
   return rows.map(({ statement }) => statement)
 }
