@@ -154,18 +154,23 @@ async function statements(): Promise<void> {
     [
       'audit',
       'its first 100 lines',
-      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: null }), 100),
+      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: null, record: null }), 100),
     ],
     [
       'audit',
       '--since 1h',
-      () => firstOf(readAudit(command, { sinceMs: Date.now() - 3_600_000, untilMs: null, key: null }), 100),
+      () =>
+        firstOf(readAudit(command, { sinceMs: Date.now() - 3_600_000, untilMs: null, key: null, record: null }), 100),
     ],
-    ['audit', '--key C4712', () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: 'C4712' }), 100)],
+    [
+      'audit',
+      '--key C4712',
+      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: 'C4712', record: null }), 100),
+    ],
     [
       'audit',
       'what persons did',
-      () => readHands(command, { sinceMs: null, untilMs: null, who: null, key: null }, null, 50),
+      () => readHands(command, { sinceMs: null, untilMs: null, who: null, key: null, record: null }, null, 50),
     ],
     ['show', 'by outbox id', () => findSubmissions(command, { kind: 'outbox', outboxId: '4711' }, 50)],
     ['show', 'by its first digits', () => findSubmissions(command, { kind: 'range', from: id, to: id }, 50)],

@@ -1,3 +1,4 @@
+import type { RecordName } from '../ledger/audit/readActs.ts'
 import type { SubmissionReference } from '../ledger/operator/findSubmissions.ts'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -10,6 +11,16 @@ export type Found =
 
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
+
+/** Reads `--record`. @param problems takes what is wrong @returns null where nothing is given */
+export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
+  if (text === undefined) return null
+  const name = text.trim()
+  if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
+  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)) return { id: name.toLowerCase() }
+  problems.push(`--record ${text}: give the submission's whole id, or outbox:N for the outbox row N`)
+  return null
+}
 
 type ReferenceByPrefix = (name: string) => SubmissionReference
 

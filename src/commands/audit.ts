@@ -3,6 +3,7 @@ import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { createProgress } from '../cli/createProgress.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
+import { readRecordName } from '../cli/references.ts'
 import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
@@ -13,6 +14,7 @@ import { auditVerify, type VerifyOptions } from './auditVerify.ts'
 
 export interface AuditOptions extends SpanOptions, VerifyOptions {
   key?: string
+  record?: string
   verify?: boolean
   csv?: boolean
   json?: boolean
@@ -21,6 +23,7 @@ export interface AuditOptions extends SpanOptions, VerifyOptions {
 export function describeAudit(command: Command): Command {
   return describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
     .option('--key <key>', 'only records of this key')
+    .option('--record <id>', "only this record: the submission's id, or outbox:N")
     .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
     .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
     .option('--csv', 'as CSV, with the time of each step')
@@ -29,7 +32,8 @@ export function describeAudit(command: Command): Command {
       'after',
       `
 A record stands where it ended: each is in exactly one span, and what has not ended yet is in the one that has no end. Acts of persons that
-are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them; with --key records alone.
+are no step of one record (pause, resume, reload, adopt, prune, erase) stand among them, and so does who saw, searched or downloaded values in the console. With --key or --record
+only the acts that name such a record are there, and those that saw more records than they name.
 Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
 Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
 Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
@@ -50,8 +54,9 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
   const span = readSpan(options, systemClock.nowMs())
   const problems = span.kind === 'invalid' ? span.problems : []
   if (options.csv && options.json) problems.push('give --csv or --json, not both')
+  const record = readRecordName(options.record, problems)
   if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
-  if (options.verify && (options.key ?? options.since ?? options.until ?? options.csv) !== undefined)
+  if (options.verify && (options.key ?? options.record ?? options.since ?? options.until ?? options.csv) !== undefined)
     problems.push('--verify looks at the whole chain: give it alone, or with --noted')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
   if (options.verify) return auditVerify(context, options)
@@ -61,7 +66,7 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
     const counts = { record: 0, pruned: 0, act: 0 }
     const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
     await write(context, form.head)
-    for await (const entry of store.readAudit({ ...span.value, key: options.key ?? null })) {
+    for await (const entry of store.readAudit({ ...span.value, key: options.key ?? null, record })) {
       if (context.signal.aborted) break
       const isFirst = counts.record + counts.pruned + counts.act === 0
       await write(context, form.line(auditLine(entry, mappings), isFirst))

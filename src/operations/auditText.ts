@@ -9,8 +9,8 @@ import type { AuditLine } from './audit.ts'
 /** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {
   if (line.kind === 'act') {
-    const { kind, act, who, reason, account, untilMs, detail } = line
-    return { kind, at: isoTime(line.atMs), act, who, reason, account, until: isoTimeOrNull(untilMs), detail }
+    const { kind, act, who, reason, account, untilMs, detail, records } = line
+    return { kind, at: isoTime(line.atMs), act, who, reason, account, until: isoTimeOrNull(untilMs), detail, records }
   }
   const { kind, id, outboxId, type, state, transactionId } = line
   const times = { recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) }
@@ -53,7 +53,10 @@ export function auditCsv(line: AuditLine): string {
 
 function cellsOf(line: AuditLine): Record<string, string | null> {
   if (line.kind === 'act')
-    return { kind: line.act, at: isoTime(line.atMs), hands: showAct(line), ended: isoTimeOrNull(line.untilMs) }
+    return {
+      ...{ kind: line.act, at: isoTime(line.atMs), hands: showAct(line), ended: isoTimeOrNull(line.untilMs) },
+      ...cellsOfNamed(line.records),
+    }
   const known = {
     ...{ kind: line.kind, at: isoTimeOrNull(line.endedMs), outbox_id: line.outboxId, type: line.type },
     ...{ outcome: line.state, transaction_id: line.transactionId, submission_id: line.id },
@@ -72,6 +75,15 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
     hands: line.hands.map(showHand).join('; '),
     emptied: isoTimeOrNull(line.emptiedMs),
     erased: isoTimeOrNull(line.erasedMs),
+  }
+}
+
+/** Of several records their names in one cell, so that an act is one line. */
+function cellsOfNamed(records: AuditedAct['records']): Record<string, string> {
+  const cell = (value: (record: AuditedAct['records'][number]) => string) => records.map(value).join('; ')
+  return {
+    ...{ outbox_id: cell(({ outboxId }) => outboxId), type: [...new Set(records.map(({ type }) => type))].join('; ') },
+    ...{ key: cell(({ key }) => key ?? ''), submission_id: cell(({ id }) => (id.startsWith('outbox:') ? '' : id)) },
   }
 }
 
@@ -115,8 +127,21 @@ export const showHand = ({ atMs, who, cause, reason }: AuditStep): string =>
   `${showTime(atMs)} ${who}: ${truncate(cause, 200)}${whyOf(reason, cause)}`
 
 /** What somebody did that is no step of one record, and why. */
-export const showAct = ({ who, act, reason, untilMs }: AuditedAct): string =>
-  `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whyOf(reason, '')}`
+export const showAct = ({ who, act, reason, untilMs, records, detail }: AuditedAct): string =>
+  `${who}: ${act}${untilMs === null ? '' : ` until ${showTime(untilMs)}`}${whichOf(records, detail)}${whyOf(reason, '')}`
+
+const recordsShown = 5
+
+/** Which records an act names, the first of them. */
+function whichOf(records: AuditedAct['records'], detail: AuditedAct['detail']): string {
+  const { unnamed } = detail ?? {}
+  const more = records.length - recordsShown + (typeof unnamed === 'number' ? unnamed : 0)
+  const shown = records
+    .slice(0, recordsShown)
+    .map(({ outboxId, type, key }) => `outbox:${outboxId} (${type}${key === null ? '' : `, key ${truncate(key, 40)}`})`)
+  const rest = unnamed === 'all' ? ['all records'] : more > 0 ? [`and ${more} more`] : []
+  return shown.length + rest.length === 0 ? '' : ` ${[...shown, ...rest].join(', ')}`
+}
 
 /** Some causes say the reason already. */
 const whyOf = (reason: string | null, cause: string) =>

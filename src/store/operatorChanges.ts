@@ -6,7 +6,7 @@ import { createChain } from '../ledger/audit/chain.ts'
 import { type Erasure, eraseRecords } from '../ledger/audit/eraseRecords.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
-import { type Actor, logAct } from '../ledger/operator/acts.ts'
+import { type Actor, logAct, logSight, type Sight } from '../ledger/operator/acts.ts'
 import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
@@ -86,8 +86,8 @@ export interface OperatorChanges {
   noteRecovered(as: RecoveredAs, rows: number): Promise<void>
   /** Says that the ledger was put back as it had been: everybody stops. */
   sayRestored(): Promise<void>
-  /** Says that what a record holds was shown to him. */
-  noteShown(submission: Pick<ListedSubmission, 'id' | 'outboxId' | 'type'>): Promise<void>
+  /** Logs that he saw values of records. */
+  noteSight(sight: Sight): Promise<void>
   /** Erases what may be a person's data. @returns the ids of those that were erased */
   erase(erasures: readonly Erasure[]): Promise<string[]>
   /** Lets go what the retention of this configuration says. */
@@ -218,7 +218,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
         const timeoutMs = (await readLongestTimeout(db)) ?? usualTimeoutMs
         await sayRestored(db, slotReachMs(rateLimit.windowMs, timeoutMs), actor)
       }),
-    noteShown: ({ id, outboxId, type }) => logAct(ledger, actor, 'show', { submission: id, outboxId, type }),
+    noteSight: (sight) => logSight(ledger, actor, sight),
     erase: (erasures) => inTransaction(ledger, (db) => eraseRecords(db, erasures, actor)),
     async prune({ goOn, onProgress }) {
       await createChain(ledger).runOnce(goOn) // what is not in the chain yet is not deleted

@@ -1,10 +1,10 @@
 import { parse } from 'csv-parse/sync'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { audit } from '../../src/commands/audit.ts'
+import { type AuditOptions, audit } from '../../src/commands/audit.ts'
 import { discard } from '../../src/commands/discard.ts'
 import { pause } from '../../src/commands/pause.ts'
 import { replay } from '../../src/commands/replay.ts'
-import { type Fixture, failedE003, openFixture } from '../commands/fixture.ts'
+import { type Fixture, failedE003, openFixture, payloadOf } from '../commands/fixture.ts'
 import { until } from '../support/until.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 
@@ -94,6 +94,88 @@ test('a CSV that cannot be read is no CSV; one that breaks off is cut off, and b
   await broken.where(`submission_id = '${rows[0]?.id}'`)
   await expect(served.get('/audit.csv')).rejects.toThrow('aborted')
   await until(served.context.messages, (said) => said.includes('GET /audit.csv broke off'))
+})
+
+const acts = async () =>
+  (
+    await fixture.ledger.pool.query<{ act: string; who: string; detail: Record<string, unknown> }>(
+      'select act, who, detail from outboxd.operator_act order by id',
+    )
+  ).rows
+
+test('a search by text is an act in the log: with who, and the records that it looked at, but not with the text', async () => {
+  const one = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf({ field2: '"Erika"' }) })
+  await fixture.end(failedE003, { outboxId: '8', key: 'L' })
+  await served.get('/records?containing=Erik&key=K')
+  await served.get('/records?containing=Erik&key=K') // from memory: seen once more all the same
+  await served.get('/records?containing=Erikx&key=K') // what is not there is told, too
+  await served.get('/records?containing=Erik&by-cause=on')
+  await served.post('/records/choose', { do: 'replay-all', containing: 'Erik' }, '/records')
+  const known = { submission: one, outboxId: '7', type: 'data' }
+  expect(await acts()).toMatchObject([
+    { act: 'search', who: expect.stringMatching(/^operator ./), detail: { found: 1, lookedAt: 1, records: [known] } },
+    { act: 'search', detail: { found: 1, lookedAt: 1 } },
+    { act: 'search', detail: { found: 0, lookedAt: 1, records: [known] } },
+    { act: 'search', detail: { found: 1, lookedAt: 2, records: [known, { outboxId: '8' }] } },
+    { act: 'search', detail: { found: 1, lookedAt: 2 } },
+  ])
+  expect(JSON.stringify(await acts())).not.toContain('Erik')
+})
+
+test('a search of many names those that it found, and counts what it does not name', async () => {
+  await fixture.ledger.pool.query(`insert into outboxd.submission (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at, payload)
+    select gen_random_uuid(), n, 'data', now(), 'failed', gen_random_uuid(), now(), case when n > 30 then '{"a":"Erika"}' else '{}' end
+    from generate_series(1, 150) n`)
+  await served.get('/records?containing=Erika')
+  const [{ detail } = { detail: {} as Record<string, unknown> }] = await acts()
+  expect(detail).toMatchObject({ lookedAt: 150, found: 120, unnamed: 20 })
+  expect(detail.records).toHaveLength(100)
+})
+
+test('a download is an act in the log before its first byte: of the audit with its span and key, of a value with its record', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '7', key: 'K', payload: payloadOf() })
+  const known = { submission: id, outboxId: '7', type: 'data' }
+  await served.get('/audit.csv?since=2h&key=K')
+  await served.get('/audit.csv')
+  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await served.get(`/records/${id}/payload.txt`)
+  expect(await acts()).toMatchObject([
+    { act: 'download', detail: { file: 'audit.csv', since: expect.stringContaining('T'), records: [known] } },
+    { act: 'download', detail: { file: 'audit.csv', since: null, until: null, unnamed: 'all' } },
+    { act: 'show', detail: known },
+    { act: 'download', detail: { file: 'payload.txt', records: [known] } },
+  ])
+  expect(JSON.stringify(await acts())).not.toContain('"K"') // a person's data that is erased is not to stay here
+})
+
+test('acts are found by key and by record, and say which record it was, on the page, as text, as CSV and as JSON', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '7', key: 'K' })
+  await fixture.end(failedE003, { outboxId: '8', key: 'L' })
+  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  await pause(fixture.context(), { as: 'bob', reason: 'x' })
+  for (const query of ['key=K', `record=${id}`, 'record=outbox:7']) {
+    const rows = rowsOf((await served.get(`/audit?${query}`)).text)
+    expect(rows, query).toHaveLength(1)
+    expect(rows[0]).toMatch(new RegExp(`show.*/records/${id}">outbox:7</a> data, key K`, 's'))
+  }
+  expect(rowsOf((await served.get('/audit?key=L')).text)).toEqual([])
+  expect((await served.get('/audit?record=seven')).text).toContain('record seven: give')
+  const printed = async (options: AuditOptions) => {
+    const context = fixture.context()
+    await audit(context, options)
+    return context.printed()
+  }
+  for (const options of [{ key: 'K' }, { record: id }, { record: 'outbox:7' }, {}]) {
+    expect(await printed(options)).toMatch(/: show outbox:7 \(data, key K\)\n/)
+    const cells = parse(await printed({ ...options, csv: true }), { columns: true }) as { kind: string }[]
+    expect(cells.find(({ kind }) => kind === 'show')).toMatchObject({ outbox_id: '7', key: 'K', submission_id: id })
+    const lines = JSON.parse(await printed({ ...options, json: true })) as { act?: string }[]
+    expect(lines.find(({ act }) => act === 'show')).toMatchObject({
+      records: [{ id, outboxId: '7', type: 'data', key: 'K' }],
+    })
+  }
+  expect(await printed({ key: 'L' })).not.toContain('show')
+  expect(await audit(fixture.context(), { record: 'seven' })).toBe(2)
 })
 
 /** The steps of records that this is true of cannot be read any more. */

@@ -64,6 +64,17 @@ test('a row that waits can be chosen; its values are masked until somebody asks,
   })
 })
 
+test('a row is logged under its own id, however it was typed', async () => {
+  const row = await fixture.row(payloadOf({ field2: '"Erika"' }))
+  const { headers } = await served.post('/mapping/show', { outbox: `+0${row} ` }, '/mapping')
+  expect(headers.location).toBe(`/mapping?outbox=${row}`)
+  expect((await served.get(`/mapping?outbox=%2B0${row}`)).text).toContain('Erika')
+  const { rows } = await fixture.ledger.pool.query(
+    "select detail->>'submission' as record, detail->>'outboxId' as id from outboxd.operator_act",
+  )
+  expect(rows).toEqual([{ record: `outbox:${row}`, id: row }])
+})
+
 test('the files are shown with their rules, and what a file can say with what the schema says of it', async () => {
   const { text } = await served.get('/mapping')
   expect(text).toMatch(/customer_id<\/code>.*customerId<\/code>.*string; at most 10 characters; required/)

@@ -49,3 +49,15 @@ test('so it does with a row that waits', async () => {
   expect(served.context.messages()).toContain(`outboxd: operator Ada asked for the values of outbox:${row}`)
   expect(await actsLogged()).toBe(0)
 })
+
+test('a search and a download are lines of that log, too', async () => {
+  const id = await fixture.end(failedE003, { outboxId: '41', payload: payloadOf({ field2: '"Otto"' }) })
+  await served.get('/records?containing=Ott')
+  await served.get('/audit.csv')
+  const said = served.context.messages()
+  expect(said).toMatch(/outboxd: operator Ada searched the values of 2 records and found 1: .*outbox:41/)
+  expect(said).toContain(`${id} (outbox:41)`)
+  expect(said).toContain('outboxd: operator Ada downloaded audit.csv (all records)')
+  expect(said).not.toContain('Ott')
+  expect(await actsLogged()).toBe(0)
+})

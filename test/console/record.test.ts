@@ -92,7 +92,7 @@ describe('a record', () => {
     const { rows } = await fixture.ledger.pool.query(
       "select act, who, detail->>'submission' as id from outboxd.operator_act",
     )
-    expect(rows).toEqual([{ act: 'show', who: expect.stringMatching(/^operator ./), id }])
+    expect(rows).toMatchObject([{ act: 'show', who: expect.stringMatching(/^operator ./), id }, { act: 'download' }])
     expect((await served.get('/audit')).text).toContain(id)
     await served.post(`/records/${id}/hide`, {}, `/records/${id}`)
     expect(await page(id)).not.toContain('Mustermann')

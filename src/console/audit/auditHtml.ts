@@ -1,6 +1,8 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl } from '../../cli/table.ts'
+import type { ActRecord } from '../../ledger/audit/readActs.ts'
 import type { Hand, HandsPosition } from '../../ledger/audit/readHands.ts'
+import { foreignText } from '../html/foreign.ts'
 import { empty, notice } from '../html/notice.ts'
 import { table } from '../html/table.ts'
 import { moment } from '../html/time.ts'
@@ -21,15 +23,16 @@ export function auditHtml({ query, problems, hands, next }: AuditView): HtmlValu
 ${problems.map((problem) => notice('bad', html`<p>${problem}</p>`))}
 ${problems.length > 0 ? '' : html`<section>${handsTable(hands, query)}${next === null ? '' : html`<p><a href="${addressOf(query, next)}">Older</a></p>`}</section>`}
 <p class="quiet"><a href="/audit.csv?${spanOf(query)}" download>As CSV</a>: a line a record that ended in this time, with its amounts, the times of its steps, and what
-persons did, as outboxd audit --csv has it.</p>`
+persons did, as outboxd audit --csv has it. Who downloads it is logged.</p>`
 }
 
-function filters({ since, until, who, key }: AuditQuery): HtmlSafeString {
+function filters({ since, until, who, key, record }: AuditQuery): HtmlSafeString {
   const field = (name: string, words: string, value: string | undefined, hint: string) =>
     html`<label>${words} <input name="${name}" value="${value ?? ''}" placeholder="${hint}"></label> `
   return html`<form method="get" action="/audit" class="line">
 ${field('since', 'Since', since, '7d, 2026-11-01')}${field('until', 'Until', until, '2026-12-01')}
 ${field('who', 'Who', who, 'part of a name')}${field('key', 'Key', key, "a record's key")}
+${field('record', 'Record', record, 'outbox:4711')}
 <button>Show</button>
 </form>`
 }
@@ -42,17 +45,27 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
   return table(
     'Who did what',
     [{ words: 'When' }, { words: 'Who' }, { words: 'What' }, { words: 'Record' }, { words: 'Why' }, { words: 'From' }],
-    hands.map(({ atMs, who, what, untilMs, record, reason, account }) => [
+    hands.map(({ atMs, who, what, untilMs, records, reason, account }) => [
       moment(atMs),
       shown(who),
       html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,
-      record === null
-        ? ''
-        : html`<a href="/records/${record.id}">${shown(`outbox:${record.outboxId}`)}</a> ${shown(record.type)}`,
+      recordsCell(records),
       reason === null ? '' : html`<span class="foreign reason">${shown(reason)}</span>`,
       shown(account ?? ''),
     ]),
   )
+}
+
+const recordsShown = 5
+
+function recordsCell(records: readonly ActRecord[]): HtmlValue {
+  const links = records
+    .slice(0, recordsShown)
+    .map(
+      ({ id, outboxId, type, key }, i) =>
+        html`${i > 0 ? ', ' : ''}<a href="/records/${encodeURIComponent(id)}">${shown(`outbox:${outboxId}`)}</a> ${shown(type)}${key === null ? '' : `, key ${foreignText(key, 40)}`}`,
+    )
+  return records.length > recordsShown ? [links, ` and ${records.length - recordsShown} more`] : links
 }
 
 const shown = (text: string) => escapeControl(text)
@@ -61,7 +74,8 @@ function addressOf(query: AuditQuery, { event, act }: HandsPosition): string {
   return `/audit?${new URLSearchParams([...given(query), ['event', event], ['act', act]])}`
 }
 
-const spanOf = ({ since, until, key }: AuditQuery) => new URLSearchParams(given({ since, until, key })).toString()
+const spanOf = ({ since, until, key, record }: AuditQuery) =>
+  new URLSearchParams(given({ since, until, key, record })).toString()
 
 const given = (query: Partial<AuditQuery>) =>
   Object.entries(query).flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as [string, string]]))

@@ -1,12 +1,15 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { isoTimeOrNull } from '../../cli/time.ts'
 import type { AuditEntry, AuditSpan } from '../../ledger/audit/readAudit.ts'
+import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { auditLine, mappingsAtHand } from '../../operations/audit.ts'
 import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { troubleOf } from '../errors/trouble.ts'
 import { layout } from '../html/layout.ts'
 import { sendPage } from '../html/sendPage.ts'
+import { noteDownload } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { auditHtml } from './auditHtml.ts'
 import { readAuditQuery } from './auditQuery.ts'
@@ -16,24 +19,40 @@ const pageRows = 100
 /** `/audit`: who changed what, and the whole audit as CSV. */
 export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get('/audit', async ({ viewer, query: parameters }, reply) => {
-    const { query, span, problems, before } = readAuditQuery(parameters, parts.clock.nowMs())
+    const { query, span, record, problems, before } = readAuditQuery(parameters, parts.clock.nowMs())
     const store = await parts.store()
-    const filter = { ...span, who: query.who ?? null, key: query.key ?? null }
+    const filter = { ...span, who: query.who ?? null, key: query.key ?? null, record }
     const page = problems.length > 0 ? { hands: [], next: null } : await store.readHands(filter, before, pageRows)
     const shown = layout({ title: 'Audit', current: '/audit', viewer }, auditHtml({ query, problems, ...page }))
     return sendPage(reply.code(problems.length > 0 ? 400 : 200), shown)
   })
-  app.get('/audit.csv', async ({ query: parameters }, reply) => {
-    const { query, span, problems } = readAuditQuery(parameters, parts.clock.nowMs())
+  app.get('/audit.csv', async ({ query: parameters, viewer }, reply) => {
+    const { query, span, record, problems } = readAuditQuery(parameters, parts.clock.nowMs())
     if (problems.length > 0) return reply.status(400).type('text/plain; charset=utf-8').send(problems.join('\n'))
     const store = await parts.store()
-    const csv = await beginCsv(store, { ...span, key: query.key ?? null }, parts)
+    const asked = { ...span, key: query.key ?? null, record }
+    const csv = await beginCsv(store, asked, parts)
+    const { sinceMs, untilMs } = span
+    const detail = { file: 'audit.csv', since: isoTimeOrNull(sinceMs), until: isoTimeOrNull(untilMs) }
+    await noteDownload(parts, viewer, await recordsOf(store, asked), detail)
     return reply
       .type('text/csv; charset=utf-8')
       .header('content-disposition', 'attachment; filename="audit.csv"')
       .send(Readable.from(csv))
   })
 }
+
+/** The records that a download is about, where it is about a key or a record; null: about all of its time. */
+async function recordsOf(store: OperatorStore, { key, record }: AuditSpan): Promise<ListedSubmission[] | null> {
+  if (record !== null)
+    return 'id' in record
+      ? store.find({ kind: 'range', from: record.id, to: record.id }, countedMax)
+      : store.find({ kind: 'outbox', outboxId: record.outboxId }, countedMax)
+  return key === null ? null : store.find({ kind: 'key', key }, countedMax)
+}
+
+/** A key may have more records than this: the log says so then. */
+const countedMax = 1_000
 
 /** Reads the first page before anything is sent: a ledger that cannot be read is said in words, not in a CSV without lines. */
 async function beginCsv(store: OperatorStore, span: AuditSpan, parts: ConsoleParts): Promise<AsyncGenerator<string>> {

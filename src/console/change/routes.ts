@@ -4,6 +4,7 @@ import { troubleOf } from '../errors/trouble.ts'
 import { Refused } from '../guard/refused.ts'
 import { formText } from '../html/formText.ts'
 import { sendPage } from '../html/sendPage.ts'
+import { withSearchesNoted } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import { createChangeRunner } from './carryOut.ts'
@@ -23,7 +24,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
-    const chosen = await chooseChange(await parts.store(), parts, asked)
+    const chosen = await chooseChange(withSearchesNoted(await parts.store(), parts, viewer), parts, asked)
     if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)

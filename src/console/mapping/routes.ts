@@ -4,8 +4,8 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import { textAsTyped } from '../html/formText.ts'
 import { sendPage } from '../html/sendPage.ts'
+import { noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { noteShown } from '../record/noteShown.ts'
 import { keepShownRecords } from '../record/shownRecords.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
@@ -29,8 +29,10 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   app.get<{ Querystring: { outbox?: string } }>('/mapping', async (request, reply) => {
     const { outbox } = request.query
     if (typeof outbox !== 'string' || outbox === '') return send(request, reply, { result: null })
-    const isShown = shown.isShown(request.viewer.csrf, rowName(outbox))
-    return send(request, reply, { result: await mapOutboxRow(await parts.store(), outbox), isShown })
+    const result = await mapOutboxRow(await parts.store(), outbox)
+    const isRow = result?.kind === 'mapped' && result.outboxId !== null
+    const isShown = isRow && shown.isShown(request.viewer.csrf, rowName(result.outboxId ?? ''))
+    return send(request, reply, { result, isShown })
   })
 
   app.post('/mapping', { config: { changesNothing: true } }, (request, reply) => {
@@ -44,10 +46,11 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     async ({ body: { outbox = '' }, viewer }, reply) => {
       const record = await (await parts.store()).outbox.readRecord(outbox)
       if (record === null) throw new Refused(404, `There is no row ${outbox} in the outbox.`)
-      const name = rowName(outbox)
-      await noteShown(parts, viewer, { id: name, outboxId: outbox, type: record.type })
+      const { outboxId, type } = record
+      const name = rowName(outboxId)
+      await noteSight(parts, viewer, { act: 'show', records: [{ id: name, outboxId, type }], unnamed: 0 })
       shown.show(viewer.csrf, name)
-      return reply.redirect(`/mapping?outbox=${encodeURIComponent(outbox)}`, 303)
+      return reply.redirect(`/mapping?outbox=${encodeURIComponent(outboxId)}`, 303)
     },
   )
 
@@ -68,7 +71,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const record = await store.outbox.readRecord(outbox)
     return record === null
       ? { kind: 'refused', problem: `there is no row ${outbox} in the outbox` }
-      : resultOf(files.mappings, [mapRow(files.mappings, record)], outbox)
+      : resultOf(files.mappings, [mapRow(files.mappings, record)], record.outboxId)
   }
 }
 

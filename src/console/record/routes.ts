@@ -5,8 +5,8 @@ import { Refused } from '../guard/refused.ts'
 import type { Tone } from '../html/notice.ts'
 import { sendPage } from '../html/sendPage.ts'
 import { readFiles } from '../mapping/readMapping.ts'
+import { noteDownload, noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { noteShown } from './noteShown.ts'
 import { findRecord, readRecord } from './readRecord.ts'
 import { renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRoutes } from './resolveRoutes.ts'
@@ -53,10 +53,10 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post('/records/:id/show', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
     const { viewer } = request
-    const { id, outboxId, type } = await detailOf(await store(), request.params.id)
-    await noteShown(parts, viewer, { id, outboxId, type })
-    shown.show(viewer.csrf, id)
-    return reply.redirect(`/records/${id}#values-head`, 303)
+    const detail = await detailOf(await store(), request.params.id)
+    await noteSight(parts, viewer, { act: 'show', records: [detail], unnamed: 0 })
+    shown.show(viewer.csrf, detail.id)
+    return reply.redirect(`/records/${detail.id}#values-head`, 303)
   })
 
   app.post('/records/:id/hide', { config: { changesNothing: true } }, async (request: RecordRequest, reply) => {
@@ -69,11 +69,12 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
       const { id } = request.params
       if (!shown.isShown(request.viewer.csrf, id))
         throw new Refused(403, 'Ask for the values on the record’s page first: who does so is logged.')
-      const text = (await detailOf(await store(), id))[name]
+      const detail = await detailOf(await store(), id)
+      await noteDownload(parts, request.viewer, [detail], { file: `${name}.txt` })
       return reply
         .type('text/plain; charset=utf-8')
         .header('content-disposition', `attachment; filename="${name}-${id}.txt"`)
-        .send(text ?? '')
+        .send(detail[name] ?? '')
     })
 
   resolveRoutes(app, parts, { shown, sendRecord })

@@ -3,15 +3,17 @@ import type { Database } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
 import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { epochMs, isoTime } from '../times.ts'
-import { type AuditedAct, readActs } from './readActs.ts'
+import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
 
 /** What an audit asks for. Times in epoch milliseconds; null: no bound. */
 export interface AuditSpan {
   sinceMs: number | null
   /** Records that ended before then; those that have not ended belong to now. */
   untilMs: number | null
-  /** Only records of this key. */
+  /** Only records of this key, and acts that name one of them. */
   key: string | null
+  /** Only this record, and acts that name it. */
+  record: RecordName | null
 }
 
 /** A step of a record, as its log has it. */
@@ -62,8 +64,9 @@ const pageRows = 100
  */
 export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
-  if (span.key !== null) {
-    yield* readOfKey(db, span, span.key)
+  if (span.key !== null || span.record !== null) {
+    yield* readNamed(db, span)
+    yield* readActs(db, { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) })
     return
   }
   yield* readPruned(db, span)
@@ -127,16 +130,22 @@ function readOpen(db: Database, nowMs: number): AsyncGenerator<AuditedRecord> {
   })
 }
 
-const keySql = `select ${columns} from (
-    select * from outboxd.submission s where ${hasKey('$1')} and s.seq > $4::bigint
+const namedSql = `select ${columns} from (
+    select * from outboxd.submission s where ($1::text is null or ${hasKey('$1')}) and (num_nulls($5::uuid, $6::text) = 2 or s.id = $5 or s.outbox_id = $6) and s.seq > $4::bigint
       and (s.ended_at is null and $3::timestamptz is null
         or s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < coalesce($3::timestamptz, 'infinity'))
     order by s.seq limit ${pageRows}
   ) s ${log} order by s.seq`
 
-function readOfKey(db: Database, { sinceMs, untilMs }: AuditSpan, key: string): AsyncGenerator<AuditedRecord> {
+function readNamed(db: Database, { sinceMs, untilMs, key, record }: AuditSpan): AsyncGenerator<AuditedRecord> {
   return inPages(async ({ seq }) => {
-    const { rows } = await db.query<Row>(keySql, [key, isoTime(sinceMs), isoTime(untilMs), seq])
+    const { rows } = await db.query<Row>(namedSql, [
+      key,
+      isoTime(sinceMs),
+      isoTime(untilMs),
+      seq,
+      ...recordValues(record),
+    ])
     return rows
   })
 }

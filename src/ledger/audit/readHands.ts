@@ -1,15 +1,14 @@
 import type { Database } from '../../postgres/database.ts'
 import { hasKey } from '../operator/selectSubmissions.ts'
 import { epochMs, isoTime } from '../times.ts'
+import { type ActFilter, type ActRecord, actFilterValues, namedRecordsSql, recordValues } from './readActs.ts'
 
 /** Which of the things that persons did; null asks for any. */
-export interface HandsFilter {
+export interface HandsFilter extends ActFilter {
   sinceMs: number | null
   untilMs: number | null
   /** Part of a name; upper and lower case count as the same. */
   who: string | null
-  /** Of records of this key alone. */
-  key: string | null
 }
 
 /** Something that a person did. Times in epoch milliseconds. */
@@ -22,8 +21,8 @@ export interface Hand {
   account: string | null
   /** Of a pause: when it ends by itself. */
   untilMs: number | null
-  /** The record that it was done to; null where it was to none. */
-  record: { id: string; outboxId: string; type: string } | null
+  /** The records that it was done to, or whose values it saw. */
+  records: ActRecord[]
 }
 
 /** How far down both logs have been shown. */
@@ -41,7 +40,7 @@ export async function readHands(
 ): Promise<{ hands: Hand[]; next: HandsPosition | null }> {
   const position = before ?? { event: last, act: last }
   const events = await readEvents(db, filter, position.event, limit + 1)
-  const acts = filter.key === null ? await readActs(db, filter, position.act, limit + 1) : []
+  const acts = await readActs(db, filter, position.act, limit + 1)
   const hands: Hand[] = []
   while (hands.length < limit && events.length + acts.length > 0) {
     const isEvent = (events[0]?.atMs ?? -Infinity) >= (acts[0]?.atMs ?? -Infinity)
@@ -65,11 +64,12 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
   const { rows } = await db.query<Row>(
     `select e.id as "logId", ${epochMs('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
        e.detail ->> 'account' as account, null as "untilMs",
-       json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type) as record
+       json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
      where e.who like 'operator%' and e.id < $1 and ${isWanted('e')} and ($5::text is null or ${hasKey('$5')})
-     order by e.id desc limit $6`,
-    [before, ...valuesOf(filter), filter.key, limit],
+       and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
+     order by e.id desc limit $8`,
+    [before, ...valuesOf(filter), filter.key, ...recordValues(filter.record), limit],
   )
   return rows
 }
@@ -77,10 +77,10 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
 async function readActs(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
     `select a.id as "logId", ${epochMs('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMs('a.until')} as "untilMs",
-       case when a.detail ? 'submission' then json_build_object('id', a.detail -> 'submission', 'outboxId', a.detail -> 'outboxId',
-         'type', a.detail -> 'type') end as record
-     from outboxd.operator_act a where a.id < $1 and ${isWanted('a')} order by a.id desc limit $5`,
-    [before, ...valuesOf(filter), limit],
+       named.records
+     from outboxd.operator_act a ${namedRecordsSql(5)}
+     where a.id < $1 and ${isWanted('a')} and named.fits order by a.id desc limit $8`,
+    [before, ...valuesOf(filter), ...actFilterValues(filter), limit],
   )
   return rows
 }

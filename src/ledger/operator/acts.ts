@@ -13,7 +13,7 @@ export interface Actor {
 /** What a command or a page says of him; the store adds the account. */
 export type StatedActor = Omit<Actor, 'account'>
 
-/** What an operator does that is no step of one submission, as he says it after `outboxd`. */
+/** What an operator does that is no step of one submission, as he says it after `outboxd`; the last three are the console's. */
 export type Act =
   | 'pause'
   | 'resume'
@@ -22,10 +22,28 @@ export type Act =
   | 'reload'
   | 'adopt'
   | 'prune'
-  | 'show'
   | 'erase'
   | 'recover'
   | 'recover --restored'
+  | Sight['act']
+
+/** That somebody saw, searched or downloaded values that pages mask. */
+export interface Sight {
+  act: 'show' | 'search' | 'download'
+  /** The records whose values these were, as far as they are named. */
+  records: readonly { id: string; outboxId: string; type: string }[]
+  /** How many more records there were; 0: none. */
+  unnamed: number | 'all'
+  /** What else the log keeps of it: never a text that was looked for. */
+  detail?: Record<string, string | number | null>
+}
+
+/** Logs that values were seen. */
+export function logSight(db: Database, actor: Actor, { act, records, unnamed, detail }: Sight): Promise<void> {
+  const named = records.map(({ id, outboxId, type }) => ({ submission: id, outboxId, type }))
+  const more = unnamed === 0 ? {} : { unnamed }
+  return logAct(db, actor, act, act === 'show' ? (named[0] ?? null) : { ...detail, ...more, records: named })
+}
 
 /** Appends to the log of operators' acts. */
 export async function logAct(
