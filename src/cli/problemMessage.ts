@@ -1,4 +1,5 @@
 import type { Problem, ProblemKind } from '../model.ts'
+import { conflictAdvice } from './rowConflict.ts'
 import { pluralize } from './table.ts'
 
 /** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
@@ -66,7 +67,8 @@ const subjectsShown = 3
 
 function rowConflicts(rows: readonly Problem[]): string {
   if (rows.length === 0) return ''
-  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${rows.length === 1 ? 'has' : 'have'} an id that another row had before, and nothing is sent of ${rows.length === 1 ? 'it' : 'them'}: outboxd show outbox:${rows[0]?.subject} shows both. Let the ERP give each an id that was never used. Only where all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.`
+  const [verb, object] = rows.length === 1 ? ['differs', 'it'] : ['differ', 'them']
+  return `${pluralize(rows.length, 'row')} of the outbox (${first(rows)}) ${verb} from what was taken under this id, so nothing is sent of ${object}: outboxd show outbox:${rows[0]?.subject} shows both. ${conflictAdvice}`
 }
 
 /** What is told of the whole table names no row. */

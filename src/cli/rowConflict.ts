@@ -26,6 +26,10 @@ export function conflictLines(
     `conflict: this is not the record of the outbox row ${outboxId} as it is now: ${conflict}`,
     `  this record     ${facts({ type, key }, isoTime(recordedMs))}`,
     `  the row now     ${row === null ? 'it is gone, or cannot be read' : facts(row, row.createdAt ?? 'at a time it does not say')}`,
-    '  if ids began anew: outboxd adopt --new; else the ERP gives the row an id that was never used, or takes it out',
+    `  ${conflictAdvice}`,
   ]
 }
+
+/** How a conflict of a row ends. Pure. */
+export const conflictAdvice =
+  'If the ERP edited the row: undo a change of created_at; outboxd adopt --same accepts any other edit. Once its record is rejected or failed, outboxd replay --refresh sends the row as it is. If the row is another order: give it an id that was never used. A row with a new id is a new record and is sent, also if the service has that order already. Only if all ids began anew: outboxd adopt --new, which sends every row that waits in the table, also those that were sent before.'

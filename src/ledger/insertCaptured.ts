@@ -5,11 +5,10 @@ import { type Actor, actorDetail } from './operator/acts.ts'
 import { bringBack } from './retention/bringBack.ts'
 import {
   anotherRow,
-  differsInContent,
   findRepeated,
+  isAcceptedEditSql,
   isSameRow,
   type RowConflict,
-  rowsAreEdited,
   twiceInBatch,
   wasUnread,
 } from './sameRow.ts'
@@ -55,7 +54,7 @@ export async function insertCaptured(
        returning s.id, s.state
      ), known as (
        select s.id, s.outbox_id, s.state, s.recorded_at, r.stamp,
-         (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited})
+         (${isSameRow} or ${isAcceptedEditSql})
          and (${wasUnread} or s.row_stamp is not null or r."createdAt" is not null or s.emptied_at is not null
            or s.payload is not distinct from r.payload) as same
        from record r join outboxd.submission s
@@ -64,7 +63,7 @@ export async function insertCaptured(
        update outboxd.submission s set report_due = true, row_stamp = coalesce(k.stamp, s.row_stamp) from known k
        where s.id = k.id and k.same and (not s.report_due or s.row_stamp is distinct from coalesce(k.stamp, s.row_stamp))
      ), pruned as (
-       select s.*, (${isSameRow} or ${differsInContent('s.row_stamp', 'r.stamp')} and ${rowsAreEdited}) as same
+       select s.*, (${isSameRow} or ${isAcceptedEditSql}) as same
        from record r join outboxd.pruned_submission s on s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox()
      ), of_same as (
        select * from pruned where same

@@ -34,15 +34,25 @@ export const isSameRow = `case
 export const differsInContent = (one: string, other: string): string =>
   `coalesce(${kind(one)} in ('content', 'both') and ${ofOneKind(one, other)} and ${agree(one, other, 2)} and not ${agree(one, other, 3)}, false)`
 
+/**
+ * True if nothing but an edit by the ERP may lie between two stamps of a row: no time of recording says otherwise. A hash of type and
+ * key may differ, too, unless a time stands beside it.
+ */
+export const mayBeEdited = (one: string, other: string): string =>
+  `coalesce(${ofOneKind(one, other)} and (${kind(one)} = 'content' and not ${stampsAgree(one, other)} or ${differsInContent(one, other)}), false)`
+
+/** True if a row in state `state` may be edited without a conflict: replay --refresh is how its correction is sent. */
+export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
+
+/** True if the row `r` was edited since the submission `s` was captured, and that is no conflict. */
+export const isAcceptedEditSql = `(${mayBeEdited('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or (select rows_edited from outboxd.outbox where is_current)))`
+
 /** Whether two stamps say that the rows were recorded at two times, by one description. */
 export function differInTime(one: string, other: string): boolean {
   const [[its = '', at], [others = '', otherAt]] = [one.split(' '), other.split(' ')]
   const isByTime = [its, others].every((made) => made.split(':')[0] === 'at')
   return isByTime && at !== otherAt && (its === others || !its.includes(':') || !others.includes(':'))
 }
-
-/** Whether an operator has said that the ERP edits rows after they were taken. */
-export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_current)'
 
 /** A row of the outbox that has the id of another, which the ledger knows. */
 export interface RowConflict {
@@ -58,13 +68,13 @@ export const wholeTable = ''
 export const conflictRetryMs = 600_000
 
 export const anotherRow = (state: string, recorded: string): string =>
-  `the ledger knows another row of this id (recorded ${recorded}, now ${state}); this one is neither sent nor told its outcome`
+  `the row differs from the one that was taken under this id (recorded ${recorded}, its record is ${state}). The row is not sent, and not told the outcome`
 
 export const twiceInBatch = 'two rows of the outbox have this id: neither is sent. Make the id unique, then correct one'
 
 /** Rows that are known by their ids and are not as they were taken. @param examples ids of some */
-export const otherContents = (rows: string, examples: readonly string[]): string =>
-  `${rows} with ids that the ledger knows are not as they were when these were taken (${examples.join(', ')}), and are not sent again. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
+export const otherContents = (rows: number, examples: readonly string[]): string =>
+  `${rows === 1 ? '1 row with an id that the ledger knows has' : `${rows} rows with ids that the ledger knows have`} other contents than when it was taken (${examples.join(', ')}). What was edited is not sent. For a record that is under way this ends with the record; if it is then rejected or failed, outboxd replay --refresh sends the row as it is. Otherwise, if the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new. A created_at in the description tells the one from the other`
 
 /** The ids that stand more than once. */
 export function findRepeated(ids: readonly string[]): Set<string> {

@@ -1,11 +1,11 @@
-import { findRepeated, type RowConflict, twiceInBatch } from '../ledger/sameRow.ts'
+import { findRepeated, twiceInBatch } from '../ledger/sameRow.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
 import type { RowsRequest } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { chooseInLine } from './chooseInLine.ts'
 import { cursorScanStatements, type PageRow } from './cursorScanStatements.ts'
 import type { Cursor, CursorStore, Position, SeenRow } from './cursorStore.ts'
-import { createDifferences } from './differences.ts'
+import { createDifferences, type FoundDifferences } from './differences.ts'
 import type { Horizon, SafePosition } from './horizon.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
 import type { RowExpressions } from './statements.ts'
@@ -18,8 +18,8 @@ export interface CursorScan {
   findUnknown(request: RowsRequest): Promise<UnknownRows>
   /** Whether the row of this id is there, waits, and is unknown. */
   isUnknown(outboxId: string): Promise<boolean>
-  /** Rows met since this was last asked that are not as those that the ledger knows by their ids; a whole table's under no id. */
-  takeConflicts(): RowConflict[]
+  /** Rows met since this was last asked that are not as those that the ledger knows by their ids. */
+  takeConflicts(): FoundDifferences
   /** Whether a row may wait, or the numbers of the table began anew, which a claim says. */
   hasUnknown(): Promise<boolean>
   /** How many wait, and the first of them. */
@@ -81,10 +81,10 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
   ): Promise<{ known: ReadonlySet<string>; repeated: ReadonlySet<string> }> {
     const { known, conflicts, edited } = await cursorStore.findKnown(rows)
     const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
-    const stamps = new Map(rows.map(({ outboxId, stamp }) => [outboxId, stamp]))
+    const stampOf = stampsOf(rows)
     const twice = [...repeated].map((outboxId) => ({ outboxId, detail: twiceInBatch }))
-    differences.meetOthers([...conflicts, ...twice], (outboxId) => stamps.get(outboxId) ?? '')
-    differences.meetEdited(edited)
+    differences.meetOthers([...conflicts, ...twice], stampOf)
+    differences.meetEdited(edited, stampOf)
     return { known, repeated }
   }
 
@@ -111,7 +111,7 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })
-    if (verdict === 'differs') differences.meetEdited(rows.map(({ outboxId }) => outboxId))
+    if (verdict === 'differs') differences.meetEdited([...known], stampsOf(rows))
     return verdict
   }
 
@@ -237,6 +237,11 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
       return { waiting: Math.max(0, (rows[0]?.n ?? 0) - rowsKnown), firstId }
     },
   }
+}
+
+function stampsOf(rows: readonly SeenRow[]): (outboxId: string) => string {
+  const stamps = new Map(rows.map(({ outboxId, stamp }) => [outboxId, stamp]))
+  return (outboxId) => stamps.get(outboxId) ?? ''
 }
 
 const isAfter = ([at = '0']: Position, number: string | null) => BigInt(at) > BigInt(number ?? 0)

@@ -1,4 +1,4 @@
-import { anotherRow, differsInContent, isSameRow, type RowConflict, rowsAreEdited } from '../ledger/sameRow.ts'
+import { anotherRow, differsInContent, isAcceptedEditSql, isSameRow, type RowConflict } from '../ledger/sameRow.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** The sort values of a row, as text. */
@@ -50,19 +50,17 @@ export function openCursorStore(ledger: Database, epoch: number, selection: stri
         id: string
         same: boolean
         edited: boolean
-        meant: boolean
         state: string
         recorded: string
       }>(
-        `select s.outbox_id as id, ${isSameRow} as same, ${differsInContent('s.row_stamp', 'r.stamp')} as edited,
-           ${rowsAreEdited} as meant, s.state,
+        `select s.outbox_id as id, ${isSameRow} or ${isAcceptedEditSql} as same, ${differsInContent('s.row_stamp', 'r.stamp')} as edited, s.state,
            to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
          from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
            join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,
         [JSON.stringify(seen), epoch],
       )
-      const others = rows.filter(({ same, edited }) => !same && edited !== true)
-      const edited = rows.filter((row) => !row.same && row.edited && !row.meant)
+      const others = rows.filter(({ same, edited }) => !same && !edited)
+      const edited = rows.filter((row) => !row.same && row.edited)
       return {
         known: new Set(rows.map(({ id }) => id)),
         conflicts: others.map(({ id, state, recorded }) => ({ outboxId: id, detail: anotherRow(state, recorded) })),

@@ -1,8 +1,9 @@
 import { clearProblems } from '../ledger/problems.ts'
-import { findRepeated, wholeTable } from '../ledger/sameRow.ts'
+import { differsInContent, findRepeated, wholeTable } from '../ledger/sameRow.ts'
 import type { Database } from '../postgres/database.ts'
 import type { CursorStore, SeenRow } from './cursorStore.ts'
 import { isNoValueOfType } from './isNoValueOfType.ts'
+import { tellEdited } from './raiseConflicts.ts'
 
 export interface LookStatements {
   /** Rows by their ids in $1, whether or not they wait. */
@@ -14,7 +15,10 @@ export interface LookStatements {
 /** Looked at in one round; what comes after waits for the next. */
 const reviewedMax = 1_000
 
-/** Conflicts of rows that the ERP has taken out, given another id, or put right, are over. */
+/**
+ * Ends the conflicts of rows that the ERP has taken out, given another id, or put right, and of rows that were edited while their
+ * records were under way, once these have ended.
+ */
 export async function reviewConflicts(
   { pool, ledger }: { pool: Database; ledger: Database },
   open: () => Promise<{ sql: LookStatements; memory: CursorStore }>,
@@ -23,15 +27,40 @@ export async function reviewConflicts(
     `select subject from outboxd.problem where kind = 'row_conflict' and subject <> $1 order by random() limit $2`,
     [wholeTable, reviewedMax],
   )
-  if (told.length === 0) return // without a look at the ERP's database, which may be away
+  const { rows: noted } = await ledger.query<{ id: string }>(
+    `select outbox_id as id from outboxd.edited_row where outbox = outboxd.current_outbox() order by random() limit $1`,
+    [reviewedMax],
+  )
+  if (told.length + noted.length === 0) return // without a look at the ERP's database, which may be away
   const { sql, memory } = await open()
-  const subjects = told.map(({ subject }) => subject)
-  const rows = await lookAt(pool, sql, subjects)
+  const looked = [...new Set([...told.map(({ subject }) => subject), ...noted.map(({ id }) => id)])]
+  const rows = await lookAt(pool, sql, looked)
+  await acceptEnded(ledger, rows)
   const { conflicts, edited } = await memory.findKnown(rows)
   const repeated = findRepeated(rows.map(({ outboxId }) => outboxId))
   const standing = new Set([...conflicts.map(({ outboxId }) => outboxId), ...edited, ...repeated])
-  const over = subjects.filter((subject) => !standing.has(subject))
-  if (over.length > 0) await clearProblems(ledger, 'row_conflict', over)
+  const over = looked.filter((id) => !standing.has(id))
+  if (over.length === 0) return
+  await clearProblems(ledger, 'row_conflict', over)
+  const { rowCount } = await ledger.query(
+    'delete from outboxd.edited_row where outbox = outboxd.current_outbox() and outbox_id = any($1::text[])',
+    [over],
+  )
+  if (rowCount) await tellEdited(ledger)
+}
+
+/**
+ * Takes a row's contents as known if it was edited before its record ended: it is told the outcome then, and only a later
+ * difference is a conflict.
+ */
+async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
+  await ledger.query(
+    `update outboxd.submission s set row_stamp = r.stamp
+     from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
+     where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
+       and s.state in ('completed', 'discarded') and s.ended_at >= e.noted_at and ${differsInContent('s.row_stamp', 'r.stamp')}`,
+    [JSON.stringify(rows)],
+  )
 }
 
 /** The rows of these ids that are there, whether or not they wait. */

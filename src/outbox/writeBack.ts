@@ -1,4 +1,4 @@
-import { differsInContent, ofOneKind, stampsAgree } from '../ledger/sameRow.ts'
+import { awaitsRepairSql, differsInContent, mayBeEdited, ofOneKind, stampsAgree } from '../ledger/sameRow.ts'
 import type { State } from '../model.ts'
 import { ended } from '../model.ts'
 import { quoteIdentifier } from '../postgres/database.ts'
@@ -52,11 +52,15 @@ export function writeStatements(
   const statuses = `json_to_recordset($1) as r("outboxId" text, state text, "transactionId" text, "errorCode" text, error text, stamp text)`
   const open = notFinal(state)
   // A row that waits may be another, which must not be told that it is done; one that does not was taken, and edited since.
-  const mayBeEdited = rowsEdited ? 'true' : `(${waits}) is not true`
+  const isTaken = `(${waits}) is not true`
+  const isMeant = rowsEdited ? 'true' : awaitsRepairSql('r.state')
   // The stamp reads the whole row: once is enough.
   const ofRow = (said: string) => `(select ${said} from (select ${stamp} as stamp offset 0) here)`
   const differs = ofRow(differsInContent('r.stamp', 'here.stamp'))
-  const same = ofRow(`(${isOfStamp('here.stamp')} or ${differsInContent('r.stamp', 'here.stamp')} and ${mayBeEdited})`)
+  const same = ofRow(
+    `(${isOfStamp('here.stamp')} or ${differsInContent('r.stamp', 'here.stamp')} and ${isTaken}
+      or ${mayBeEdited('r.stamp', 'here.stamp')} and ${isMeant})`,
+  )
   return {
     mark: `${set} from ${statuses} where ${id} = r."outboxId"::${type} and ${open} and ${same}
       returning r."outboxId", (${waits}) is not true as written`,
@@ -71,7 +75,7 @@ export function writeStatements(
         "outboxId" in (select "outboxId" from written) as written from r`,
     unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literal(shape.qualified)}::regclass) as secured,
         ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
-      from json_to_recordset($1) as r("outboxId" text, stamp text)
+      from json_to_recordset($1) as r("outboxId" text, state text, stamp text)
         join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
     states: new Set(states.filter((each) => matters(table, each))),
   }

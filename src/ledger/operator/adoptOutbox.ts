@@ -1,5 +1,4 @@
 import type { Database } from '../../postgres/database.ts'
-import { wholeTable } from '../sameRow.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
 import { type Actor, logAct } from './acts.ts'
 
@@ -57,6 +56,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
     [identity.database, identity.table, identity.idColumn, id, at, actor.who],
   )
   await db.query('delete from outboxd.skipped_row where outbox <> outboxd.current_outbox()')
+  await db.query('delete from outboxd.edited_row')
   // What was said of rows was said of the former outbox; what still holds is seen again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
@@ -66,14 +66,13 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
   await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })
 }
 
-/** Rows up to the position are not compared again; and where others have been seen to differ in their contents, they were edited. */
+/** Rows up to the position are not compared again; and if a row stands as a conflict, the ERP edits rows. */
 async function sayRowsAreSame(db: Database): Promise<void> {
   await db.query(
     'update outboxd.outbox_cursor set same_upto = position, sequence_file = null where epoch = outboxd.current_outbox()',
   )
   await db.query(
     `update outboxd.outbox set rows_edited = true where is_current
-       and exists (select from outboxd.problem where kind = 'row_conflict' and subject = $1)`,
-    [wholeTable],
+       and exists (select from outboxd.problem where kind = 'row_conflict')`,
   )
 }

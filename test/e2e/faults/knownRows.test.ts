@@ -39,7 +39,9 @@ test('a table that was emptied and begins anew: its rows are told nothing and na
   await eventually(async () => expect((await readSnapshot(given.pool)).problems).toEqual({ row_conflict: 1 }))
   expect(await rows(given)).toEqual(['1 second new'])
   const standing = await statusOf(given)
-  expect(standing).toContain('1 row of the outbox (1) has an id that another row had before, and nothing is sent of it')
+  expect(standing).toContain(
+    '1 row of the outbox (1) differs from what was taken under this id, so nothing is sent of it',
+  )
   expect(standing).not.toContain('All is well')
   expect(standing).toContain('outboxd show outbox:1 shows both')
   const shown = contextOf(given)
