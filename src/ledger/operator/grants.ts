@@ -49,6 +49,10 @@ export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.outbox': { acts: ['insert', 'update'], why: 'which outbox the ledger serves' },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], why: 'how far a table was read that remembers nothing' },
   'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'rows that are put off' },
+  'outboxd.edited_row': {
+    acts: ['insert', 'delete'],
+    why: 'rows that the ERP edited while their records were under way',
+  },
   'outboxd.operator_act': { acts: ['insert'], why: 'what a person did' },
   'outboxd.chain_block': {
     acts: ['insert', 'update'],
