@@ -243,14 +243,36 @@ export function readMappingsDir(env: Environment): string {
 /** Examples, which come with the package. */
 const exampleMappings = join(import.meta.dirname, '..', 'mappings')
 
+/** The folder of your own mapping files, also if it is not there yet: the one to write into. @throws ConfigInvalid */
+export function ownMappingsDir(env: Environment): string {
+  const { value, done } = readVariables(variables, env)
+  return resolve(done(value('MAPPINGS_DIR')))
+}
+
 /**
- * Where none was named and the usual folder is not here, the examples serve to try out the sandbox. A real service is sent
- * nothing by mappings that nobody has chosen.
+ * Falls back to the examples if MAPPINGS_DIR is not set, `./mappings` is missing and the service is on loopback: to try out
+ * the sandbox. A real service gets nothing by mappings that nobody has chosen.
  */
 function mappingsFolder(given: string, env: Environment): string {
   const folder = resolve(given)
   if (env.MAPPINGS_DIR || existsSync(folder) || !isOnLoopback(env.SERVICE_BASE_URL)) return folder
   return exampleMappings
+}
+
+/**
+ * Says which mapping files are read if that is not plain from the current folder; null if it is. Every command that reads
+ * them prints this.
+ *
+ * @param impliedBy the file of variables that implied MAPPINGS_DIR by a folder `mappings` beside it; null if none did
+ */
+export function mappingsNote(env: Environment, impliedBy: string | null): string | null {
+  const here = resolve('mappings')
+  if (env.MAPPINGS_DIR) {
+    const isOther = impliedBy !== null && env.MAPPINGS_DIR !== here && existsSync(here)
+    return isOther ? `The mapping files beside ${impliedBy} are read, not those of ${here}.` : null
+  }
+  if (existsSync(here) || !isOnLoopback(env.SERVICE_BASE_URL)) return null
+  return `There is no folder ${here}. The examples of the package are read instead: ${exampleMappings}. MAPPINGS_DIR names a folder of your own.`
 }
 
 function serviceSettings(reader: Reader): ServiceSettings {

@@ -53,10 +53,14 @@ const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
   .version(version)
   .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before', onlyOne)
-  .hook('preAction', (_, command) => {
+  .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
     context.envFile = environmentFile(program.opts().envFile)
     context.env = withFile(process.env, context.envFile)
+    if (withoutMappings.includes(command.name())) return
+    const { mappingsNote } = await import('./config.ts')
+    const note = mappingsNote(context.env, impliedBy(context))
+    if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
   })
   .configureHelp({
     showGlobalOptions: false,
@@ -174,6 +178,8 @@ const commands: Record<string, (command: Program) => Promise<Program>> = {
 }
 /** These tell of all the others. */
 const ofAll = ['completion', 'man']
+/** These read no mapping files, or only those that they are about to write. */
+const withoutMappings = ['describe', 'discover', 'sandbox', 'demo', ...ofAll]
 /** Nothing is lost where these end because nobody reads on. */
 const readOnly = ['status', 'list', 'show', 'audit', 'check', 'map', 'config', 'completion', 'man']
 
@@ -229,6 +235,11 @@ function crash(error: unknown): never {
 function environmentFile(named: string | undefined): EnvironmentFile | null {
   if (named !== undefined) return readEnvironmentFile(named)
   return process.env.NODE_ENV !== 'production' && existsSync('.env') ? readEnvironmentFile('.env') : null
+}
+
+/** The file of variables whose neighbour is the folder of mappings; null if the process itself, or nothing, names the folder. */
+function impliedBy({ env, envFile }: CommandContext): string | null {
+  return envFile?.impliesMappings && env.MAPPINGS_DIR === envFile.values.MAPPINGS_DIR ? envFile.path : null
 }
 
 /** Of two files one would be ignored without a word. */

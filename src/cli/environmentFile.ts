@@ -7,6 +7,8 @@ import { ConfigInvalid, type Environment } from '../readVariables.ts'
 export interface EnvironmentFile {
   path: string
   values: Record<string, string>
+  /** Whether MAPPINGS_DIR is not in the file, but follows from a folder `mappings` beside it. */
+  impliesMappings: boolean
 }
 
 /**
@@ -19,10 +21,11 @@ export function readEnvironmentFile(path: string): EnvironmentFile {
   const folder = dirname(resolve(path))
   const mappings = join(folder, 'mappings')
   const given = parse(readText(path))
-  const values = existsSync(mappings) ? { MAPPINGS_DIR: mappings, ...given } : given
+  const impliesMappings = existsSync(mappings) && given.MAPPINGS_DIR === undefined
+  const values = impliesMappings ? { MAPPINGS_DIR: mappings, ...given } : given
   for (const [name, value] of Object.entries(values))
     if (isPath(name) && value !== '') values[name] = resolve(folder, value)
-  return { path, values }
+  return { path, values, impliesMappings }
 }
 
 function readText(path: string): string {

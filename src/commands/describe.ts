@@ -1,11 +1,11 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
 import { exit, usageError } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { escapeLines, pluralize } from '../cli/table.ts'
-import { readStoreConfig } from '../config.ts'
+import { ownMappingsDir, readStoreConfig } from '../config.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
 import { readTableName, type TableName } from '../outbox/propose/readTableName.ts'
@@ -39,9 +39,14 @@ Examples:
 
 /** Proposes the files for a table. @returns 3 where there is no such table, 1 where our user must not see it or a file is there that it would write */
 export async function describe(context: CommandContext, table: string, options: DescribeOptions): Promise<number> {
-  const { databaseUrl: url, mappingsDir } = readStoreConfig(context.env)
+  const { databaseUrl: url } = readStoreConfig(context.env)
+  const mappingsDir = ownMappingsDir(context.env)
   const name = readTableName(table)
   if (name === null) return usageError(context, [`"${table}" is no name of a table: give TABLE or SCHEMA.TABLE`])
+  if (options.write && isInInstalledPackage(mappingsDir))
+    return usageError(context, [
+      `MAPPINGS_DIR (${mappingsDir}) is inside an installed package, and the next install would delete what is written there. Nothing is written. Set MAPPINGS_DIR to a folder of your own`,
+    ])
   const mapped = mappingsIn(mappingsDir)
   const described = await inspectDatabase({
     variable: 'DATABASE_URL',
@@ -73,6 +78,12 @@ export async function describe(context: CommandContext, table: string, options: 
   }
   context.stderr.write(`${nextStep(written, places.length)}\n`)
   return exit.done
+}
+
+/** True if the folder, or the nearest one above it that is there, lies below a `node_modules`. */
+function isInInstalledPackage(dir: string): boolean {
+  if (!existsSync(dir) && dir !== path.dirname(dir)) return isInInstalledPackage(path.dirname(dir))
+  return realpathSync(dir).split(path.sep).includes('node_modules')
 }
 
 /** The mapping files that are there: their types need none. A folder that is not there yet, or broken, has none. */

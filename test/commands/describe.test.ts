@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
@@ -10,6 +10,7 @@ import { begin } from '../../src/postgres/database.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
+import { startProgram } from '../support/program.ts'
 import { mappingFiles } from './fixture.ts'
 
 /** A database with these tables. */
@@ -72,6 +73,33 @@ test('a folder that is not there yet is made', async () => {
   const dir = join(emptyFolder(), 'etc', 'mappings')
   expect((await run('sales_order', { write: true }, dir)).code).toBe(0)
   expect(readdirSync(dir).sort()).toEqual(['outbox.yaml', 'sales_order.yaml'])
+})
+
+test('without MAPPINGS_DIR it writes to ./mappings, also where others would read the examples of the package', async () => {
+  const { url } = await erp(salesOrder)
+  const folder = emptyFolder()
+  const env = { DATABASE_URL: url, SERVICE_BASE_URL: 'http://127.0.0.1:8080' }
+  await using program = startProgram({ args: ['describe', 'sales_order', '--write'], folder, env })
+  expect(await program.ended()).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`Written: ${join(folder, 'mappings', 'outbox.yaml')}`),
+  })
+  expect(readdirSync(join(folder, 'mappings')).sort()).toEqual(['outbox.yaml', 'sales_order.yaml'])
+})
+
+test('it never writes into a package below node_modules, by whatever name the folder is given', async () => {
+  const { run } = await erp(salesOrder)
+  const folder = emptyFolder()
+  const installed = join(folder, 'node_modules', 'outboxd', 'mappings')
+  mkdirSync(installed, { recursive: true })
+  symlinkSync(installed, join(folder, 'mappings'))
+  for (const dir of [installed, join(installed, 'mine'), join(folder, 'mappings')]) {
+    const { code, messages } = await run('sales_order', { write: true }, dir)
+    expect(code).toBe(2)
+    expect(messages).toContain('is inside an installed package')
+  }
+  expect(existsSync(join(installed, 'mine'))).toBe(false)
+  expect(readdirSync(installed)).toEqual([])
 })
 
 test('as JSON: the files, the places to fill in, the warnings', async () => {
