@@ -7,7 +7,7 @@ import { problemMessage } from './problemMessage.ts'
 import { type ReadOnlyDatabase, readOnlyMessage } from './readOnlyMessage.ts'
 import { targetsMissed } from './serviceTargets.ts'
 import { capitalize, pluralize } from './table.ts'
-import { showDuration } from './time.ts'
+import { showDuration, showMoment } from './time.ts'
 
 /** What the diagnosis is made from. */
 export interface SystemStatus {
@@ -51,6 +51,55 @@ export interface Diagnosis {
   message: string
 }
 
+/** Returns a sentence for each thing that is wrong; nothing if the condition holds. */
+type Condition = (status: SystemStatus) => readonly string[]
+
+/**
+ * All is well if each of these holds. They stand in the order in which they are told: the most urgent first.
+ *
+ * A new condition is one row here, and one row in test/cli/diagnose.test.ts, which shows a status in which it alone is false.
+ */
+export const wellConditions = {
+  'no pause for the ledger’s history': ({ pauses, problems, nowMs }) =>
+    paused(pauses.filter(isForHistory), nowMs).map((message) =>
+      problems.some(isOfHistory) ? message : `${message} outboxd recover --dry-run shows what it would do about that.`,
+    ),
+  'the ledger’s history is as agreed': ({ problems }) => problemMessage(problems.filter(isOfHistory)),
+  'the outbox can be read': (status) => some(outboxAway(status)),
+  'both databases can be written': ({ readOnly }) => readOnly.map((database) => sentence(readOnlyMessage(database))),
+  'a daemon lives': (status) => some(noDaemon(status)),
+  'no other pause': ({ pauses, nowMs }) =>
+    paused(
+      pauses.filter((pause) => !isForHistory(pause)),
+      nowMs,
+    ),
+  'the service meets its targets': ({ lastHour }) => targetsMissed(lastHour),
+  'no other problem is open': ({ problems }) => problemMessage(problems.filter((problem) => !isOfHistory(problem))),
+  'no record waits for a person': (status) => some(waitsForPerson(status)),
+  'no record is late': (status) => some(late(status)),
+  'the outbox hears outcomes in time': (status) => some(untold(status)),
+} satisfies Record<string, Condition>
+
+export type WellCondition = keyof typeof wellConditions | typeof lastCondition
+
+/** Only judged if all others hold: any of them would explain why nothing is sent. */
+const lastCondition = 'waiting rows are taken'
+
+const some = (message: string | null): string[] => (message === null ? [] : [message])
+const isForHistory = ({ reason }: SystemStatus['pauses'][number]) => reason === 'history'
+const isOfHistory = ({ kind }: Problem) => kind === 'ledger_history'
+
+/** The conditions that do not hold, each with its sentences. Pure. */
+export function brokenConditions(status: SystemStatus): { condition: WellCondition; messages: readonly string[] }[] {
+  const names = Object.keys(wellConditions) as (keyof typeof wellConditions)[]
+  const broken = names
+    .map((condition) => ({ condition, messages: wellConditions[condition](status) }))
+    .filter(({ messages }) => messages.length > 0)
+  if (broken.length > 0) return broken
+  const messages = some(notTaken(status))
+  return messages.length > 0 ? [{ condition: lastCondition, messages }] : []
+}
+
 /** The alerts OutboxdBehind and OutboxdTransactionsSlow go by the same. */
 const lateMs = 3_600_000
 
@@ -65,27 +114,11 @@ const untoldMs = 300_000
  * Pure.
  */
 export function diagnose(status: SystemStatus): [Diagnosis, ...Diagnosis[]] {
-  const [history, others] = partition(status.problems, ({ kind }) => kind === 'ledger_history')
-  const [forHistory, otherPauses] = partition(status.pauses, ({ reason }) => reason === 'history')
-  const wrong = [
-    ...paused(forHistory, status.nowMs),
-    ...problemMessage(history),
-    outboxAway(status),
-    ...status.readOnly.map((database) => sentence(readOnlyMessage(database))),
-    noDaemon(status),
-    ...paused(otherPauses, status.nowMs),
-    ...targetsMissed(status.lastHour),
-    ...problemMessage(others),
-    waitsForPerson(status),
-    late(status),
-    untold(status),
-  ]
-    .filter((message) => message !== null)
-    .map((message) => ({ isWell: false, message }))
+  const wrong = brokenConditions(status).flatMap(({ messages }) =>
+    messages.map((message) => ({ isWell: false, message })),
+  )
   const [first, ...rest] = wrong
-  if (first !== undefined) return [first, ...rest]
-  const untaken = notTaken(status)
-  return [untaken === null ? { isWell: true, message: allIsWell(status) } : { isWell: false, message: untaken }]
+  return first === undefined ? [{ isWell: true, message: allIsWell(status) }] : [first, ...rest]
 }
 
 function outboxAway({ outboxWaiting, isOutboxAwaited, outboxLockedBy }: SystemStatus): string | null {
@@ -119,18 +152,13 @@ const explains: Record<PauseReason, string> = {
   unauthorized: 'the service does not let us in: outboxd check says which request it refuses.',
   unreachable: 'we do not get through to the service, or something else answers in its place: outboxd check says why.',
   operator: 'somebody paused it: outboxd resume ends the pause.',
-  history:
-    'the ledger’s database was restored, or failed over, and may not know of all that was sent: the next sentence says what was found.',
+  history: 'the ledger’s database was restored, or failed over, and may not know of all that was sent.',
 }
 
-function partition<T>(all: readonly T[], belongs: (each: T) => boolean): [T[], T[]] {
-  return [all.filter(belongs), all.filter((each) => !belongs(each))]
-}
-
-function paused(pauses: SystemStatus['pauses'], nowMs: number): string[] {
+function paused(pauses: readonly SystemStatus['pauses'][number][], nowMs: number): string[] {
   return pauses.map(
     ({ reason, sinceMs }) =>
-      `Nothing is sent: paused (${reason}) for ${showDuration(nowMs - sinceMs)}; ${explains[reason]}`,
+      `Nothing is sent: paused (${reason}) since ${showMoment(sinceMs, nowMs)}; ${explains[reason]}`,
   )
 }
 

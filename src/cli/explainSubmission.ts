@@ -26,9 +26,17 @@ export interface Way {
 /** Explains a submission's state. Pure. */
 export function explainSubmission(detail: SubmissionDetail): Explanation {
   const { why, next } = explainState(detail)
-  const advice = typeof next === 'string' ? [{ words: next, ways: [] }] : next
+  const advice = [...(typeof next === 'string' ? [{ words: next, ways: [] }] : next), ...noDaemon(detail)]
   const lines = advice.flatMap(({ words, ways }) => [words, ...wayLines(ways)])
   return { why, next: lines.join('\n'), advice }
+}
+
+/** What is said of sending, polls and the outbox row comes true only while a daemon runs. */
+function noDaemon({ state, reportDue, daemonLives }: SubmissionDetail): Advice[] {
+  const needsDaemon = reportDue || state === 'queued' || state === 'sending' || state === 'accepted'
+  return needsDaemon && !daemonLives
+    ? [{ words: 'no daemon runs now, so nothing of this happens until you start one: outboxd run', ways: [] }]
+    : []
 }
 
 function wayLines(ways: readonly Way[]): string[] {
@@ -95,7 +103,7 @@ function queued(detail: SubmissionDetail): Explained {
   return permitsFree > 0
     ? {
         why: 'its turn has come',
-        next: 'sent within seconds while a daemon runs: outboxd status shows whether one does',
+        next: 'sent within seconds',
       }
     : { why: 'it waits for a slot: the budget is spent', next: 'sent when a slot is free and it is its turn' }
 }

@@ -1,6 +1,6 @@
 import type { Problem, ProblemKind } from '../model.ts'
 import { conflictAdvice } from './rowConflict.ts'
-import { pluralize } from './table.ts'
+import { pluralize, truncate } from './table.ts'
 
 /** What `outboxd status` says of the problems of a kind, with the command that explains or mends. */
 const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
@@ -30,8 +30,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
   mass_refusal: (halves) =>
     `The service refuses record after record (${first(halves)}) in the same words, so nothing is sent: see outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
-  loop_failing: (loops) =>
-    `A part of the daemon fails again and again (${first(loops)}): the lines below, and its log, say why.`,
+  loop_failing: (loops) => `A part of the daemon fails again and again: ${firstDetails(loops)}. Its log says more.`,
   claim_lost: () =>
     'The ledger’s database does not answer a COMMIT, and the records of that transaction wait: look at its disk and its synchronous standbys.',
   settings_differ: (settings) =>
@@ -41,9 +40,9 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   change_capture: (tables) =>
     `The trigger did not capture all changes of ${pluralize(tables.length, 'table')} of the ERP (${first(tables)}): in its database, select * from outboxd_capture.trouble says why, and once you have mended that, select * from outboxd_capture.retry() captures what it noted.`,
   files_broken: (all) =>
-    `The mapping files or outbox.yaml cannot be used (${first(all)}): a daemon that runs goes on with those it has read, and none can start with these. The lines below say what is wrong; when it is mended, outboxd reload.`,
+    `The mapping files or outbox.yaml cannot be used: ${firstDetails(all)}. A daemon that runs goes on with those it has read, and none can start with these. When it is mended: outboxd reload.`,
   credentials_broken: (all) =>
-    `A file of a secret or a certificate cannot be used (${first(all)}), and the daemon goes on with what it has read before: the lines below say what is wrong; when it is mended, outboxd reload.`,
+    `A file of a secret or a certificate cannot be used: ${firstDetails(all)}. The daemon goes on with what it has read before. When it is mended: outboxd reload.`,
   prune_behind: ([problem]) =>
     `The ledger is not pruned as it should be: ${problem?.detail}. outboxd prune does it now, and says what keeps it.`,
   ledger_history: ([history]) =>
@@ -79,3 +78,13 @@ function first(problems: readonly Problem[]): string {
   const shown = problems.slice(0, subjectsShown).map(({ subject }) => subject)
   return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join(', ')
 }
+
+/** The same with why, for what is told by its detail alone. */
+function firstDetails(problems: readonly Problem[]): string {
+  const shown = problems
+    .slice(0, subjectsShown)
+    .map(({ subject, detail }) => `${subject}: ${truncate(detail, detailMax)}`)
+  return [...shown, ...(problems.length > shown.length ? ['…'] : [])].join('; ').replace(/\.$/, '')
+}
+
+const detailMax = 300

@@ -42,7 +42,9 @@ export interface StatusReport extends LedgerHalf {
   /** Creation of the oldest row that is not accepted yet, in the outbox or captured, epoch milliseconds. */
   oldestMs: number | null
   backlog: Backlog | null
-  /** When the backlog is through; null where nobody can tell, or nothing waits. */
+  /** What must be mended before the backlog moves, in words that follow "once"; null if nothing is known. */
+  backlogStandsUntil: string | null
+  /** When the backlog is through; null if nothing waits, or it is not known when it moves. */
   throughAtMs: number | null
   readOnly: ReadOnlyDatabase[]
   diagnoses: [Diagnosis, ...Diagnosis[]]
@@ -139,6 +141,7 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
           lastDueInMs: ledger.lastDueMs === null ? 0 : ledger.lastDueMs - nowMs,
         })
   const readOnly = readOnlyOf(ledger, half)
+  const backlogStandsUntil = standsUntil(ledger)
   return {
     ...ledger,
     rateCapacity: capacity,
@@ -146,7 +149,8 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
     outbox: half,
     oldestMs,
     backlog,
-    throughAtMs: backlog && throughAtMs(backlog, pauses, nowMs),
+    backlogStandsUntil,
+    throughAtMs: backlog && backlogStandsUntil === null ? throughAtMs(backlog, pauses, nowMs) : null,
     readOnly,
     diagnoses: diagnose({
       submissions,
@@ -170,6 +174,12 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
       nowMs,
     }),
   }
+}
+
+/** An estimate at the rate limit holds only for a daemon that works. */
+function standsUntil({ instances, standing }: LedgerHalf): string | null {
+  if (instances.length === 0) return 'a daemon runs'
+  return standing.some(({ kind }) => kind === 'loop_failing') ? 'the part of the daemon that fails works again' : null
 }
 
 function readOnlyOf({ ledgerReadOnly }: LedgerHalf, half: OutboxHalf): ReadOnlyDatabase[] {

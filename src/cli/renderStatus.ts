@@ -1,5 +1,5 @@
 import type { ActivePause } from '../ledger/operator/readSubmissionDetail.ts'
-import type { State } from '../model.ts'
+import type { ProblemKind, State } from '../model.ts'
 import type { StatusReport } from './readStatus.ts'
 import { performanceMessage, performanceOf, totalOf } from './serviceTargets.ts'
 import { hiddenMessage, startMessage } from './startMessage.ts'
@@ -95,29 +95,61 @@ function forPerson(submissions: Record<State, number>): string {
   return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`
 }
 
-/** How many outcomes the outbox has yet to be told. */
+/**
+ * How many outcomes the outbox has yet to hear. It knows every outcome only if each of these holds: no report is due, the
+ * outbox was read just now, and no problem says that a report was refused or that no daemon writes to this outbox.
+ */
 export function reportsMessage({
   reportsDue,
   oldestReportDueMs,
+  outbox,
+  standing,
   nowMs,
-}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'nowMs'>): string {
-  if (reportsDue === 0) return 'none: the outbox knows every outcome'
-  const oldest = oldestReportDueMs === null ? '' : `, the oldest of ${showMoment(oldestReportDueMs, nowMs)}`
-  return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
+}: Pick<StatusReport, 'reportsDue' | 'oldestReportDueMs' | 'outbox' | 'standing' | 'nowMs'>): string {
+  if (reportsDue > 0) {
+    const oldest = oldestReportDueMs === null ? '' : `, the oldest of ${showMoment(oldestReportDueMs, nowMs)}`
+    return `${pluralize(reportsDue, 'outcome')} not yet told to the outbox${oldest}`
+  }
+  if (outbox.kind !== 'read') return 'none is due, and the outbox could not be read to compare'
+  const against = standing.filter(({ kind }) => reportProblems.includes(kind))
+  return against.length === 0
+    ? 'none: the outbox knows every outcome'
+    : `none is due, but ${pluralize(against.length, 'row')} may not show the outcome: see the problems above`
 }
+
+/** Of each of these, the outbox may say something else than the ledger. */
+const reportProblems: readonly ProblemKind[] = [
+  'report_refused',
+  'report_locked',
+  'mark_ineffective',
+  'row_conflict',
+  'foreign_outbox',
+  'ledger_behind',
+  'ledger_history',
+]
 
 function nextSlot(nextSlotMs: number | null, nowMs: number): string {
   return nextSlotMs === null ? '' : `, the next in ${showDuration(nextSlotMs - nowMs)}`
 }
 
 /** How long what waits will take. */
-export function backlogMessage({ backlog, throughAtMs, pauses, nowMs }: StatusReport): string {
+export function backlogMessage({
+  backlog,
+  backlogStandsUntil,
+  throughAtMs,
+  pauses,
+  nowMs,
+}: Pick<StatusReport, 'backlog' | 'backlogStandsUntil' | 'throughAtMs' | 'pauses' | 'nowMs'>): string {
   if (backlog === null) return 'unknown'
   if (backlog.records === 0) return 'none'
   const polls = Math.round(backlog.pollsPerRecord * 10) / 10
-  const from = pauses.length > 0 ? ' from when the pause ends' : ''
+  const starts = [
+    backlogStandsUntil === null ? null : `once ${backlogStandsUntil}`,
+    pauses.length > 0 ? 'from when the pause ends' : null,
+  ].filter((start) => start !== null)
+  const from = starts.map((start) => ` ${start}`).join(' and')
   const at = throughAtMs === null ? '' : `, at ${showClock(throughAtMs, nowMs)}`
-  return `through in about ${showDuration(backlog.durationMs)}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
+  return `through in about ${showDuration(Math.max(1_000, backlog.durationMs))}${from}${at}: an estimate, at the rate limit and ${polls} polls a record`
 }
 
 /** The time of day in UTC, `14:35Z`, with the date where that is another. */
@@ -172,7 +204,7 @@ function instanceRows(report: StatusReport): Row[] {
   if (instances.length === 0) return [['instances', whyNoInstance(report)]]
   return instances.map(({ id, host, version, startedMs }) => [
     'instance',
-    `${id.slice(0, 8)} on ${host}, version ${version}, for ${showDuration(nowMs - startedMs)}`,
+    `${id.slice(0, 8)} on ${host}, version ${version}, since ${showMoment(startedMs, nowMs)}`,
   ])
 }
 

@@ -126,8 +126,8 @@ export function judgeDurability(durability: Durability | null): Finding {
   if (durability === null) return notAsked(what, 'the ledger’s database cannot be reached')
   const { off, isSynchronous } = durability
   const failover = isSynchronous
-    ? 'COMMITs wait for a synchronous standby: a failover to it goes on by itself'
-    : 'no COMMIT waits for a synchronous standby: a failover stops until outboxd recover'
+    ? 'it has a synchronous standby, which each COMMIT waits for: after a failover to that standby sending goes on by itself'
+    : 'it has no synchronous standby: after a failover the last commits may be lost, and nothing is sent until you give outboxd recover'
   if (off.length === 0)
     return { what, mark: 'ok', message: `what the ledger commits outlives a power cut; ${failover}` }
   const on = off.map((name) => `alter system set ${name} = on;`).join(' ')

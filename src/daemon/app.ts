@@ -89,13 +89,18 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const loopHealth = createLoopHealth(clock)
   const wakeups = createWakeups()
   const parts = createParts({ files: fixedFiles, ...deps, credentials, store, client, health: loopHealth, wakeups })
+  let isSettled = true
+  // What an instance leaves in doubt is rescued by others, and only after they can be sure that it is dead.
+  opened.defer(async () => {
+    if (isSettled)
+      await store.pulse.leave().catch((error: unknown) => log.warn('could not say that it left', { error }))
+  })
   await parts.heartbeat.runOnce()
   // Before anything is told to rows or taken of them; where it fails, its loop says so.
   await parts.historyWatch.runOnce().catch(() => {})
   await parts.outboxHistory.tell()
 
   const loops = startLoops({ clock, log, metrics, health: loopHealth, parts, wakeups })
-  let isSettled = true
   opened.defer(async () => {
     isSettled = await settleAll({ ...parts.dispatch, log, stopTaking: loops.stopTaking })
     await loops.stop()
@@ -151,7 +156,7 @@ function createWakeups(): Record<LoopName, Wakeup> {
 /** What /livez and /readyz say: until the loops run, that a process that waits is alive, and what it waits for. */
 function startingHealth() {
   let reasons = ['it is starting']
-  let loops: Pick<Loops, 'live' | 'ready'> = { live: () => ({ reasons: [] }), ready: () => ({ reasons }) }
+  let loops: Pick<Loops, 'live' | 'ready'> = { live: () => ({ reasons: [] }), ready: () => ({ reasons, pauses: [] }) }
   return {
     live: () => loops.live(),
     ready: () => loops.ready(),

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto'
 import type { Clock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import type { WrittenOutcomes } from '../ledger/dispatchStore.ts'
-import type { Answer, AttemptResult, Submission } from '../model.ts'
+import type { Answer, AttemptResult, PauseView, Submission } from '../model.ts'
+import type { SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
@@ -55,6 +56,8 @@ export interface DispatchDeps {
 export interface Dispatch extends Dispatcher, Pick<StarvationWatch, 'starving'>, Pick<OutcomeWriter, 'unwritten'> {
   /** Works out what an answer to a submission's POST means. */
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
+  /** The pauses in force, as the last round saw them. */
+  pauses(): SendingReadiness['pauses']
 }
 
 /** Puts together what submits and polls: token, budget, stages, and the writing of what came of it. Decides nothing. */
@@ -65,6 +68,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
   const slotPool = createSlotPool(windowMs)
   const tokenSlotPool = createSlotPool(windowMs)
   const pauseLog = createPauseLog(deps)
+  let pauses: SendingReadiness['pauses'] = []
   const outcomeWriter = createWriter(deps, [slotPool, tokenSlotPool], pauseLog)
   const starvation = watchStarvation()
   const tokenSlot = createTokenSlot<TokenAnswer>({
@@ -87,6 +91,7 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
     readDemand: store.readDemand,
     onDemand(demand) {
       pauseLog.seen(demand.pauses)
+      pauses = inEpochMs(demand.pauses, clock.nowMs())
       tokenSlot.sawCapacity(demand.capacity)
       planner.press({ ...budgetSeen(demand, config.captureWindow, deps.outboxWaiting()), nowMs: runningMs() })
     },
@@ -112,8 +117,21 @@ export function createDispatch(deps: DispatchDeps): Dispatch {
   })
   const { starving } = starvation
   const { unwritten } = outcomeWriter
-  return { ...dispatcher, starving, unwritten, interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of) }
+  return {
+    ...dispatcher,
+    starving,
+    unwritten,
+    interpretAnswer: (...of) => interpretAnswer(stages.submit, ...of),
+    pauses: () => pauses,
+  }
 }
+
+const inEpochMs = (pauses: readonly PauseView[], nowMs: number): SendingReadiness['pauses'] =>
+  pauses.map(({ reason, leftMs, forMs }) => ({
+    reason,
+    sinceMs: nowMs - forMs,
+    untilMs: leftMs === null ? null : nowMs + leftMs,
+  }))
 
 function createWriter(
   { clock, log, store, onWritten }: DispatchDeps,

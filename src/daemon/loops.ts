@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import type { Readiness } from '../observe/httpServer.ts'
+import type { Readiness, SendingReadiness } from '../observe/httpServer.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { showError } from '../observe/redact.ts'
@@ -23,7 +23,7 @@ export interface Loops {
   /** Stops the rest, after the outbox has been told what it can be. */
   stop(): Promise<void>
   live(): Readiness
-  ready(): Readiness
+  ready(): SendingReadiness
 }
 
 const usualMs = 10_000
@@ -33,7 +33,7 @@ const heartbeatMs = 1_000
 const historyMs = 1_000
 
 /** Without these no record gets on. */
-const neededLoops: LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
+export const neededLoops: readonly LoopName[] = ['capture', 'dispatch', 'report', 'heartbeat']
 
 /** Starts what the daemon does again and again. */
 export function startLoops({ clock, log, metrics, health, parts, wakeups }: LoopsDeps): Loops {
@@ -88,7 +88,7 @@ export function startLoops({ clock, log, metrics, health, parts, wakeups }: Loop
       await parts.problemTelling.clear()
     },
     live: health.live,
-    ready: () => health.ready(neededLoops),
+    ready: () => ({ ...health.ready(neededLoops), pauses: parts.dispatch.pauses() }),
   }
 }
 

@@ -2,7 +2,7 @@ import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
-import { writeHeartbeat } from './instances.ts'
+import { deleteInstance, writeHeartbeat } from './instances.ts'
 import { ownNames } from './ownNames.ts'
 import { answerReload } from './reloads.ts'
 import { type InstanceProblem, tellProblems } from './tellInstanceProblems.ts'
@@ -16,6 +16,8 @@ export interface HeartbeatStore {
   /** The server's processes of others that this ledger's daemons wait for in the end, as far as we may see them; 0 is a prepared transaction. */
   readBlockers(): Promise<number[]>
   answerReload(answer: { asked: number; problem: string | null }): Promise<void>
+  /** Says that it has left, with nothing in hand. */
+  leave(): Promise<void>
   close(): Promise<void>
 }
 
@@ -42,6 +44,7 @@ export function openHeartbeatStore(
     tell: (problems) => tellProblems(pool, instance.id, problems),
     readBlockers: async () => (await readLockingSessions(pool, daemonSessions.work)).map(({ pid }) => pid),
     answerReload: (answer) => answerReload(pool, instance.id, answer),
+    leave: () => deleteInstance(pool, instance.id),
     close: () => pool.end(),
   }
 }

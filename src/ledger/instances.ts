@@ -18,6 +18,11 @@ export async function writeHeartbeat(
   return rows[0]?.reloadAsked ?? null
 }
 
+/** Forgets an instance that leaves with nothing in hand, so that nobody believes for another 12 s that it lives. */
+export async function deleteInstance(db: Database, instanceId: string): Promise<void> {
+  await db.query('delete from outboxd.instance where id = $1', [instanceId])
+}
+
 /**
  * The submissions that a dead instance was sending: its last sign of life is more than 12 s old. What a living one has
  * on the wire is left to it, however old: only it can know.

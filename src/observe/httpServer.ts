@@ -7,6 +7,12 @@ export interface Readiness {
   reasons: readonly string[]
 }
 
+/** What /readyz says. A pause is not a reason against it: neither a restart nor another instance would end the pause. */
+export interface SendingReadiness extends Readiness {
+  /** The pauses in force, in epoch milliseconds; `untilMs` is null if only an operator ends the pause. */
+  pauses: readonly { reason: string; sinceMs: number; untilMs: number | null }[]
+}
+
 export interface HttpServerDeps {
   host: string
   /** 0 takes any free one. */
@@ -14,8 +20,8 @@ export interface HttpServerDeps {
   metrics: { render(): Promise<string> }
   /** Whether the process is worth keeping: reasons here ask the supervisor for a restart. */
   live: () => Readiness
-  /** Whether records flow: reasons here ask for patience or a person. */
-  ready: () => Readiness
+  /** Whether this instance does its work: its databases answer and each loop that moves records comes round. */
+  ready: () => SendingReadiness
 }
 
 export interface HttpServer {
@@ -142,7 +148,14 @@ async function reply(deps: HttpServerDeps, { method, url = '/' }: IncomingMessag
   if (method !== 'GET' && method !== 'HEAD')
     return { status: 405, type: wordsType, body: 'This address can only be read: use GET or HEAD.\n' }
   if (path === '/metrics') return { status: 200, type: metricsType, body: await deps.metrics.render() }
-  const { reasons } = path === '/livez' ? deps.live() : deps.ready()
-  const body = `${JSON.stringify({ ok: reasons.length === 0, reasons })}\n`
+  const { reasons, pauses } = path === '/livez' ? { ...deps.live(), pauses: undefined } : deps.ready()
+  const body = `${JSON.stringify({ ok: reasons.length === 0, reasons, pauses: pauses?.map(pauseJson) })}\n`
   return { status: reasons.length === 0 ? 200 : 503, type: jsonType, body }
 }
+
+/** Without its detail, which has words of the service: whoever reaches the port reads this. */
+const pauseJson = ({ reason, sinceMs, untilMs }: SendingReadiness['pauses'][number]) => ({
+  reason,
+  since: new Date(sinceMs).toISOString(),
+  until: untilMs === null ? null : new Date(untilMs).toISOString(),
+})

@@ -66,28 +66,37 @@ export function resumeMessages(
   { ended, believed, shortened, remaining }: Resumed,
   { all, believeRefusals, dryRun, nowMs }: ResumeTerms & { dryRun: boolean; nowMs: number },
 ): string[] {
-  const endedMessage =
-    ended !== null
-      ? `${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`
-      : remaining.length === 0
-        ? 'No pause was on.'
-        : 'No operator had paused.'
+  const words = (detail: string) => truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)
+  const tried = remaining.filter(({ reason }) => shortened.includes(reason))
+  const standing = remaining.filter(({ reason }) => !shortened.includes(reason))
   return [
-    endedMessage,
+    ...endedMessage(ended, remaining.length, tried.length, dryRun),
     ...believed.map((summary) => `Taken at its word for a day: ${truncate(summary, 300)}`),
     ...(believeRefusals && believed.length === 0 ? ['There is no mass refusal to believe.'] : []),
-    ...remaining.map(({ reason, untilMs, detail }) => {
-      const until = shortened.includes(reason)
-        ? 'until the next request has shown that it is over'
-        : untilMs === null
+    ...tried.map(({ reason, detail }) => `${dryRun ? 'Would end' : 'Ending'} the pause (${reason}): ${words(detail)}`),
+    ...(tried.length === 0
+      ? []
+      : [
+          `${dryRun ? 'One request would go first' : 'One request goes first, now'}. All sending resumes as soon as the service answers that request as it should; outboxd status shows it.`,
+        ]),
+    ...standing.map(({ reason, untilMs, detail }) => {
+      const until =
+        untilMs === null
           ? 'until outboxd recover, or outboxd status, says otherwise'
           : `until ${showMoment(untilMs, nowMs)} at least`
-      return `Still paused (${reason}) ${until}: ${truncate(believeRefusals ? withoutAdvice(detail) : detail, 300)}`
+      return `Still paused (${reason}) ${until}: ${words(detail)}`
     }),
-    ...(remaining.some(({ untilMs }) => untilMs !== null) && !all && !believeRefusals
+    ...(standing.some(({ untilMs }) => untilMs !== null) && !all && !believeRefusals
       ? ['These end by themselves; outboxd resume --all tries at once.']
       : []),
   ]
+}
+
+function endedMessage(ended: string | null, remaining: number, tried: number, dryRun: boolean): string[] {
+  if (ended !== null)
+    return [`${dryRun ? 'Would resume' : 'Resumed'}; the pause ${dryRun ? 'is' : 'was'}: ${truncate(ended, 300)}`]
+  if (remaining === 0) return ['No pause was on.']
+  return tried > 0 ? [] : ['No operator had paused.']
 }
 
 /** The advice to give the command that was just given (ledger/refusals.ts) is none any more. */

@@ -1,7 +1,15 @@
 import { expect, test } from 'vitest'
-import { diagnose, type SystemStatus } from '../../src/cli/diagnose.ts'
+import { brokenConditions, diagnose, type SystemStatus, type WellCondition } from '../../src/cli/diagnose.ts'
 import { estimateBacklog } from '../../src/cli/estimateBacklog.ts'
-import { type Problem, type ProblemKind, problemKinds, type State } from '../../src/model.ts'
+import { backlogMessage, reportsMessage } from '../../src/cli/renderStatus.ts'
+import {
+  type PauseReason,
+  type Problem,
+  type ProblemKind,
+  pauseReasons,
+  problemKinds,
+  type State,
+} from '../../src/model.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 const none: Record<State, number> = {
@@ -54,6 +62,67 @@ test('rows that nobody takes though nothing is known to keep them are not well: 
   ])
     expect(first({ ...untaken, ...why }).isWell).toBe(true)
   expect(first({ ...untaken, submissions: { ...none, uncertain: 1 } }).message).toContain('waits for a person')
+})
+
+const openProblem = (kind: ProblemKind): Problem => ({
+  kind,
+  subject: 'x',
+  detail: 'as it was seen',
+  sinceMs: nowMs,
+  seenMs: nowMs,
+  times: 1,
+  retryMs: null,
+})
+const pause = (reason: PauseReason) => ({ reason, sinceMs: nowMs - 60_000, detail: '' })
+
+/** For each condition of "All is well" statuses in which it alone is false. One without a row does not compile. */
+const onlyFalse: Record<WellCondition, readonly Partial<SystemStatus>[]> = {
+  'no pause for the ledger’s history': [{ pauses: [pause('history')] }],
+  'the ledger’s history is as agreed': [{ problems: [openProblem('ledger_history')] }],
+  'the outbox can be read': [
+    { outboxWaiting: null },
+    { outboxWaiting: null, isOutboxAwaited: true },
+    {
+      outboxWaiting: null,
+      outboxLockedBy: [
+        { pid: 7, application: 'erp', state: 'idle in transaction', statement: 'UPDATE', openForMs: 9_000 },
+      ],
+    },
+  ],
+  'both databases can be written': [
+    { readOnly: [{ of: 'outbox', cause: 'standby' }] },
+    { readOnly: [{ of: 'ledger', cause: 'standby' }], instances: 0, aliveSinceMs: null },
+  ],
+  'a daemon lives': [
+    { instances: 0, aliveSinceMs: null },
+    { instances: 0, aliveSinceMs: null, silentDaemon: { lastHeardMs: null, heldUpBy: [] } },
+  ],
+  'no other pause': pauseReasons
+    .filter((reason) => reason !== 'history')
+    .map((reason) => ({ pauses: [pause(reason)] })),
+  'the service meets its targets': [
+    { lastHour: { requests: 10, failed: 5, answered: 10, slow: 0 } },
+    { lastHour: { requests: 10, failed: 0, answered: 10, slow: 5 } },
+  ],
+  'no other problem is open': problemKinds
+    .filter((kind) => kind !== 'ledger_history')
+    .map((kind) => ({ problems: [openProblem(kind)] })),
+  'no record waits for a person': (['uncertain', 'failed', 'rejected'] as const).map((state) => ({
+    submissions: { ...none, [state]: 1 },
+  })),
+  'no record is late': [{ oldestUnsentMs: nowMs - 3_600_001 }, { oldestAcceptedMs: nowMs - 3_600_001 }],
+  'the outbox hears outcomes in time': [{ reportsDue: 1, oldestReportDueMs: nowMs - 300_001 }],
+  'waiting rows are taken': [{ outboxWaiting: 1, oldestWaitingMs: nowMs - 60_001, isBudgetUnused: true }],
+}
+
+test.each(
+  Object.entries(onlyFalse).flatMap(([condition, statuses]) => statuses.map((status) => [condition, status] as const)),
+)('all is well no more if "%s" is false alone: %j', (condition, status) => {
+  const broken = brokenConditions({ ...calm, ...status })
+  expect(broken.map((each) => each.condition)).toEqual([condition])
+  expect(diagnose({ ...calm, ...status })).toEqual(
+    broken.flatMap(({ messages }) => messages.map((message) => ({ isWell: false, message }))),
+  )
 })
 
 test('work in progress is well, too', () => {
@@ -129,4 +198,61 @@ test('rows that wait before the start position are left by decision: the first s
   )
   expect(first(hidden(10_000)).message).toContain('10000 or more waiting rows')
   expect(first(hidden(0)).message).toBe('All is well: everything is sent and nothing waits.')
+})
+
+test('a message that says why needs no other line: a failing part of the daemon, files, secrets', () => {
+  for (const kind of ['loop_failing', 'files_broken', 'credentials_broken'] as const) {
+    const { message } = first({ problems: [{ ...openProblem(kind), subject: 'report', detail: 'permission denied' }] })
+    expect(message).toContain('report: permission denied')
+    expect(message).not.toContain('below')
+  }
+  expect(first({ pauses: [pause('history')] }).message).not.toContain('next sentence')
+})
+
+test('a pause is said to stand since a moment, which cannot be read as how long it will last', () => {
+  expect(first({ pauses: [{ ...pause('operator'), sinceMs: nowMs - 6_000 }] }).message).toMatch(
+    /^Nothing is sent: paused \(operator\) since 2026-11-03 11:59:54Z \(6 s ago\); /,
+  )
+})
+
+const told = {
+  reportsDue: 0,
+  oldestReportDueMs: null,
+  outbox: { kind: 'read', outbox: { waiting: 0, oldestMs: null }, hidden: null, readOnly: null },
+  standing: [] as Problem[],
+  nowMs,
+} as const satisfies Parameters<typeof reportsMessage>[0]
+
+test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
+  ['a report is due', { reportsDue: 1 }],
+  ['the outbox cannot be read', { outbox: { kind: 'unreadable', problem: 'away' } }],
+  ['the outbox is locked', { outbox: { kind: 'locked', by: [] } }],
+  ['the outbox has not answered', { outbox: { kind: 'awaited' } }],
+  ...(
+    [
+      'report_refused',
+      'report_locked',
+      'mark_ineffective',
+      'row_conflict',
+      'foreign_outbox',
+      'ledger_behind',
+      'ledger_history',
+    ] as const
+  ).map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
+])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
+  expect(reportsMessage(told)).toBe('none: the outbox knows every outcome')
+  expect(reportsMessage({ ...told, ...changed })).not.toContain('knows every outcome')
+})
+
+test('a backlog takes no "0 s", and what stands still is not said to be through at a time', () => {
+  const moving = {
+    backlog: { records: 1, durationMs: 20, pollsPerRecord: 1 },
+    backlogStandsUntil: null,
+    throughAtMs: nowMs,
+    pauses: [],
+    nowMs,
+  }
+  expect(backlogMessage(moving)).toMatch(/^through in about 1 s, at 12:00Z: /)
+  const still = { ...moving, backlogStandsUntil: 'a daemon runs', throughAtMs: null }
+  expect(backlogMessage(still)).toMatch(/^through in about 1 s once a daemon runs: an estimate/)
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { explainSubmission } from '../../src/cli/explainSubmission.ts'
 import type { SubmissionDetail } from '../../src/ledger/operator/readSubmissionDetail.ts'
+import { pauseReasons } from '../../src/model.ts'
 
 const nowMs = Date.UTC(2026, 10, 3, 12)
 const detail: SubmissionDetail = {
@@ -48,6 +49,7 @@ const detail: SubmissionDetail = {
   blocker: null,
   pauses: [],
   permitsFree: 5,
+  daemonLives: true,
   nowMs,
   events: [],
 }
@@ -101,4 +103,49 @@ test('of several pauses the one that ends last counts', () => {
   })
   expect(message).toContain('(unavailable)')
   expect(message).toContain('12:01:00Z')
+})
+
+/** What `next:` promises at once, and the statuses in each of which one condition of it is false alone. */
+const promises: readonly [string, Partial<SubmissionDetail>, readonly Partial<SubmissionDetail>[]][] = [
+  [
+    'sent within seconds',
+    {},
+    [
+      { held: true, blocker: { id: 'b', outboxId: '12', state: 'uncertain' } },
+      { dueMs: nowMs + 1_000 },
+      { permitsFree: 0 },
+      { daemonLives: false },
+      ...pauseReasons.map((reason) => ({ pauses: [{ reason, sinceMs: nowMs, untilMs: nowMs + 1_000, detail: '' }] })),
+    ],
+  ],
+  [
+    'asked as soon as a slot is free',
+    { state: 'accepted', transactionId: 't', pollMs: nowMs },
+    [
+      { pollMs: nowMs + 1_000 },
+      { polledRarely: true },
+      { daemonLives: false },
+      ...pauseReasons.map((reason) => ({ pauses: [{ reason, sinceMs: nowMs, untilMs: null, detail: '' }] })),
+    ],
+  ],
+  [
+    'nothing: it has come to its end',
+    { state: 'completed' },
+    [{ reportDue: true }, { reportDue: true, daemonLives: false }, { idByPerson: true }],
+  ],
+]
+
+test.each(
+  promises.flatMap(([promise, holds, exceptions]) => exceptions.map((changed) => [promise, holds, changed] as const)),
+)('next: says no more than "%s" of %j, and not that alone if %j', (promise, holds, changed) => {
+  const next = (more: Partial<SubmissionDetail>) => explainSubmission({ ...detail, ...holds, ...more }).next
+  expect(next({})).toBe(promise)
+  expect(next(changed)).not.toBe(promise)
+})
+
+test('while no daemon runs next: says so, of all that a daemon would do', () => {
+  for (const state of ['queued', 'sending', 'accepted'] as const)
+    expect(explain({ state, daemonLives: false })).toMatch(/no daemon runs now.*outboxd run$/)
+  expect(explain({ state: 'discarded', reportDue: true, daemonLives: false })).toContain('no daemon runs now')
+  expect(explain({ state: 'uncertain', daemonLives: false })).not.toContain('no daemon')
 })

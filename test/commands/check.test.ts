@@ -457,7 +457,7 @@ test('a server that a power cut makes forget is warned of, and what a failover c
   const off = (names: string[], isSynchronous = false) => judgeDurability({ off: names, isSynchronous })
   expect(off([])).toMatchObject({
     mark: 'ok',
-    message: expect.stringContaining('a failover stops until outboxd recover'),
+    message: expect.stringMatching('it has no synchronous standby: after a failover .* until you give outboxd recover'),
   })
   expect(off([], true)).toMatchObject({ mark: 'ok', message: expect.stringContaining('goes on by itself') })
   expect(off(['fsync', 'full_page_writes'])).toMatchObject({

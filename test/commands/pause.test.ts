@@ -99,7 +99,9 @@ test('resume --all lets a trial request go now', async () => {
   await unavailable()
   const work = fixture.ledger.dispatch()
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
-  expect((await runResume(true)).messages).toContain('until the next request')
+  expect((await runResume(true)).messages).toBe(
+    'Ending the pause (unavailable): E003\nOne request goes first, now. All sending resumes as soon as the service answers that request as it should; outboxd status shows it.\n',
+  )
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toHaveLength(1)
   expect((await claim(work, { submissions: 1, trial: true })).submissions).toEqual([])
 })

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLoopHealth } from '../../src/daemon/loopHealth.ts'
+import { neededLoops } from '../../src/daemon/loops.ts'
 
 function setup() {
   const state = { nowMs: 1_000_000 }
@@ -38,6 +39,17 @@ test('what is needed is ready once it has succeeded, and for 30 s more', () => {
   state.nowMs += 30_001
   expect(health.ready(['capture']).reasons).toHaveLength(1)
   expect(health.ready([]).reasons).toEqual([])
+})
+
+test.each(neededLoops)('without %s alone the instance is not ready: no record gets on', (missing) => {
+  const { health, state } = setup()
+  for (const loop of neededLoops) health.succeeded(loop)
+  expect(health.ready(neededLoops).reasons).toEqual([])
+  state.nowMs += 30_001
+  for (const loop of neededLoops) if (loop !== missing) health.succeeded(loop)
+  expect(health.ready(neededLoops).reasons).toEqual([
+    expect.stringContaining(`the loop ${missing} has not succeeded since 1970-`),
+  ])
 })
 
 test('a loop whose round does not end for two minutes is stuck; one that fails is alive', () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
+import type { Daemon } from '../support/daemon.ts'
 import { statusSays } from '../support/statusSays.ts'
 import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
@@ -8,9 +9,10 @@ import { type Harness, setup } from './faults/harness.ts'
 /** What `status` says of a daemon that runs. */
 
 let harness: Harness
+let daemon: Daemon
 beforeAll(async () => {
   harness = await setup()
-  await harness.start()
+  daemon = await harness.start()
 })
 afterAll(() => harness[Symbol.asyncDispose]())
 
@@ -43,6 +45,20 @@ test('a daemon writes what became of records when a minute is over', async () =>
   expect(rows[0]?.completed).toBeGreaterThanOrEqual(0)
 })
 
+test('/readyz stays 200 while the service refuses us, and names the pause', async () => {
+  const ready = async () => {
+    const answer = await fetch(`http://127.0.0.1:${daemon.port}/readyz`)
+    return { status: answer.status, ...((await answer.json()) as { ok: boolean; pauses: { reason: string }[] }) }
+  }
+  expect(await ready()).toMatchObject({ status: 200, pauses: [] })
+  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit', times: 2 })
+  await harness.insert('refused-')
+  const paused = await until(ready, ({ pauses }) => pauses.length > 0)
+  expect(paused).toMatchObject({ status: 200, ok: true, pauses: [{ reason: 'unauthorized' }] })
+  await harness.becomes('refused-', 'completed')
+  await until(ready, ({ pauses }) => pauses.length === 0)
+})
+
 test('a daemon whose ledger takes no sign of life, its disk being full, is not to be started; it goes on when it can', async () => {
   const { pool } = harness
   await pool.query(`create function disk_full() returns trigger language plpgsql as $$
@@ -57,4 +73,11 @@ test('a daemon whose ledger takes no sign of life, its disk being full, is not t
   expect(printed).not.toContain('outboxd run')
   await pool.query('drop function disk_full cascade')
   await until(said, (text) => text.startsWith('All is well'))
+})
+
+test('once a daemon has stopped, status says at once that none runs', async () => {
+  await daemon.stop()
+  const printed = await said()
+  expect(printed).toMatch(/^No daemon is running, so nothing is sent/)
+  expect(printed).toMatch(/instances +none alive/)
 })

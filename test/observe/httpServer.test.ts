@@ -19,18 +19,35 @@ test('/metrics answers the scrape as Prometheus’ text', async () => {
 
 test('/livez and /readyz answer 200 as long as there is no reason against it', async () => {
   const { get } = await setup()
-  for (const path of ['/livez', '/readyz']) {
-    const answer = await get(path)
-    expect(answer.status).toBe(200)
-    expect(await answer.json()).toEqual({ ok: true, reasons: [] })
-  }
+  const [live, ready] = await Promise.all(['/livez', '/readyz'].map((path) => get(path)))
+  expect([live?.status, ready?.status]).toEqual([200, 200])
+  expect(await live?.json()).toEqual({ ok: true, reasons: [] })
+  expect(await ready?.json()).toEqual({ ok: true, reasons: [], pauses: [] })
+})
+
+test('a pause is not a reason against /readyz, which names it without the words of the service', async () => {
+  const pauses = [
+    { reason: 'unauthorized', sinceMs: 0, untilMs: 60_000, detail: 'the service answered: token of Mr X refused' },
+    { reason: 'operator', sinceMs: 1_000, untilMs: null },
+  ]
+  const { get } = await setup({ ready: () => ({ reasons: [], pauses }) })
+  const answer = await get('/readyz')
+  expect(answer.status).toBe(200)
+  expect(await answer.json()).toEqual({
+    ok: true,
+    reasons: [],
+    pauses: [
+      { reason: 'unauthorized', since: '1970-01-01T00:00:00.000Z', until: '1970-01-01T00:01:00.000Z' },
+      { reason: 'operator', since: '1970-01-01T00:00:01.000Z', until: null },
+    ],
+  })
 })
 
 test('what is not ready may be alive', async () => {
-  const { get } = await setup({ ready: () => ({ reasons: ['the ledger cannot be reached', 'paused: throttled'] }) })
+  const { get } = await setup({ ready: () => ({ reasons: ['the ledger cannot be reached'], pauses: [] }) })
   const answer = await get('/readyz')
   expect(answer.status).toBe(503)
-  expect(await answer.json()).toEqual({ ok: false, reasons: ['the ledger cannot be reached', 'paused: throttled'] })
+  expect(await answer.json()).toEqual({ ok: false, reasons: ['the ledger cannot be reached'], pauses: [] })
   expect((await get('/livez')).status).toBe(200)
 })
 
@@ -106,7 +123,7 @@ const quiet: HttpServerDeps = {
   port: 0,
   metrics: { render: async () => 'a 1\n' },
   live: () => ({ reasons: [] }),
-  ready: () => ({ reasons: [] }),
+  ready: () => ({ reasons: [], pauses: [] }),
 }
 
 async function setup(deps: Partial<HttpServerDeps> = {}) {

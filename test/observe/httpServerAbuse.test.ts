@@ -21,7 +21,7 @@ async function setup({ onTestFinished }: TestContext) {
       },
     },
     live: () => ({ reasons: [] }),
-    ready: () => ({ reasons: [] }),
+    ready: () => ({ reasons: [], pauses: [] }),
   })
   const sockets: Socket[] = []
   onTestFinished(async () => {

@@ -2,6 +2,7 @@ import type { PauseReason, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
 import { activePause } from '../activePause.ts'
+import { isAlive } from '../instanceLife.ts'
 import { blockingStates, type KeyOnFailure } from '../keyOrder.ts'
 import { epochMs } from '../times.ts'
 import { unfinishedSince } from './selectSubmissions.ts'
@@ -93,6 +94,8 @@ export interface SubmissionDetail {
   pauses: ActivePause[]
   /** Requests that free slots allow now. */
   permitsFree: number
+  /** Whether a daemon lives that could move it on. */
+  daemonLives: boolean
   /** The database's clock when all this was read. */
   nowMs: number
   events: LoggedEvent[]
@@ -126,6 +129,7 @@ export async function readSubmissionDetail(
        (select coalesce(json_agg(json_build_object('reason', p.reason, 'detail', p.detail,
           'sinceMs', ${epochMs('p.since')}, 'untilMs', ${epochMs('p.until')})), '[]') from outboxd.pause p where ${activePause}) as pauses,
        (select coalesce(sum(permits), 0)::int from outboxd.slot where free_at <= clock_timestamp()) as "permitsFree",
+       exists (select from outboxd.instance i where ${isAlive('i')}) as "daemonLives",
        (select json_agg(json_build_object('atMs', ${epochMs('e.at')}, 'from', e.from_state, 'to', e.to_state,
           'attempt', e.attempt, 'cause', e.cause, 'who', e.who, 'detail', e.detail) order by e.id)
         from outboxd.submission_event e where e.submission_id = s.id) as events
