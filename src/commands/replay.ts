@@ -28,10 +28,7 @@ export function describeReplay(command: Command): Command {
     replayable,
     'at most so many, longest in their state first',
   )
-    .option(
-      '--refresh',
-      'read the payload from the outbox row anew; type and key only where they could not be read before',
-    )
+    .option('--refresh', 'read payload, type and key from the outbox row anew')
     .option('--even-if-arrived', 'also those that may have arrived: if one did, it may be at the service twice')
     .option('--new-key', 'what may have arrived gets a new idempotency key, too: no service can then know it again')
     .addOption(asOption)

@@ -2,11 +2,20 @@ import type { Database } from '../postgres/database.ts'
 
 export type KeyOnFailure = 'continue' | 'block'
 
-/** Locks submissions until the transaction ends, in one order, so that nobody waits for another in a circle. */
-export async function lockSubmissions(db: Database, submissions: readonly { id: string }[]): Promise<void> {
-  await db.query('select from outboxd.submission where id = any($1::uuid[]) order by id for update', [
-    submissions.map(({ id }) => id),
-  ])
+/**
+ * Locks submissions until the transaction ends, in one order, so that nobody waits for another in a circle.
+ *
+ * @returns their keys as they are now
+ */
+export async function lockSubmissions(
+  db: Database,
+  submissions: readonly { id: string }[],
+): Promise<{ key: string | null }[]> {
+  const { rows } = await db.query<{ key: string | null }>(
+    'select key from outboxd.submission where id = any($1::uuid[]) order by id for update',
+    [submissions.map(({ id }) => id)],
+  )
+  return rows
 }
 
 /**

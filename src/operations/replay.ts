@@ -20,7 +20,7 @@ export const replayable: readonly State[] = ['failed', 'rejected']
 
 /** How records are sent again. */
 export interface ReplayTerms {
-  /** The payload is read from the outbox row anew. */
+  /** Payload, type and key are read from the outbox row anew. */
   refresh: boolean
   /** Also those that may have arrived, although nobody named them. */
   evenIfArrived: boolean
@@ -140,13 +140,8 @@ async function readPayload(
   const record = isServed ? await refresh(outboxId) : null
   if (record === null) return none(`the row ${outboxId} is no longer in the outbox`)
   if (isAnother(stamp, record.stamp)) return none(`the row ${outboxId} of the outbox is another one now`)
-  const { unreadable } = record
-  const known = wasUnread({ type, stamp }) ? record : { type, key }
-  return { type: known.type, key: known.key, payload: record.payload, unreadable, stamp: record.stamp }
+  return record
 }
-
-/** Nothing of it could be read when it was captured. */
-const wasUnread = ({ type, stamp }: Pick<ReplayableSubmission, 'type' | 'stamp'>) => type === '' && stamp === null
 
 /** By when it was recorded alone: that its content is another is what it is read anew for. */
 const isAnother = (known: string | null, read: string | null) =>

@@ -119,8 +119,9 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
     inTransaction(ledger, async (db) => {
       await lockJobsOf(db, seen)
       if (ids.length > 0) await lockTransactionIds(db, ids)
-      await lockSubmissions(db, seen)
-      return inLines(db, seen, keyOnFailure, () => work(db))
+      const locked = await lockSubmissions(db, seen)
+      // A replay can give a record another key: the lines of both are ours.
+      return inLines(db, [...seen, ...locked], keyOnFailure, () => work(db))
     })
 
   async function withQueue<T>(work: (queue: Queue) => Promise<T>): Promise<T> {

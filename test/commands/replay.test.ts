@@ -108,8 +108,9 @@ test('a rejected one that the mended mapping can take is sent', async () => {
 })
 
 describe('--refresh', () => {
-  test('reads the payload from the outbox row, and nothing else of it', async () => {
-    const outboxId = await fixture.row(payloadOf({ amount: '99.90' }), 'order')
+  test('reads payload, type and key from the outbox row', async () => {
+    const outboxId = await fixture.row(payloadOf({ amount: '99.90' }))
+    await fixture.ledger.pool.query(`update outbox set key = 'corrected' where id = $1`, [outboxId])
     const id = await fixture.end(failedE003, { outboxId, key: 'k' })
     expect((await run([id])).code).toBe(0)
     expect((await fixture.ledger.row(id)).body).toContain('12.30')
@@ -117,8 +118,29 @@ describe('--refresh', () => {
     expect((await run([id], { refresh: true })).code).toBe(0)
     const row = await fixture.ledger.row(id)
     expect(row.body).toContain('"total_amount":99.90')
-    expect(row).toMatchObject({ type: 'data', key: 'k' })
+    expect(row).toMatchObject({ type: 'data', key: 'corrected' })
     expect((await lastEvent(id)).detail.former.payload).toContain('12.30')
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set state = 'failed', due_at = null, held = false, ended_at = now()`,
+    )
+    await fixture.ledger.pool.query(`update outbox set type = 'unmapped' where id = $1`, [outboxId])
+    const refused = await run([id], { refresh: true })
+    expect(refused.messages).toContain('still cannot be sent: no mapping')
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'failed', type: 'data' })
+  })
+
+  test('a corrected key: the record stands in the line of the new key, and no longer in that of the old', async () => {
+    const block = { env: { KEY_ON_FAILURE: 'block' } }
+    const outboxId = await fixture.row(payloadOf())
+    const id = await fixture.end(failedE003, { outboxId, key: 'wrong' })
+    const ofWrong = await fixture.end({ state: 'queued' }, { key: 'wrong' })
+    await fixture.ledger.pool.query(`update outboxd.submission set held = true where id = $1`, [ofWrong])
+    await fixture.ledger.pool.query(`update outbox set key = 'right' where id = $1`, [outboxId])
+    expect((await run([id], { refresh: true }, block)).code).toBe(0)
+    const ofRight = await fixture.end({ state: 'queued' }, { key: 'right' })
+    const held = async (each: string) => (await fixture.ledger.row(each)).held
+    expect(await fixture.ledger.row(id)).toMatchObject({ state: 'queued', key: 'right' })
+    expect([await held(id), await held(ofWrong), await held(ofRight)]).toEqual([false, false, true])
   })
 
   test('a row of which nothing could be read gets type, key and payload, and its place in the line of its key', async () => {

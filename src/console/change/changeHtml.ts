@@ -92,7 +92,7 @@ function termsForm({ token, request: { terms, ids } }: KeptChange, viewer: Viewe
     html`<p>${tick(name, html`<span><b>${fieldWords[name]}</b>: ${words}</span>`, { isOn })}</p>`
   return html`<section aria-labelledby="terms"><h2 id="terms">How</h2>
 ${form({ action: `/records/change/${token}/again`, viewer, class: 'terms' }, [
-  term('refresh', terms.refresh, 'the payload comes from the outbox row as it is now, not as it was captured'),
+  term('refresh', terms.refresh, 'payload, type and key come from the outbox row as it is now, not as it was captured'),
   ids.length > 0
     ? ''
     : term('even-if-arrived', terms.evenIfArrived, 'if one did arrive, it may be at the service twice'),

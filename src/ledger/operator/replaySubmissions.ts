@@ -26,7 +26,7 @@ export interface Replay {
   id: string
   /** As it was read: where a step was taken since, nothing happens. */
   revision: number
-  /** As the ledger has it, or as it was read anew where it could not be read before; so is the key. */
+  /** As the ledger has it, or as the row was read anew; so is the key. */
   type: string
   key: string | null
   resource: Resource
