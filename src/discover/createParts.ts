@@ -26,7 +26,7 @@ import {
   type Sample,
   Stopped,
 } from './question.ts'
-import { accessTokenIn, tokenSample } from './samples/token.ts'
+import { accessTokenIn, tokenSample } from './samples/calls.ts'
 import type { Slots } from './slots.ts'
 
 export interface PartsDeps {

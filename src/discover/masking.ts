@@ -1,7 +1,7 @@
 import { everySpelling } from '../service/client.ts'
 import { cleanText, redacted } from '../service/readJson.ts'
 import type { Exchange } from './exchange.ts'
-import { accessTokenIn } from './samples/token.ts'
+import { accessTokenIn } from './samples/calls.ts'
 
 /** The exchanges as they may be shown: no token, no secret, no cookie, whatever echoes them. Pure. @param secrets besides tokens */
 export function maskExchanges(exchanges: readonly Exchange[], secrets: readonly string[]): Exchange[] {

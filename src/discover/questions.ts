@@ -1,116 +1,548 @@
-import type { Question } from './question.ts'
-import { address } from './questions/address.ts'
-import { amount } from './questions/amount.ts'
-import { badToken } from './questions/badToken.ts'
-import { bodySize } from './questions/bodySize.ts'
-import { clock } from './questions/clock.ts'
-import { compression } from './questions/compression.ts'
-import { customerLength } from './questions/customerLength.ts'
-import { e002 } from './questions/e002.ts'
-import { e003 } from './questions/e003.ts'
-import { errorBody } from './questions/errorBody.ts'
-import { field1 } from './questions/field1.ts'
-import { field2 } from './questions/field2.ts'
-import { httpVersion } from './questions/httpVersion.ts'
-import { idempotency } from './questions/idempotency.ts'
-import { idempotencyHeader } from './questions/idempotencyHeader.ts'
-import { keepAlive } from './questions/keepAlive.ts'
-import { longCustomer } from './questions/longCustomer.ts'
-import { mappedFields } from './questions/mappedFields.ts'
-import { oddId } from './questions/oddId.ts'
-import { order } from './questions/order.ts'
-import { orderCreatedAt } from './questions/orderCreatedAt.ts'
-import { orderDate } from './questions/orderDate.ts'
-import { orderItemShape } from './questions/orderItemShape.ts'
-import { orderItems } from './questions/orderItems.ts'
-import { orderStatus } from './questions/orderStatus.ts'
-import { orderUnknownCustomer } from './questions/orderUnknownCustomer.ts'
-import { otherMethod } from './questions/otherMethod.ts'
-import { ownId } from './questions/ownId.ts'
-import { processingTime } from './questions/processingTime.ts'
-import { rateHeader } from './questions/rateHeader.ts'
-import { rateLimit } from './questions/rateLimit.ts'
-import { rateOrders } from './questions/rateOrders.ts'
-import { ratePolls } from './questions/ratePolls.ts'
-import { rateRefusal } from './questions/rateRefusal.ts'
-import { rateScope } from './questions/rateScope.ts'
-import { rateTokens } from './questions/rateTokens.ts'
-import { rateWindow } from './questions/rateWindow.ts'
-import { redirects } from './questions/redirects.ts'
-import { responseTime } from './questions/responseTime.ts'
-import { result } from './questions/result.ts'
-import { secondToken } from './questions/secondToken.ts'
-import { statusValues } from './questions/statusValues.ts'
-import { submission } from './questions/submission.ts'
-import { tls } from './questions/tls.ts'
-import { tokenFields } from './questions/tokenFields.ts'
-import { tokenHeld } from './questions/tokenHeld.ts'
-import { tokenLifetime } from './questions/tokenLifetime.ts'
-import { tokenUnit } from './questions/tokenUnit.ts'
-import { transactionId } from './questions/transactionId.ts'
-import { unknownCustomer } from './questions/unknownCustomer.ts'
-import { unknownId } from './questions/unknownId.ts'
-import { unknownOrder } from './questions/unknownOrder.ts'
-import { unknownPath } from './questions/unknownPath.ts'
-import { wrongSecret } from './questions/wrongSecret.ts'
+import type { Exchange } from './exchange.ts'
+import type { Finding } from './finding.ts'
+import {
+  askAddress,
+  askHttpVersion,
+  askRedirects,
+  askTls,
+  judgeClock,
+  judgeCompression,
+  judgeKeepAlive,
+  judgeResponseTime,
+} from './judges/connection.ts'
+import {
+  askOrderCreatedAt,
+  askOrderItemShape,
+  askOrderItems,
+  askOrderStatus,
+  askOrderUnknownCustomer,
+  askUnknownOrder,
+  judgeOrder,
+} from './judges/orders.ts'
+import {
+  askRateLimit,
+  askRateWindow,
+  judgeRateHeader,
+  judgeRateOrders,
+  judgeRatePolls,
+  judgeRateRefusal,
+  judgeRateScope,
+  judgeRateTokens,
+} from './judges/rate.ts'
+import {
+  askAmount,
+  askBodySize,
+  askOrderDate,
+  askResult,
+  askSubmission,
+  askTransactionId,
+  judgeIdempotency,
+  judgeIdempotencyHeader,
+  judgeMappedFields,
+  judgeOwnId,
+  judgeProcessingTime,
+  judgeStatusValues,
+  stepsMax,
+} from './judges/records.ts'
+import {
+  askCustomerLength,
+  askE002,
+  askE003,
+  askField1,
+  askField2,
+  askLongCustomer,
+  askOddId,
+  askOtherMethod,
+  askUnknownCustomer,
+  askUnknownPath,
+  judgeErrorBody,
+  judgeUnknownId,
+} from './judges/refusals.ts'
+import {
+  askBadToken,
+  askSecondToken,
+  askTokenFields,
+  askTokenUnit,
+  judgeTokenHeld,
+  judgeWrongSecret,
+} from './judges/token.ts'
+import type { Question, Sample } from './question.ts'
+import {
+  connectionSample,
+  firstCallSample,
+  firstExchangeSample,
+  heldTokenSample,
+  limitSample,
+  tokenSample,
+  tokensSample,
+  windowSample,
+} from './samples/calls.ts'
+import { orderLifeSample, orderSample } from './samples/orders.ts'
+import {
+  amountsSample,
+  lengthsSample,
+  lifeSample,
+  mappedSample,
+  ownIdsSample,
+  repeatsSample,
+  submissionSample,
+} from './samples/records.ts'
 
 /**
- * Every question, in the order in which they are asked: what changes nothing first, then records, and at the end what looks
- * at all that was answered. Where the budget ends, the last ones are left.
+ * Every question, in the order in which they are asked: first those that change nothing, then records, and last those that look
+ * at all answers so far. If the budget ends early, the last ones are not asked.
  */
-export const questions: readonly Question[] = [
-  tokenUnit,
-  tokenFields,
-  address,
-  unknownId,
-  badToken,
-  rateScope,
-  ratePolls,
-  rateOrders,
-  rateTokens,
-  rateLimit,
-  rateWindow,
-  secondToken,
-  submission,
-  transactionId,
-  statusValues,
-  processingTime,
-  result,
-  mappedFields,
-  idempotency,
-  idempotencyHeader,
-  ownId,
-  e002,
-  e003,
-  unknownCustomer,
-  amount,
-  orderDate,
-  order,
-  orderItems,
-  orderItemShape,
-  orderStatus,
-  orderCreatedAt,
-  orderUnknownCustomer,
-  unknownOrder,
-  wrongSecret,
-  unknownPath,
-  otherMethod,
-  oddId,
-  customerLength,
-  longCustomer,
-  field1,
-  field2,
-  bodySize,
-  httpVersion,
-  keepAlive,
-  tls,
-  tokenLifetime,
-  tokenHeld,
-  errorBody,
-  rateHeader,
-  compression,
-  redirects,
-  clock,
-  responseTime,
-  rateRefusal,
-]
+export const questions: readonly Question[] = withDefaults([
+  {
+    name: 'token-unit',
+    section: '2.1',
+    asks: 'what expires_in counts: seconds, milliseconds or minutes',
+    samples: [tokenSample],
+    harmless: true,
+    run: askTokenUnit,
+  },
+  {
+    name: 'token-fields',
+    section: '2.1',
+    asks: 'what else the answer to a token request has',
+    samples: [tokenSample],
+    harmless: true,
+    run: askTokenFields,
+  },
+  {
+    name: 'address',
+    section: '5.6',
+    asks: 'whether this machine’s address may call the API, and what answers there',
+    samples: [firstExchangeSample],
+    harmless: true,
+    run: askAddress,
+  },
+  {
+    name: 'unknown-id',
+    section: '4.3',
+    asks: 'what a question for a transaction that does not exist is answered',
+    samples: [firstCallSample],
+    harmless: true,
+    run: async (parts) => judgeUnknownId((await parts.sample(firstCallSample)).first.answer, 'status_unknown'),
+  },
+  {
+    name: 'bad-token',
+    section: '5.4',
+    asks: 'what a call with a token that nobody gave is answered, and what its WWW-Authenticate says',
+    requestsMax: 1,
+    samples: [firstCallSample],
+    harmless: true,
+    run: askBadToken,
+  },
+  {
+    name: 'rate-scope',
+    section: '8',
+    asks: 'whether the limit is one for all tokens of a client (or for its address), or one for each token',
+    ...judgedBy(tokensSample, judgeRateScope),
+  },
+  {
+    name: 'rate-polls',
+    section: '8',
+    asks: 'whether a question for a transaction counts against the limit',
+    ...judgedBy(tokensSample, judgeRatePolls),
+  },
+  {
+    name: 'rate-orders',
+    section: '8',
+    asks: 'whether data and orders share a limit',
+    ...judgedBy(tokensSample, judgeRateOrders),
+  },
+  {
+    name: 'rate-tokens',
+    section: '8',
+    asks: 'whether a token request counts against the limit',
+    ...judgedBy(tokensSample, judgeRateTokens),
+  },
+  {
+    name: 'rate-limit',
+    section: '8',
+    asks: 'how many requests a window has, by what remains after the first',
+    samples: [tokensSample],
+    run: askRateLimit,
+  },
+  {
+    name: 'rate-window',
+    section: '8',
+    asks: 'whether the window slides or is fixed, and how long it is (watched for nearly two of them)',
+    samples: [windowSample, tokensSample],
+    needs: ['slow'],
+    run: askRateWindow,
+  },
+  {
+    name: 'second-token',
+    section: '4.1',
+    asks: 'whether a token stays valid when the client is given another',
+    samples: [tokenSample, tokensSample],
+    run: askSecondToken,
+  },
+  {
+    name: 'submission',
+    section: '2.3',
+    asks: 'how a record is taken: status, id, and what else its answer has',
+    samples: [submissionSample],
+    needs: ['customer'],
+    run: askSubmission,
+  },
+  {
+    name: 'transaction-id',
+    section: '2.3',
+    asks: 'what the service’s ids look like',
+    samples: [submissionSample],
+    needs: ['customer'],
+    run: askTransactionId,
+  },
+  {
+    name: 'status-values',
+    section: '3.1',
+    asks: 'the statuses of a transaction from first to last, and whether accepted is one',
+    needs: ['customer'],
+    ...judgedBy(lifeSample, judgeStatusValues),
+  },
+  {
+    name: 'processing-time',
+    section: '3.1',
+    asks: 'how long one transaction takes',
+    needs: ['customer'],
+    ...judgedBy(lifeSample, judgeProcessingTime),
+  },
+  {
+    name: 'result',
+    section: '2.4',
+    asks: 'the shape of result, once a transaction is processed',
+    samples: [lifeSample],
+    needs: ['customer'],
+    run: askResult,
+  },
+  {
+    name: 'mapped-fields',
+    section: '2.5',
+    asks: 'where customer_id, order_date and total_amount are read, and whether they must be there',
+    needs: ['customer'],
+    ...judgedBy(mappedSample, judgeMappedFields),
+  },
+  {
+    name: 'idempotency',
+    section: '4.2',
+    asks: 'whether a request that is sent again under its Idempotency-Key is recognised',
+    samples: [repeatsSample],
+    needs: ['customer'],
+    run: async (parts) => judgeIdempotency(await parts.sample(repeatsSample), parts.config.uncertainPolicy),
+  },
+  {
+    name: 'idempotency-header',
+    section: '4.2',
+    asks: 'in which header a key is honoured',
+    samples: [repeatsSample],
+    needs: ['customer'],
+    run: async (parts) =>
+      judgeIdempotencyHeader(await parts.sample(repeatsSample), parts.config.service.idempotencyHeader),
+  },
+  {
+    name: 'own-id',
+    section: '4.2',
+    asks: 'whether a record may bring its own transactionId',
+    needs: ['customer'],
+    ...judgedBy(ownIdsSample, judgeOwnId),
+  },
+  {
+    name: 'e002',
+    section: '7.2',
+    asks: 'the HTTP status of E002, where a key or an id that is used twice brings it about',
+    samples: [repeatsSample, ownIdsSample],
+    needs: ['customer'],
+    run: askE002,
+  },
+  {
+    name: 'e003',
+    section: '7.2',
+    asks: 'the HTTP status of E003',
+    run: askE003,
+  },
+  {
+    name: 'unknown-customer',
+    section: '7.2',
+    asks: 'what a record for a customer that the service does not know is answered (E001)',
+    requestsMax: 4,
+    recordsMax: 1,
+    samples: [submissionSample],
+    needs: ['customer', 'unknownCustomer'],
+    run: askUnknownCustomer,
+  },
+  {
+    name: 'amount',
+    section: '2.5',
+    asks: 'whether total_amount is a number or its digits as text, and whether a third decimal is refused',
+    requestsMax: 1,
+    recordsMax: 1,
+    samples: [amountsSample],
+    needs: ['customer'],
+    run: askAmount,
+  },
+  {
+    name: 'order-date',
+    section: '2.5',
+    asks: 'whether order_date may have milliseconds, and which offsets',
+    requestsMax: 3,
+    recordsMax: 3,
+    samples: [amountsSample],
+    needs: ['customer'],
+    run: askOrderDate,
+  },
+  {
+    name: 'order',
+    section: '2.6',
+    asks: 'how an order is taken: status, id, and what else its answer has',
+    samples: [orderSample],
+    needs: ['orderCustomer'],
+    run: async (parts) => judgeOrder((await parts.sample(orderSample)).answer),
+  },
+  {
+    name: 'order-items',
+    section: '2.6',
+    asks: 'whether an order’s items come back as they were sent, to the digit',
+    samples: [orderLifeSample],
+    needs: ['orderCustomer'],
+    run: askOrderItems,
+  },
+  {
+    name: 'order-item-shape',
+    section: '2.6',
+    asks: 'what an order’s items must be: none, texts, objects without fields',
+    requestsMax: 3,
+    recordsMax: 3,
+    samples: [orderSample],
+    needs: ['orderCustomer'],
+    run: askOrderItemShape,
+  },
+  {
+    name: 'order-status',
+    section: '3.2',
+    asks: 'the statuses of an order from first to last',
+    samples: [orderLifeSample],
+    needs: ['orderCustomer'],
+    run: askOrderStatus,
+  },
+  {
+    name: 'order-created-at',
+    section: '2.6',
+    asks: 'whether createdAt is in the answer to a read',
+    samples: [orderLifeSample],
+    needs: ['orderCustomer'],
+    run: askOrderCreatedAt,
+  },
+  {
+    name: 'order-unknown-customer',
+    section: '7.2',
+    asks: 'what an order for a customer that there is not is answered',
+    requestsMax: 1,
+    recordsMax: 1,
+    samples: [orderSample],
+    needs: ['orderCustomer'],
+    run: askOrderUnknownCustomer,
+  },
+  {
+    name: 'unknown-order',
+    section: '4.5',
+    asks: 'what a question for an order that does not exist is answered',
+    requestsMax: 1,
+    samples: [firstCallSample],
+    harmless: true,
+    run: askUnknownOrder,
+  },
+  {
+    name: 'wrong-secret',
+    section: '4.1',
+    asks: 'what the issuer answers to a wrong secret (one try)',
+    requestsMax: 1,
+    samples: [tokenSample], // where the right one gives none, a wrong one tells nothing
+    run: async (parts) => judgeWrongSecret((await parts.askToken(`wrong-${parts.run}`)).answer),
+  },
+  {
+    name: 'unknown-path',
+    section: '4',
+    asks: 'what a path at which nothing is served is answered',
+    requestsMax: 1,
+    samples: [firstCallSample],
+    harmless: true,
+    run: askUnknownPath,
+  },
+  {
+    name: 'other-method',
+    section: '7.1',
+    asks: 'whether a method that a path does not take is 405 or 404',
+    requestsMax: 1,
+    samples: [firstCallSample],
+    harmless: true,
+    run: askOtherMethod,
+  },
+  {
+    name: 'odd-id',
+    section: '4.3',
+    asks: 'what an id with a slash, a percent sign, a blank and a letter beyond ASCII is answered',
+    requestsMax: 1,
+    samples: [firstCallSample],
+    harmless: true,
+    run: askOddId,
+  },
+  {
+    name: 'customer-length',
+    section: '2.2',
+    asks: 'how the ten characters of a customerId are counted: as characters, bytes or UTF-16 units',
+    samples: [lengthsSample],
+    needs: ['customer'],
+    run: askCustomerLength,
+  },
+  {
+    name: 'long-customer',
+    section: '2.2',
+    asks: 'whether a customerId that is too long is refused with E001, or without a code',
+    samples: [lengthsSample],
+    needs: ['customer'],
+    run: askLongCustomer,
+  },
+  {
+    name: 'field1',
+    section: '2.2',
+    asks: 'what a field1 beyond value1, value2 and value3 is answered',
+    requestsMax: 1,
+    recordsMax: 1,
+    samples: [submissionSample],
+    needs: ['customer'],
+    run: askField1,
+  },
+  {
+    name: 'field2',
+    section: '2.2',
+    asks: 'whether field2 may be empty, or have 1,000 characters',
+    requestsMax: 2,
+    recordsMax: 2,
+    samples: [submissionSample],
+    needs: ['customer'],
+    run: askField2,
+  },
+  {
+    name: 'body-size',
+    section: '8',
+    asks: 'how large a body may be, by steps',
+    requestsMax: stepsMax,
+    recordsMax: stepsMax,
+    samples: [submissionSample],
+    needs: ['customer', 'size'],
+    run: askBodySize,
+  },
+  {
+    name: 'http-version',
+    section: '1',
+    asks: 'the version of HTTP in which it answers',
+    samples: [connectionSample],
+    harmless: true,
+    run: askHttpVersion,
+  },
+  {
+    name: 'keep-alive',
+    section: '1',
+    asks: 'how long it keeps an idle connection open (seen with --slow, else as it says)',
+    harmless: true,
+    ...judgedBy(connectionSample, judgeKeepAlive),
+  },
+  {
+    name: 'tls',
+    section: '1',
+    asks: 'the version of TLS, and until when its certificate is valid',
+    samples: [connectionSample],
+    harmless: true,
+    run: askTls,
+  },
+  {
+    name: 'token-lifetime',
+    section: '5.3',
+    asks: 'how long a token is really good (held to its end, 75 minutes at most)',
+    samples: [heldTokenSample],
+    needs: ['slow'],
+    run: async (parts) => judgeTokenHeld(parts.exchanges(), parts.config.service),
+  },
+  {
+    name: 'token-held',
+    section: '2.1',
+    asks: 'how long a token was really good, where one ended while this asked',
+    samples: [tokenSample],
+    run: async (parts) => judgeTokenHeld(parts.exchanges(), parts.config.service),
+  },
+  {
+    name: 'error-body',
+    section: '7',
+    asks: 'the shape of an error’s body, and where its code stands',
+    samples: [firstCallSample],
+    harmless: true,
+    ...judgedByAll(judgeErrorBody),
+  },
+  {
+    name: 'rate-header',
+    section: '8',
+    asks: 'which answers carry X-RateLimit-Remaining',
+    samples: [firstCallSample],
+    harmless: true,
+    ...judgedByAll(judgeRateHeader),
+  },
+  {
+    name: 'compression',
+    section: '1',
+    asks: 'whether answers are compressed though nobody asked for it',
+    samples: [firstCallSample],
+    harmless: true,
+    ...judgedByAll(judgeCompression),
+  },
+  {
+    name: 'redirects',
+    section: '4',
+    asks: 'whether any answer sends elsewhere',
+    samples: [firstExchangeSample],
+    harmless: true,
+    run: askRedirects,
+  },
+  {
+    name: 'clock',
+    section: '2.3',
+    asks: 'how far the service’s clock is from ours, by the header Date',
+    samples: [firstCallSample],
+    harmless: true,
+    ...judgedByAll(judgeClock),
+  },
+  {
+    name: 'response-time',
+    section: '8',
+    asks: 'how long answers take',
+    samples: [firstCallSample],
+    harmless: true,
+    run: async (parts) => judgeResponseTime(parts.exchanges(), parts.config.service.requestTimeoutMs),
+  },
+  {
+    name: 'rate-refusal',
+    section: '8',
+    asks: 'how the first request beyond the limit is refused, and the form of its Retry-After',
+    needs: ['rate'],
+    ...judgedBy(limitSample, judgeRateRefusal),
+  },
+])
+
+type QuestionRow = Pick<Question, 'name' | 'section' | 'asks' | 'run'> & Partial<Question>
+
+/** A row names only what it needs: requests and records of its own, samples, options, or leave to ask production. */
+function withDefaults(rows: readonly QuestionRow[]): Question[] {
+  return rows.map((row) => ({ requestsMax: 0, recordsMax: 0, samples: [], needs: [], harmless: false, ...row }))
+}
+
+/** Judges one sample, and sends nothing else. */
+function judgedBy<T>(sample: Sample<T>, judge: (taken: T) => Finding): Pick<Question, 'samples' | 'run'> {
+  return { samples: [sample], run: async (parts) => judge(await parts.sample(sample)) }
+}
+
+/** Judges everything that was asked so far. */
+function judgedByAll(judge: (exchanges: readonly Exchange[]) => Finding): Pick<Question, 'run'> {
+  return { run: async (parts) => judge(parts.exchanges()) }
+}

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { judgeStatusValues } from '../../src/discover/questions/statusValues.ts'
+import { judgeStatusValues } from '../../src/discover/judges/records.ts'
 import { called, response } from './exchangeOf.ts'
 
 const polls = (...statuses: (string | null)[]) =>

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Exchange } from '../../src/discover/exchange.ts'
-import { judgeTokenHeld } from '../../src/discover/questions/tokenHeld.ts'
+import { judgeTokenHeld } from '../../src/discover/judges/token.ts'
 import { called, response } from './exchangeOf.ts'
 
 const inSeconds = { expiresInUnitMs: 1_000, tokenRefreshMs: 300_000 }

@@ -3,8 +3,8 @@ import { submittedId } from '../../service/responses.ts'
 import { type AnsweredExchange, type Exchange, isSuccess, jsonOf, lineOf } from '../exchange.ts'
 import { CannotAsk, type Parts, type Sample } from '../question.ts'
 import { noteOf } from '../testRecord.ts'
-import { firstCallSample } from './firstCall.ts'
-import { follow } from './life.ts'
+import { firstCallSample } from './calls.ts'
+import { follow } from './records.ts'
 
 /** The items of a test order as JSON text; an amount whose last digit a double would lose. */
 export const itemsText = (parts: Pick<Parts, 'run'>): string =>
