@@ -102,12 +102,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
   if (running === undefined) return 0
   context.stderr.write(welcome(running, read.settings))
   if (options.json) context.stdout.write(`${JSON.stringify(announcement(running, read.settings))}\n`)
-  const ending = await Promise.race([
-    running.displaced.then((words) => `it had lost the connection that holds its lock. ${words}`),
-    running.failed,
-    aborted(context.signal),
-    orphaned(context, starter),
-  ])
+  const ending = await Promise.race([running.failed, aborted(context.signal), orphaned(context, starter)])
   await running.close()
   if (ending === undefined) return 0
   context.stderr.write(`sandbox: ended: ${ending}\n`)

@@ -55,11 +55,9 @@ export interface Sandbox extends AsyncDisposable {
   /** Names of the settings that were changed at /_sandbox/settings, now or before a restart, and so are not as started. */
   readonly changedSettings: readonly string[]
   /**
-   * Resolves with what happened when another sandbox has taken the database over while this one had lost the session that
-   * holds its lock; it has closed itself then.
+   * Resolves with the reason when the sandbox has closed itself: its own PostgreSQL has ended three times within a minute, or it
+   * lost its session and another sandbox serves its database.
    */
-  readonly displaced: Promise<string>
-  /** Resolves with what happened when a PostgreSQL of its own has ended three times within a minute; it has closed itself then. */
   readonly failed: Promise<string>
   /** Stops listening, answers what has arrived and lets go of the database, within 5 s; ends it where it is its own. */
   close(): Promise<void>
@@ -97,12 +95,10 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
   const closing = new AbortController()
   try {
     await prepareSchema(lock.session)
-    await lock.begin()
     await events.open()
     const { parts, controls } = await assemble({
       pool: requests.pool,
       controlPool: control.pool,
-      lock,
       events,
       settings,
       scenario,
@@ -135,8 +131,7 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
       get changedSettings() {
         return controls.settings.changedNames
       },
-      displaced: lock.displaced.then(closedWith),
-      failed: database.failed.then(closedWith),
+      failed: Promise.race([database.failed, lock.lost]).then(closedWith),
       close,
       [Symbol.asyncDispose]: close,
     }
@@ -149,14 +144,13 @@ export async function startSandbox(options: SandboxOptions): Promise<Sandbox> {
 interface Given {
   pool: pg.Pool
   controlPool: pg.Pool
-  lock: ServingLock
   events: OrderEvents
   settings: SandboxSettings
   scenario: Scenario | undefined
   closing: AbortSignal
 }
 
-async function assemble({ pool, controlPool, lock, events, settings, scenario, closing }: Given) {
+async function assemble({ pool, controlPool, events, settings, scenario, closing }: Given) {
   const mutex = new KeyedMutex()
   const clock = await SandboxClock.open(pool, mutex, settings.clock)
   const given = clientsOf(settings)
@@ -190,7 +184,7 @@ async function assemble({ pool, controlPool, lock, events, settings, scenario, c
     failures: new Failures(() => current.of(null).unauthenticatedRequests),
     faults,
     scripts: new RecordScripts(pool, scenario?.records ?? []),
-    journal: new Journal((entries) => writeEntries(pool, events, entries, lock.term)),
+    journal: new Journal((entries) => writeEntries(pool, events, entries)),
     outage: new Outage(closing),
     mutex,
     draws,

@@ -8,7 +8,6 @@ export type StateName =
   | 'settings'
   | 'client_settings'
   | 'clock'
-  | 'serving'
   | 'scenario'
 
 /** Reads a value, or stores `first` and reads that; of two that start at once, both read the same. */

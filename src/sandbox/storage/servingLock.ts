@@ -15,29 +15,23 @@ const keepAlive = '-c tcp_keepalives_idle=10 -c tcp_keepalives_interval=5 -c tcp
 /**
  * The right to serve a database, which one sandbox has at a time: an advisory lock, held by a session of its own.
  *
- * A session can be lost without its process ending. So the lock says who may begin, and a number, the term, says who may write:
- * each sandbox raises it when it begins, and every write of a request stands under the condition that the term is still its own.
- * One that has lost its session goes on, and takes the lock again:
- *
- *     held    --the session is lost-------------------------> lost
- *     lost    --the lock is taken, the term is still ours---> held
- *     lost    --the term is another's-----------------------> displaced, for good
+ * A sandbox that loses this session serves on while it takes the lock again. If another sandbox has the lock by then, `lost`
+ * resolves, and the sandbox must end.
  */
 export class ServingLock {
   readonly #databaseUrl: string
   readonly #released = new AbortController()
-  readonly #displaced = Promise.withResolvers<string>()
-  #session: pg.Client
-  #term = 0
+  readonly #lost = Promise.withResolvers<string>()
+  #held: Held
 
-  private constructor(databaseUrl: string, session: pg.Client) {
+  private constructor(databaseUrl: string, held: Held) {
     this.#databaseUrl = databaseUrl
-    this.#session = session
-    this.#watch(session)
+    this.#held = held
+    this.#watch()
   }
 
   /**
-   * Takes the lock, or waits for it: Postgres gives back that of a process that was killed when it notices.
+   * Takes the lock, or waits for it: Postgres frees the lock of a killed process when it notices the end of its session.
    *
    * @throws DatabaseTaken when another holds it after `waitMs`, pg's errors when the database cannot be reached
    */
@@ -45,11 +39,13 @@ export class ServingLock {
     const session = await connect(databaseUrl)
     try {
       await session.query("select set_config('lock_timeout', $1, false)", [`${Math.max(1, waitMs)}ms`])
-      await session.query(`select ${lock('pg_advisory_lock')}`)
+      const { rows } = await session.query<{ pid: number }>(
+        'select pg_backend_pid() as pid from (select pg_advisory_lock(7164, 1)) taken',
+      )
       await session.query("select set_config('lock_timeout', '0', false)")
-      return new ServingLock(databaseUrl, session)
+      return new ServingLock(databaseUrl, { session, pid: rows[0]?.pid ?? 0 })
     } catch (error) {
-      const taken = isLockTimeout(error) ? new DatabaseTaken(await describeHolder(session)) : error
+      const taken = isLockTimeout(error) ? new DatabaseTaken(explainHolder(await findHolder(session))) : error
       await session.end()
       throw taken
     }
@@ -57,52 +53,55 @@ export class ServingLock {
 
   /** The session that holds the lock, to make the schema with. */
   get session(): pg.Client {
-    return this.#session
+    return this.#held.session
   }
 
-  /** Every write stands under the condition that `sandbox.state` still has this number under `serving`. */
-  get term(): number {
-    return this.#term
-  }
-
-  /** Resolves with what happened when another sandbox has begun to serve the database; never, as long as this one may. */
-  get displaced(): Promise<string> {
-    return this.#displaced.promise
-  }
-
-  /** Begins a term. A write of the sandbox before, which may still be under way, is waited for; none can follow. */
-  async begin(): Promise<void> {
-    const { rows } = await this.#session.query<{ term: number }>(`
-      insert into sandbox.state (name, value) values ('serving', '1')
-      on conflict (name) do update set value = to_jsonb(state.value::integer + 1)
-      returning value::integer as term
-    `)
-    this.#term = rows[0]?.term ?? 0
+  /** Resolves with the reason when another sandbox has the lock. */
+  get lost(): Promise<string> {
+    return this.#lost.promise
   }
 
   async release(): Promise<void> {
     this.#released.abort()
-    await this.#session.end()
+    await this.session.end()
   }
 
-  #watch(session: pg.Client): void {
-    session.once('end', () => void this.#regain())
+  #watch(): void {
+    this.session.once('end', () => void this.#regain())
   }
 
   async #regain(): Promise<void> {
     while (!this.#released.signal.aborted) {
       const session = await connect(this.#databaseUrl).catch(() => undefined)
-      const outcome = session && (await retake(session, this.#term).catch(() => 'lost' as const))
-      if (session && outcome === 'held' && !this.#released.signal.aborted) {
-        this.#session = session
-        return this.#watch(session)
+      const outcome = session && (await retake(session, this.#held.pid).catch(() => null))
+      if (session && outcome?.kind === 'held' && !this.#released.signal.aborted) {
+        this.#held = { session, pid: outcome.pid }
+        return this.#watch()
       }
-      if (session && outcome === 'displaced') this.#displaced.resolve(await describeHolder(session).catch(() => ''))
       await session?.end().catch(() => {})
-      if (outcome === 'displaced') return
+      if (outcome?.kind === 'taken') return this.#lost.resolve(`its session was lost. ${outcome.why}`)
       await delay(retryMs, undefined, { signal: this.#released.signal }).catch(() => {})
     }
   }
+}
+
+/** @property pid of the session's backend */
+interface Held {
+  session: pg.Client
+  pid: number
+}
+
+type Retaken = { kind: 'held'; pid: number } | { kind: 'taken'; why: string }
+
+/** @param lostPid the backend of the lost session, which may not know of its end yet @returns null if it holds the lock still */
+async function retake(session: pg.Client, lostPid: number): Promise<Retaken | null> {
+  const { rows } = await session.query<{ held: boolean; pid: number }>(
+    'select pg_try_advisory_lock(7164, 1) as held, pg_backend_pid() as pid',
+  )
+  const [row] = rows
+  if (row?.held) return { kind: 'held', pid: row.pid }
+  const holder = await findHolder(session)
+  return holder === undefined || holder.pid === lostPid ? null : { kind: 'taken', why: explainHolder(holder) }
 }
 
 async function connect(databaseUrl: string): Promise<pg.Client> {
@@ -118,17 +117,15 @@ async function connect(databaseUrl: string): Promise<pg.Client> {
   return session
 }
 
-async function retake(session: pg.Client, ownTerm: number): Promise<'held' | 'lost' | 'displaced'> {
-  const { rows } = await session.query<{ held: boolean; term: number }>(`
-    select ${lock('pg_try_advisory_lock')} as held, value::integer as term from sandbox.state where name = 'serving'
-  `)
-  const [row] = rows
-  if (row?.term !== ownTerm) return 'displaced'
-  return row.held ? 'held' : 'lost'
+interface Holder {
+  pid: number
+  name: string
+  address: string
+  since: string | null
 }
 
-async function describeHolder(session: pg.Client): Promise<string> {
-  const { rows } = await session.query<{ pid: number; name: string; address: string; since: string | null }>(`
+async function findHolder(session: pg.Client): Promise<Holder | undefined> {
+  const { rows } = await session.query<Holder>(`
     select pid, coalesce(application_name, 'another program') as name, coalesce(host(client_addr), 'a local socket') as address,
       to_char(backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
     from pg_locks join pg_stat_activity using (pid)
@@ -136,16 +133,14 @@ async function describeHolder(session: pg.Client): Promise<string> {
       and pg_locks.database = (select oid from pg_database where datname = current_database())
       and classid = 7164 and objid = 1 and objsubid = 2
   `)
-  const [holder] = rows
+  return rows[0]
+}
+
+function explainHolder(holder: Holder | undefined): string {
   const who = holder
     ? `: "${holder.name}" from ${holder.address} since ${holder.since}, Postgres backend ${holder.pid}`
     : ''
   return `Another sandbox serves this database${who}. One serves a database at a time: end it, or give this one a database of its own (SANDBOX_DATABASE_URL).`
-}
-
-/** Two keys; docs/architecture.md has those of all our locks. */
-function lock(take: 'pg_advisory_lock' | 'pg_try_advisory_lock'): string {
-  return `${take}(7164, 1)`
 }
 
 function isLockTimeout(error: unknown): boolean {

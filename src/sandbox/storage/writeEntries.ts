@@ -9,25 +9,19 @@ import { storable, time } from './sqlValues.ts'
  *
  * One statement, so a batch without orders is one round trip.
  *
- * @param term the writer's; nothing is written where another sandbox has begun since
  * @throws DatabaseAway, which says whether it may be stored; pg's DatabaseError where the entries are at fault and surely are not
  */
-export async function writeEntries(
-  pool: pg.Pool,
-  events: OrderEvents,
-  entries: readonly Entry[],
-  term: number,
-): Promise<void> {
+export async function writeEntries(pool: pg.Pool, events: OrderEvents, entries: readonly Entry[]): Promise<void> {
   const orders = entries.flatMap(({ effect, row }) =>
     effect?.kind === 'order' ? [{ ...effect, client: row.client }] : [],
   )
   const client = await connect(pool)
   let isCommitting = orders.length === 0
   try {
-    if (orders.length === 0) await writeUnderTerm(client, entries, orders, term)
+    if (orders.length === 0) await client.query(writeStatement(entries, orders))
     else {
       await client.query('begin')
-      await writeUnderTerm(client, entries, orders, term)
+      await client.query(writeStatement(entries, orders))
       await events.put(
         client,
         orders.map(({ event }) => event),
@@ -41,16 +35,6 @@ export async function writeEntries(
     throw asAway(error, isCommitting)
   }
   if (orders.length > 0) events.announce(orders.map(({ client, event }) => ({ client, event })))
-}
-
-async function writeUnderTerm(
-  client: pg.PoolClient,
-  entries: readonly Entry[],
-  orders: readonly Owned<OrderEffect>[],
-  term: number,
-): Promise<void> {
-  const { rowCount } = await client.query(writeStatement(entries, orders, term))
-  if (rowCount === 0) throw new DatabaseAway('another sandbox serves it by now', false)
 }
 
 /** A session that did not answer is given up, which undoes all that it has not committed. */
@@ -67,11 +51,7 @@ async function undo(client: pg.PoolClient, error: unknown): Promise<void> {
 
 type Owned<E> = E & { client: string | null }
 
-function writeStatement(
-  entries: readonly Entry[],
-  orders: readonly Owned<OrderEffect>[],
-  term: number,
-): pg.QueryConfig {
+function writeStatement(entries: readonly Entry[], orders: readonly Owned<OrderEffect>[]): pg.QueryConfig {
   const rows = entries.map(({ row }) => row)
   const transactions = entries.flatMap(({ effect, row }) =>
     effect?.kind === 'transaction' ? [{ ...effect, client: row.client }] : [],
@@ -79,19 +59,16 @@ function writeStatement(
   return {
     name: 'sandbox-write-entries',
     text: `
-      with serving as materialized (
-        -- Locked, so that whoever begins a term waits for this write, and it sees a term that has just begun.
-        select 1 from sandbox.state where name = 'serving' and value = to_jsonb($27::integer) for share
-      ), new_transactions as (
+      with new_transactions as (
         insert into sandbox.transactions (
           client, id, customer_id, accepted_at, done_at, outcome, error_code, position, statuses, held
         )
         select client, id, customer_id, ${time('accepted_us')}, ${time('done_us')}, outcome, error_code, position,
           statuses, statuses is not null
         from unnest(
-          $1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[], $28::jsonb[],
-          $30::text[]
-        ) as t (id, customer_id, accepted_us, done_us, outcome, error_code, position, statuses, client), serving
+          $1::text[], $2::text[], $3::bigint[], $4::bigint[], $5::text[], $6::text[], $25::bigint[], $27::jsonb[],
+          $29::text[]
+        ) as t (id, customer_id, accepted_us, done_us, outcome, error_code, position, statuses, client)
       ), new_orders as (
         insert into sandbox.orders (
           client, id, customer_id, items, created_at, done_at, position, statuses, held, event_id
@@ -99,9 +76,9 @@ function writeStatement(
         select client, id, customer_id, items, ${time('created_us')}, ${time('done_us')}, position,
           statuses, statuses is not null, event_id
         from unnest(
-          $7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[], $29::jsonb[],
-          $31::text[], $32::uuid[]
-        ) as o (id, customer_id, items, created_us, done_us, position, statuses, client, event_id), serving
+          $7::uuid[], $8::uuid[], $9::json[], $10::bigint[], $11::bigint[], $26::bigint[], $28::jsonb[],
+          $30::text[], $31::uuid[]
+        ) as o (id, customer_id, items, created_us, done_us, position, statuses, client, event_id)
       )
       insert into sandbox.ledger (
         arrived_at, endpoint, method, path, client, address, idempotency_key, body,
@@ -115,7 +92,7 @@ function writeStatement(
       ) with ordinality as l (
         arrived_us, endpoint, method, path, client, address, idempotency_key, body,
         status, counted, fault_id, transaction_id, order_id, place
-      ), serving
+      )
       order by place
     `,
     values: [
@@ -136,7 +113,6 @@ function writeStatement(
       entries.map(({ effect }) => (effect?.kind === 'order' ? effect.id : null)),
       transactions.map((each) => each.position),
       orders.map((each) => each.position),
-      term,
       transactions.map((each) => statusesText(each)),
       orders.map((each) => statusesText(each)),
       transactions.map((each) => each.client),
