@@ -6,7 +6,7 @@ import { readHands } from '../src/ledger/audit/readHands.ts'
 import { claimQueued } from '../src/ledger/claimQueued.ts'
 import { readDemand, readProcessingTimes } from '../src/ledger/demand.ts'
 import { insertCaptured } from '../src/ledger/insertCaptured.ts'
-import { readOrphaned, readOverdue, recreateMissingJobs } from '../src/ledger/instances.ts'
+import { readForgotten, readOrphaned, recreateMissingJobs } from '../src/ledger/instances.ts'
 import { readWaitingKeys } from '../src/ledger/keyOrder.ts'
 import { findSubmissions } from '../src/ledger/operator/findSubmissions.ts'
 import { readActivity } from '../src/ledger/operator/readActivity.ts'
@@ -110,7 +110,7 @@ async function statements(): Promise<void> {
     ['daemon', 'planned polls', () => readPlannedPolls(daemon, 1_000)],
     ['daemon', 'reports due', () => readDueReports(daemon, { freshMax: 500, againMax: 100 })],
     ['daemon', 'orphans', () => readOrphaned(daemon, randomUUID())],
-    ['daemon', 'overdue attempts', () => readOverdue(daemon, randomUUID(), 60_000)],
+    ['daemon', 'forgotten attempts', () => readForgotten(daemon, randomUUID(), () => false)],
     ['daemon', 'lost jobs (rolled back)', () => undone(daemon, (db) => recreateMissingJobs(db, queueSchema))],
     ['daemon', 'keys that wait', () => readWaitingKeys(daemon, 1_000)],
     ['daemon', 'stuck transactions', () => findStuck(daemon, 86_400_000)],

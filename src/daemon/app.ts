@@ -206,7 +206,6 @@ function storeDeps(deps: AppDeps): StoreDeps {
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
     leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),
-    overdueMs: 2 * requestTimeoutMs + 60_000,
     onError: (error) => log.warn('a database connection broke', { error }),
   }
 }

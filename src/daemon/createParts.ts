@@ -200,7 +200,7 @@ function orphanRescueOf(
   { holds, interpretAnswer }: Dispatch,
   onWritten: (outcomes: WrittenOutcomes) => void,
 ): OrphanRescue {
-  const { readOrphaned, readOverdue, writeSteps } = store.maintenance
+  const { readOrphaned, readForgotten, writeSteps } = store.maintenance
   return createOrphanRescue({
     lookAtClock: store.clock.look,
     onClockJump(jumpMs) {
@@ -208,8 +208,7 @@ function orphanRescueOf(
       wakeups.dispatch.wake()
     },
     readOrphaned,
-    readOverdue,
-    holds,
+    readForgotten: () => readForgotten(holds),
     interpretAnswer,
     async writeSteps(transitions) {
       const written = await writeSteps(transitions)

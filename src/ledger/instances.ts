@@ -46,15 +46,28 @@ export async function readOrphaned(db: Database, instanceId: string): Promise<Su
   return parseSubmissions(rows)
 }
 
-/** The submissions that the ledger says this instance is sending, for longer than any request lasts. */
-export async function readOverdue(db: Database, instanceId: string, overdueMs: number): Promise<Submission[]> {
-  const { rows } = await db.query(
-    `select ${submissionColumns} from outboxd.submission s
-     where s.state = 'sending' and not s.probing and s.instance_id = $1
-       and s.sent_at < clock_timestamp() - $2 * interval '1 ms' limit 1000`,
-    [instanceId, overdueMs],
+/**
+ * The submissions that the ledger says this instance is sending, and that it does not have in hand: the ledger went back to
+ * before their outcome was written, or refused to take it. A claim is in hand from before its COMMIT until its outcome is
+ * written, so nothing has to be waited for.
+ */
+export async function readForgotten(
+  db: Database,
+  instanceId: string,
+  holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean,
+): Promise<Submission[]> {
+  const isOwn = `s.state = 'sending' and not s.probing and s.instance_id = $1`
+  const sending = await db.query<Pick<Submission, 'id' | 'claimId'>>(
+    `select s.id, s.claim_id as "claimId" from outboxd.submission s where ${isOwn} limit 1000`,
+    [instanceId],
   )
-  return parseSubmissions(rows)
+  const ids = sending.rows.filter((each) => !holds(each)).map(({ id }) => id)
+  if (ids.length === 0) return []
+  const { rows } = await db.query(
+    `select ${submissionColumns} from outboxd.submission s where ${isOwn} and s.id = any($2::uuid[])`,
+    [instanceId, ids],
+  )
+  return parseSubmissions(rows).filter((each) => !holds(each)) // this instance may have claimed it again in between
 }
 
 /** Forgets instances that have been silent for a day. */

@@ -1,7 +1,7 @@
 import type pg from 'pg'
 import type { RaisedProblem, Submission, Transition, WrittenStep } from '../model.ts'
 import { type Database, inTransaction } from '../postgres/database.ts'
-import { deleteStaleInstances, readOrphaned, readOverdue, recreateMissingJobs } from './instances.ts'
+import { deleteStaleInstances, readForgotten, readOrphaned, recreateMissingJobs } from './instances.ts'
 import { type KeyOnFailure, lockKeys, readWaitingKeys, releaseNext } from './keyOrder.ts'
 import { prunePeriods, type Span, writePeriods, writeRequestHours } from './periods.ts'
 import { type Queue, queueSchema } from './queue.ts'
@@ -13,8 +13,8 @@ import { forgetProblems } from './tellInstanceProblems.ts'
 export interface Maintenance {
   /** What dead instances were sending. */
   readOrphaned(): Promise<Submission[]>
-  /** What the ledger says this instance is sending, for longer than any request lasts. */
-  readOverdue(): Promise<Submission[]>
+  /** What the ledger says this instance is sending, and that it does not have in hand. */
+  readForgotten(holds: (submission: Pick<Submission, 'id' | 'claimId'>) => boolean): Promise<Submission[]>
   writeSteps(transitions: readonly Transition[]): Promise<WrittenStep[]>
   /** Gives tracked submissions without a live job a new one. @returns how many */
   recreateMissingJobs(): Promise<number>
@@ -42,8 +42,6 @@ export interface MaintenanceDeps {
   pool: pg.Pool
   queue: Queue
   instance: { id: string }
-  /** Longer than any request can be in hand. */
-  overdueMs: number
   keyOnFailure: KeyOnFailure
   writeSteps(db: Database, transitions: readonly Transition[]): Promise<WrittenStep[]>
 }
@@ -51,10 +49,10 @@ export interface MaintenanceDeps {
 const linesMost = 1_000
 
 export function createMaintenance(deps: MaintenanceDeps): Maintenance {
-  const { pool, queue, instance, overdueMs, keyOnFailure, writeSteps } = deps
+  const { pool, queue, instance, keyOnFailure, writeSteps } = deps
   return {
     readOrphaned: () => readOrphaned(pool, instance.id),
-    readOverdue: () => readOverdue(pool, instance.id, overdueMs),
+    readForgotten: (holds) => readForgotten(pool, instance.id, holds),
     writeSteps: (transitions) => inTransaction(pool, (db) => writeSteps(db, transitions)),
     recreateMissingJobs: () =>
       inTransaction(pool, async (db) => {

@@ -14,7 +14,7 @@ export function lossMessages({ gap, history }: Loss): string[] {
 }
 
 function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows, undatedRows }: LostHistory): string[] {
-  const { queued, oldestMs, newestMs, accepted } = doubtful
+  const { queued, oldestMs, newestMs, onWire, accepted } = doubtful
   const span =
     oldestMs === null || newestMs === null ? '' : `, recorded from ${showTime(oldestMs)} to ${showTime(newestMs)}`
   return [
@@ -24,6 +24,11 @@ function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows,
       ? ['Every claim had been waited for by a synchronous standby: it goes on by itself within seconds.']
       : []),
     `${pluralize(queued, 'record')} that the ledger has as queued may have been sent${span}.`,
+    ...(onWire > 0
+      ? [
+          `${pluralize(onWire, 'record')} ${onWire === 1 ? 'was' : 'were'} being sent as far as the ledger knows: what no daemon has in hand becomes uncertain within seconds, whatever --as says, unless its row names a transaction.`,
+        ]
+      : []),
     ...doubtMessages(doubts),
     isOutboxInDoubt
       ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs)} may have been sent: with --as uncertain they are captured as uncertain.`
@@ -150,6 +155,7 @@ export const lossJson = ({ gap: { canTell, rows, isCut }, history }: Loss, last:
           before: history.found.agreed,
           now: history.found.now,
           queued: history.doubtful.queued,
+          onWire: history.doubtful.onWire,
           accepted: history.doubtful.accepted,
           isOutboxInDoubt: history.isOutboxInDoubt,
           rowsInHand: history.inHandRows.map(({ outboxId }) => outboxId),

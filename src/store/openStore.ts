@@ -122,8 +122,6 @@ export interface StoreDeps {
   reachMs: number
   /** For how long the trial is one instance's. */
   leaseMs: number
-  /** Longer than any request can be in hand. */
-  overdueMs: number
   /** A connection in the background broke; it will be opened again. */
   onError(error: Error): void
 }
@@ -142,7 +140,6 @@ export async function openStore({
   instance,
   reachMs,
   leaseMs,
-  overdueMs,
   onError,
 }: StoreDeps): Promise<Store> {
   const pool = createPool({
@@ -225,7 +222,6 @@ export async function openStore({
         pool,
         queue,
         instance,
-        overdueMs,
         keyOnFailure: config.keyOnFailure,
         writeSteps: (db: Database, transitions) => writeSteps(shared, db, transitions),
       }),

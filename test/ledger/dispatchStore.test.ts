@@ -300,7 +300,6 @@ describe('maintenance', () => {
       pool: ledger.pool,
       queue: ledger.queue,
       instance,
-      overdueMs: 120_000,
       keyOnFailure: 'continue',
       writeSteps: (db, transitions) =>
         writeSteps(

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { claimQueued } from '../../src/ledger/claimQueued.ts'
-import { deleteStaleInstances, readOrphaned, readOverdue, writeHeartbeat } from '../../src/ledger/instances.ts'
+import { deleteStaleInstances, readForgotten, readOrphaned, writeHeartbeat } from '../../src/ledger/instances.ts'
 import { type Ledger, openLedger } from '../support/ledger.ts'
 
 let ledger: Ledger
@@ -11,7 +11,6 @@ beforeAll(async () => {
 afterAll(() => ledger[Symbol.asyncDispose]())
 beforeEach(() => ledger.reset())
 
-const overdueMs = 120_000
 const instance = () => ({ id: randomUUID(), version: 'test', host: 'test' })
 
 /** Lets time go by for one or all instances. */
@@ -100,16 +99,16 @@ test('an instance that was stopped and wakes up does not judge by its last sign 
   expect(await orphaned(observer)).toEqual([])
 })
 
-test('what is on the wire for longer than any request lasts is its owner’s to settle, and nobody else’s', async () => {
+test('what a living instance is sending is settled by that instance alone, and only if it does not have the claim in hand', async () => {
   const [observer, owner] = [await steady(), await steady()]
   const id = await sendingBy(owner)
-  const overdue = async (of: { id: string }) =>
-    (await readOverdue(ledger.pool, of.id, overdueMs)).map((each) => each.id)
-  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '110 s'`)
-  expect(await overdue(owner)).toEqual([])
-  await ledger.pool.query(`update outboxd.submission set sent_at = sent_at - interval '11 s'`)
-  expect(await overdue(owner)).toEqual([id])
-  expect([await overdue(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
+  const held = new Set<string | null>()
+  const forgotten = async (of: { id: string }) =>
+    (await readForgotten(ledger.pool, of.id, ({ claimId }) => held.has(claimId))).map((each) => each.id)
+  expect(await forgotten(owner)).toEqual([id])
+  expect([await forgotten(observer), await orphaned(observer), await orphaned(owner)]).toEqual([[], [], []])
+  held.add((await ledger.row(id)).claim_id as string)
+  expect(await forgotten(owner)).toEqual([])
 })
 
 test('only what is on the wire can be abandoned', async () => {

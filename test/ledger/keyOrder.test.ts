@@ -112,7 +112,6 @@ test('lines that were blocked under another KEY_ON_FAILURE are let go', async ()
       pool: ledger.pool,
       queue: ledger.queue,
       instance: { id: randomUUID() },
-      overdueMs: 1,
       keyOnFailure,
       writeSteps: () => Promise.reject(new Error('not asked for')),
     })

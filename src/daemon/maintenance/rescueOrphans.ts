@@ -1,14 +1,10 @@
 import type { Answer, AttemptResult, Submission, Transition } from '../../model.ts'
 
-type Held = Pick<Submission, 'id' | 'claimId'>
-
 export interface RescueOrphansDeps {
   /** What dead instances were sending. */
   readOrphaned(): Promise<Submission[]>
-  /** What the ledger says this instance is sending, for longer than any request lasts. */
-  readOverdue(): Promise<Submission[]>
-  /** Whether this process has it in hand all the same. */
-  holds(submission: Held): boolean
+  /** What the ledger says this instance is sending, and that it does not have in hand. */
+  readForgotten(): Promise<Submission[]>
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
   /** Writes under the fence: where the worker was alive after all and wrote first, nothing changes. */
   writeSteps(transitions: readonly Transition[]): Promise<unknown[]>
@@ -18,7 +14,7 @@ export interface RescueOrphansDeps {
 const unknown = (detail: string): Answer => ({ kind: 'no-answer', sent: true, cause: 'network', detail, tookMs: 0 })
 
 const died = unknown('the instance that was sending it died')
-const unwritten = unknown('what came of it could not be written')
+const forgotten = unknown('what came of it could not be written, or the ledger went back to before it was')
 
 /**
  * Settles what dead instances were sending, and what this one was, but has not in hand any more: the policy for
@@ -28,15 +24,15 @@ const unwritten = unknown('what came of it could not be written')
  */
 export async function rescueOrphans(deps: RescueOrphansDeps): Promise<number> {
   const orphaned = await deps.readOrphaned()
-  const forgotten = (await deps.readOverdue()).filter((submission) => !deps.holds(submission))
-  if (orphaned.length + forgotten.length === 0) return 0
+  const own = await deps.readForgotten()
+  if (orphaned.length + own.length === 0) return 0
   const settle = (submission: Submission, answer: Answer): Transition => {
     const { step } = deps.interpretAnswer(submission, answer)
     return { submission, job: null, change: step.change, cause: step.cause, request: null }
   }
   const transitions = [
     ...orphaned.map((submission) => settle(submission, died)),
-    ...forgotten.map((submission) => settle(submission, unwritten)),
+    ...own.map((submission) => settle(submission, forgotten)),
   ]
   return (await deps.writeSteps(transitions)).length
 }

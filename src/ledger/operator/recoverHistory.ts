@@ -13,6 +13,8 @@ export interface DoubtfulRecords {
   /** When the first and the last of them were recorded; null where there are none. */
   oldestMs: number | null
   newestMs: number | null
+  /** Being sent, or uncertain since a daemon last found the ledger whole: their outcome may be lost. */
+  onWire: number
   /** Of these it does not know whether they failed since, and were sent again. */
   accepted: number
 }
@@ -24,6 +26,8 @@ export async function readDoubtful(db: Database): Promise<DoubtfulRecords> {
   const { rows } = await db.query<DoubtfulRecords>(
     `select count(*)::int as queued, ${epochMs('min(s.recorded_at)')} as "oldestMs",
        ${epochMs('max(s.recorded_at)')} as "newestMs",
+       (select count(*)::int from outboxd.submission w where w.state = 'sending' and not w.probing or w.state = 'uncertain'
+          and w.ended_at >= (select marked_at from outboxd.history)) as "onWire",
        (select count(*)::int from outboxd.submission where state = 'accepted') as accepted
      from outboxd.submission s where ${isDoubtful}`,
   )

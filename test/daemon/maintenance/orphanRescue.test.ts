@@ -15,8 +15,7 @@ function setup(jumpMs: number) {
       calls.push('read')
       return [submission()]
     },
-    readOverdue: async () => [],
-    holds: () => false,
+    readForgotten: async () => [],
     interpretAnswer: (_, answer) => ({
       step: { change: asChange({ state: 'uncertain' }), cause: 'in doubt', pause: null },
       answer,

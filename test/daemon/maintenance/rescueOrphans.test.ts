@@ -4,17 +4,16 @@ import type { Answer, Submission, Transition } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-function setup(orphaned: Submission[], overdue: Submission[] = [], held: Submission[] = []) {
+function setup(orphaned: Submission[], forgotten: Submission[] = []) {
   const interpreted: Answer[] = []
   const written: Transition[][] = []
   return {
     interpreted,
     written,
-    run: (writes = orphaned.length + overdue.length) =>
+    run: (writes = orphaned.length + forgotten.length) =>
       rescueOrphans({
         readOrphaned: async () => orphaned,
-        readOverdue: async () => overdue,
-        holds: (each) => held.some(({ id }) => id === each.id),
+        readForgotten: async () => forgotten,
         interpretAnswer(_, answer) {
           interpreted.push(answer)
           return {
@@ -56,10 +55,9 @@ test('where nothing was abandoned nothing is written', async () => {
   expect(written).toEqual([])
 })
 
-test('what is overdue is settled where this process has it not in hand any more, and else left to whoever has', async () => {
-  const [held, forgotten] = [submission({ id: 'held' }), submission({ id: 'forgotten' })]
-  const { run, interpreted, written } = setup([], [held, forgotten], [held])
+test('what this process does not have in hand any more is settled, with the reason', async () => {
+  const { run, interpreted, written } = setup([], [submission({ id: 'forgotten' })])
   expect(await run()).toBe(1)
-  expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: 'what came of it could not be written' }])
+  expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: expect.stringContaining('went back') }])
   expect(written).toMatchObject([[{ submission: { id: 'forgotten' } }]])
 })
