@@ -1,19 +1,24 @@
 import { isIPv6 } from 'node:net'
 import type { Clock } from '../../clock.ts'
 
-/** So many wrong passwords at once, and then one in so long. */
+/** Wrong passwords allowed: a burst of `most`, then one per `everyMs`. A browser that has signed in before has as many as an address. */
 const perAddress = { most: 5, everyMs: 60_000 }
 const ofAll = { most: 30, everyMs: 2_000 }
 
 /** Whoever has more addresses than this is bounded by what all have together. */
 const addressesMax = 10_000
 
-/** How many tries of a password an address has, and all together. */
+/** How many tries of a password an address has, and all together, and a browser that has signed in before (OWASP's device cookies). */
 export interface Attempts {
-  /** Takes one. @returns how long to wait before the next, where none is left; 0: go ahead */
-  take(address: string): number
+  /**
+   * Takes one.
+   *
+   * @param device a browser that has signed in before, by its cookie: it has tries of its own, and no others count
+   * @returns how long to wait before the next if none is left; 0: go ahead
+   */
+  take(address: string, device?: string | null): number
   /** The password was right: what was taken is given back, and this address no longer depends on what strangers do. */
-  succeeded(address: string): void
+  succeeded(address: string, device?: string | null): void
 }
 
 interface Bucket {
@@ -44,7 +49,14 @@ export function createAttempts(clock: Clock): Attempts {
   }
 
   return {
-    take(given) {
+    take(given, device = null) {
+      if (device !== null) {
+        const own = bucketOf(`device ${device}`)
+        refill(own, perAddress, elapsedMs())
+        if (own.left < 1) return waitMs(own, perAddress)
+        own.left -= 1
+        return 0
+      }
       const address = netOf(given)
       const own = bucketOf(address)
       refill(own, perAddress, elapsedMs())
@@ -57,7 +69,11 @@ export function createAttempts(clock: Clock): Attempts {
       own.left -= 1
       return 0
     },
-    succeeded(given) {
+    succeeded(given, device = null) {
+      if (device !== null) {
+        buckets.delete(`device ${device}`)
+        return
+      }
       const address = netOf(given)
       const own = bucketOf(address)
       own.left = Math.min(perAddress.most, own.left + 1)

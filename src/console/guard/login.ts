@@ -12,7 +12,14 @@ import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { createAttempts } from './attempts.ts'
 import { isPassword, type PasswordHash } from './passwordHash.ts'
-import { clearSessionCookie, type Sessions, sessionIdOf, setSessionCookie } from './sessions.ts'
+import {
+  clearSessionCookie,
+  deviceOf,
+  type Sessions,
+  sessionIdOf,
+  setDeviceCookie,
+  setSessionCookie,
+} from './sessions.ts'
 
 const formMaxBytes = 8_192
 const passwordMaxChars = 1_000
@@ -42,7 +49,8 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
     const again = (status: number, says: string) =>
       sendPage(reply.code(status), renderLogin({ csrf, to, says, name: name ?? '' }))
     if (name === null) return again(400, 'Say who you are: the event log keeps the name with what you change.')
-    const waitMs = attempts.take(ip)
+    const device = deviceOf(request, hash)
+    const waitMs = attempts.take(ip, device)
     if (waitMs > 0) {
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
       return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
@@ -52,8 +60,10 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'That is not the password.')
     }
-    attempts.succeeded(ip)
+    attempts.succeeded(ip, device)
+    sessions.end(sessionIdOf(request))
     setSessionCookie(request, reply, sessions.begin(name))
+    setDeviceCookie(request, reply, hash)
     parts.say(`operator ${name} signed in to the console from ${ip}`)
     return reply.redirect(to, 303)
   })

@@ -1,6 +1,8 @@
-import { randomBytes } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
+import { isSameToken } from './formToken.ts'
+import type { PasswordHash } from './passwordHash.ts'
 
 /** A working day; then the password is asked for again. */
 export const sessionMs = 12 * 3_600_000
@@ -49,16 +51,32 @@ export function sessionIdOf(request: FastifyRequest): string {
 
 /** Gives it to the browser, for us alone, and never for a request that another site's page makes. */
 export function setSessionCookie(request: FastifyRequest, reply: FastifyReply, id: string): void {
-  reply.setCookie(cookieName(request), id, {
-    path: '/',
-    httpOnly: true,
-    sameSite: 'strict',
-    secure: request.protocol === 'https',
-    signed: true,
-    maxAge: sessionMs / 1_000,
-  })
+  reply.setCookie(cookieName(request), id, { ...strict(request), signed: true, maxAge: sessionMs / 1_000 })
 }
+
+const strict = ({ protocol }: FastifyRequest) =>
+  ({ path: '/', httpOnly: true, sameSite: 'strict', secure: protocol === 'https' }) as const
 
 export function clearSessionCookie(request: FastifyRequest, reply: FastifyReply): void {
   reply.clearCookie(cookieName(request), { path: '/' })
+}
+
+const deviceCookieS = 180 * 86_400
+const deviceName = ({ socket }: FastifyRequest) => `outboxd_console_device_${socket.localPort ?? 0}`
+
+/** Signed by the password's hash: it outlives the console, and ends with the password. */
+const deviceTag = (device: string, { tag }: PasswordHash) =>
+  createHmac('sha256', tag).update(`device ${device}`).digest('base64url')
+
+/** The browser that asks, if it has signed in with this password before; else null. */
+export function deviceOf(request: FastifyRequest, hash: PasswordHash): string | null {
+  const [device = '', tag = ''] = (request.cookies[deviceName(request)] ?? '').split('.', 2)
+  return device !== '' && isSameToken(tag, deviceTag(device, hash)) ? device : null
+}
+
+/** Marks the browser as one that has signed in. The mark gives it tries of a password of its own, and opens nothing. */
+export function setDeviceCookie(request: FastifyRequest, reply: FastifyReply, hash: PasswordHash): void {
+  const device = deviceOf(request, hash) ?? randomBytes(18).toString('base64url')
+  const value = `${device}.${deviceTag(device, hash)}`
+  reply.setCookie(deviceName(request), value, { ...strict(request), maxAge: deviceCookieS })
 }

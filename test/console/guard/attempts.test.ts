@@ -45,6 +45,19 @@ test('strangers who have used up all tries keep nobody out who was in before', (
   expect(attempts.take('10.0.0.1')).toBe(0)
 })
 
+test('a browser that has signed in has five tries of its own, whatever is tried from its address and by all others', () => {
+  const { attempts, tries, pass } = setup()
+  tries(10_000, () => '127.0.0.1')
+  tries(10_000, (i) => `10.1.${i >> 8}.${i & 255}`)
+  const own = () =>
+    Array.from({ length: 10 }, () => attempts.take('127.0.0.1', 'device')).filter((ms) => ms === 0).length
+  expect(attempts.take('127.0.0.1')).toBeGreaterThan(0)
+  expect(own()).toBe(5)
+  expect(attempts.take('127.0.0.1', 'other device')).toBe(0)
+  pass(60_000)
+  expect(own()).toBe(1)
+})
+
 test('who signs in again and again is not stopped', () => {
   const { attempts } = setup()
   for (let i = 0; i < 1_000; i++) {

@@ -160,6 +160,52 @@ test.each([
   expect(headers.location).toBe('/')
 })
 
+test('five wrong passwords from the same address do not keep out a browser that has signed in before', async () => {
+  await using attacked = await openGuarded({ password: hash })
+  const ann = visit(attacked.url)
+  await signIn(ann)
+  expect([...ann.cookies.keys()]).toContainEqual(expect.stringMatching(/^outboxd_console_device_\d+$/))
+  await ann.post('/logout', {}, '/change')
+  const eve = visit(attacked.url)
+  for (let i = 0; i < 20; i++) await signIn(eve, { name: 'eve', password: `wrong ${i}` })
+  expect(await signIn(eve)).toMatchObject({ status: 429 })
+  for (const made of ['abc', `${'a'.repeat(24)}.${'b'.repeat(43)}`]) {
+    eve.cookies.set(`outboxd_console_device_${new URL(attacked.url).port}`, made)
+    expect(await signIn(eve)).toMatchObject({ status: 429 })
+  }
+  expect(await signIn(ann)).toMatchObject({ status: 303 })
+})
+
+test('the cookie of a browser that has signed in is good for tries alone, and after another start of the console', async () => {
+  const ann = visit(served.url)
+  await signIn(ann)
+  const [, device = ''] = [...ann.cookies].find(([name]) => name.includes('device')) ?? []
+  await using other = await openGuarded({ password: hash })
+  const known = visit(other.url)
+  known.cookies.set(`outboxd_console_device_${new URL(other.url).port}`, device)
+  expect(await known.get('/change')).toMatchObject({ status: 401 })
+  const eve = visit(other.url)
+  for (let i = 0; i < 20; i++) await signIn(eve, { name: 'eve', password: `wrong ${i}` })
+  expect(await signIn(known)).toMatchObject({ status: 303 })
+})
+
+test('who signs in anew ends the former session', async () => {
+  const ann = visit(served.url)
+  await signIn(ann)
+  const former = new Map(ann.cookies)
+  const csrf = tokenIn(await served.ask('/login'))
+  const body = new URLSearchParams({ csrf, name: 'ann', password: right }).toString()
+  const cookie = [...former].map(([name, value]) => `${name}=${value}`).join('; ')
+  const token = tokenIn(await ann.get('/change'))
+  const again = await served.ask('/login', {
+    method: 'POST',
+    headers: { ...asForm(served.url), cookie },
+    body: body.replace(encodeURIComponent(csrf), encodeURIComponent(token)),
+  })
+  expect(again).toMatchObject({ status: 303 })
+  expect(await served.ask('/change', { headers: { cookie } })).toMatchObject({ status: 401 })
+})
+
 /** LONG=1 tries ten thousand (`npm run test:long`). */
 const tried = process.env.LONG ? 10_000 : 1_000
 
