@@ -222,6 +222,8 @@ export interface ConsoleConfig {
   trustHeader: string | null
   /** Addresses, or nets as 10.0.0.0/28. */
   trustProxy: readonly string[]
+  /** In lower case. */
+  names: readonly string[]
 }
 
 /** @throws ConfigInvalid with every mistake among them */
@@ -231,6 +233,7 @@ export function readConsoleConfig(env: Environment): ConsoleConfig {
     password: fileText('CONSOLE_PASSWORD_FILE'),
     trustHeader: value('CONSOLE_TRUST_HEADER') ?? null,
     trustProxy: value('CONSOLE_TRUST_PROXY') ?? [],
+    names: value('CONSOLE_NAME') ?? [],
   })
 }
 

@@ -118,6 +118,15 @@ export const addresses = z
   .refine((all) => all.every(isNet), 'must be addresses such as 10.0.0.7 or nets such as 10.0.0.0/28')
   .refine((all) => !all.some((each) => each.endsWith('/0')), 'must not be everybody')
 
+/** Names of hosts with commas between them, in lower case. */
+export const hostNames = z
+  .string()
+  .transform((text) => text.split(',').map((each) => each.trim().toLowerCase()))
+  .refine(
+    (all) => all.every((each) => /^[a-z0-9_.-]+$/.test(each)),
+    'must be names such as console.example, without a port',
+  )
+
 function isNet(text: string): boolean {
   const [, address = '', bits] = /^([^/]+)(?:\/(\d{1,3}))?$/.exec(text) ?? []
   const version = isIP(address)

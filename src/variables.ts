@@ -5,6 +5,7 @@ import {
   contract,
   file,
   headerName,
+  hostNames,
   integer,
   name,
   postgresUrl,
@@ -160,6 +161,11 @@ export const variables = {
     schema: z.enum(['auto', 'json', 'journald']).default('auto'),
     about:
       'auto: JSON lines, each after its priority such as `<4>` where stdout is systemd’s journal, which takes that off again; json: never; journald: always',
+  },
+  CONSOLE_NAME: {
+    schema: hostNames.optional(),
+    about:
+      'names under which browsers ask for the console beyond that of --host and this machine’s, such as console.example, with commas',
   },
   CONSOLE_PASSWORD_FILE: {
     schema: file.optional(),

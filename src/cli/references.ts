@@ -12,12 +12,15 @@ export type Found =
 export const referenceHelp =
   "the submission's id, its first or last 6 or more hex digits, outbox:N for the outbox row N, transaction:ID, key:K, or an idempotency key"
 
+/** A submission's whole id. */
+export const wholeId = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
 /** Reads `--record`. @param problems takes what is wrong @returns null where nothing is given */
 export function readRecordName(text: string | undefined, problems: string[]): RecordName | null {
   if (text === undefined) return null
   const name = text.trim()
   if (/^outbox:./s.test(name)) return { outboxId: name.slice('outbox:'.length) }
-  if (/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name)) return { id: name.toLowerCase() }
+  if (wholeId.test(name)) return { id: name.toLowerCase() }
   problems.push(`--record ${text}: give the submission's whole id, or outbox:N for the outbox row N`)
   return null
 }
@@ -76,7 +79,11 @@ export async function findAll(store: Pick<OperatorStore, 'find'>, names: readonl
   const found = new Map<string, ListedSubmission>()
   const missing: string[] = []
   const wrong: string[] = []
+  const ids = names.filter((name) => wholeId.test(name)).map((name) => name.toLowerCase())
+  const byId = ids.length === 0 ? [] : await store.find({ kind: 'ids', ids }, ids.length)
+  for (const submission of byId) found.set(submission.id, submission)
   for (const name of names) {
+    if (found.has(name.toLowerCase())) continue
     const named = await findNamed(store, name, 2)
     const [first, second] = named?.submissions ?? []
     if (first !== undefined && second === undefined) found.set(first.id, first)

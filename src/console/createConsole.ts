@@ -6,6 +6,7 @@ import formbody from '@fastify/formbody'
 import helmet from '@fastify/helmet'
 import files from '@fastify/static'
 import fastify, { type FastifyInstance } from 'fastify'
+import { closeOldestBeyond } from '../observe/httpServer.ts'
 import { auditRoutes } from './audit/routes.ts'
 import { changeRoutes } from './change/routes.ts'
 import { errorRoutes, sendUnreadable } from './errors/errorRoutes.ts'
@@ -43,7 +44,7 @@ const limits = {
 export async function createConsole(parts: ConsoleParts, guard: GuardOptions): Promise<FastifyInstance> {
   const closing = new AbortController()
   const app = fastify({ ...limits, trustProxy: guard.isProxy, frameworkErrors: sendUnreadable })
-  app.server.maxConnections = connectionsMax
+  closeOldestBeyond(app.server, connectionsMax)
   app.addHook('preClose', async () => {
     closing.abort()
     setTimeout(() => app.server.closeAllConnections(), closeWithinMs).unref()

@@ -82,17 +82,33 @@ const requestsPerConnectionMax = 100
 const silenceMs = 10_000
 
 /**
- * Connections are bounded by ending the oldest, not by turning away the newest: whoever holds as many as there may be
- * would otherwise keep the probe out by which a supervisor decides whether we live.
+ * Bounds the connections of a server by ending an old one, not by refusing the newest: otherwise one who holds as many as there may be
+ * keeps out the probe by which a supervisor decides whether the daemon lives, or the operator from the console.
+ *
+ * The oldest connection without an answer ends first, then the oldest that is idle, then the oldest. The newer half is spared, because
+ * whoever has just come had no time for an answer.
  */
-function closeOldestBeyond(server: Server, most: number): void {
-  const open = new Set<Socket>()
-  server.on('connection', (socket) => {
-    const [oldest] = open
-    if (open.size >= most) oldest?.destroy()
-    open.add(socket)
+export function closeOldestBeyond(server: Server, connectionsMax: number): void {
+  const open = new Map<Socket, ServerResponse | null>()
+  server.on('connection', (socket: Socket) => {
+    if (open.size >= connectionsMax) endOne()
+    open.set(socket, null)
     socket.on('close', () => open.delete(socket))
   })
+  server.on(
+    'request',
+    ({ socket }: IncomingMessage, response: ServerResponse) => open.has(socket) && open.set(socket, response),
+  )
+
+  function endOne(): void {
+    const all = [...open].slice(0, Math.ceil(connectionsMax / 2))
+    const silent = all.find(([, response]) => !response?.headersSent)
+    const idle = silent ?? all.find(([, response]) => response?.writableFinished)
+    const [socket] = idle ?? all[0] ?? []
+    if (socket === undefined) return
+    open.delete(socket)
+    socket.destroy()
+  }
 }
 
 /** Whoever asks while the metrics are being written gets the same text. */

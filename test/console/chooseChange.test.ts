@@ -45,7 +45,7 @@ async function previewOf(count: number) {
   return { ...chosen.change, page: renderChange(kept, viewer, 0) }
 }
 
-const viewer = { who: 'operator Ada', csrf: 'o', canChange: true, canSignOut: false }
+const viewer = { who: 'operator Ada', csrf: 'o', session: '', canChange: true, canSignOut: false }
 
 test('a replay of thousands is tried before it is confirmed: the number is what would be done', async () => {
   const { submissions, skipped, page } = await previewOf(1_000)

@@ -135,6 +135,17 @@ describe('the list', () => {
 })
 
 describe('a change to many', () => {
+  test('of ticked records is for as many as a page has, by their own ids', async () => {
+    const { rows } = await fixture.ledger.pool.query<{ id: string }>(`insert into outboxd.submission
+      (id, outbox_id, type, recorded_at, state, idempotency_key, ended_at)
+      select gen_random_uuid(), n, 'data', now(), 'failed', gen_random_uuid(), now() from generate_series(1, 201) n returning id`)
+    const ids = rows.map(({ id }) => id)
+    const refused = async (id: string[]) => (await choose({ do: 'discard-ticked', id })).preview
+    expect(await refused(ids)).toMatchObject({ status: 400, text: expect.stringContaining('at most 200') })
+    expect(await refused(['outbox:r1', 'key:x'])).toMatchObject({ status: 400 })
+    expect((await choose({ do: 'discard-ticked', id: ids.slice(1) })).preview.text).toContain('discard 200 records')
+  })
+
   test('is previewed with its cost, confirmed by its number, done, and told', async () => {
     const ids = [await fixture.end(failedE003, { outboxId: '1' }), await fixture.end(failedE003, { outboxId: '2' })]
     const other = await fixture.end(failedE003, { outboxId: '3' })

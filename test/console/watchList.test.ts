@@ -12,13 +12,30 @@ function watch(steps: Step[]) {
   const readSteps = async (afterId: string, most: number) =>
     steps.filter(({ id }) => BigInt(id) > BigInt(afterId)).slice(0, most)
   const topic = watchLists(
-    async () => ({ readSteps }),
+    async () => ({ readSteps, readLastEventId: async () => steps.at(-1)?.id ?? '0' }),
     () => 0,
   )
   const query = { filters: {}, order: 'longest', byCause: false, from: null } as const
   const key = listTopic(steps.at(-1)?.id ?? '0', query).replace('records:', '')
-  return async () => (await topic.readVersions([key])).get(key)
+  const look = async (...others: string[]) => (await topic.readVersions([...others, key])).get(key)
+  return Object.assign(look, { lookAt: (other: string) => topic.readVersions([other]) })
 }
+
+test.each([
+  '999999999999999999.',
+  '0.',
+  '-1.',
+  '99999999999999999999999.',
+  'x',
+])('a list after %s, which somebody made up, changes nothing for others', async (other) => {
+  const steps = Array.from({ length: 5_000 }, (_, i) => step(i + 1, { from: 'queued', to: 'sending' }))
+  const look = watch(steps)
+  await look.lookAt(other)
+  expect(await look(other)).toBe(asShown)
+  expect(await look(other)).toBe(asShown)
+  steps.push(step(5_001))
+  expect(await look(other)).toBe('newer')
+})
 
 test('a list over a long past in which nothing happens stays as it was shown, however often it is looked at', async () => {
   const look = watch(Array.from({ length: 5_000 }, (_, i) => step(i + 1)))

@@ -1,7 +1,9 @@
 import type { FilterOptions } from '../../cli/filters.ts'
+import { wholeId } from '../../cli/references.ts'
 import type { BulkChange } from '../../operations/bulkChange.ts'
 import { discardChange } from '../../operations/discard.ts'
 import { type ReplayTerms, replayChange } from '../../operations/replay.ts'
+import { rowsMax } from '../records/readRecords.ts'
 import { type Fields, readRecordsQuery } from '../records/recordsQuery.ts'
 
 /** What a form asks to have done, and to which records. */
@@ -26,6 +28,11 @@ export function readChangeRequest(fields: Fields): ChangeRequestRead {
   const ids = scope === 'ticked' ? [...new Set([fields.id ?? []].flat())] : []
   if (scope === 'ticked' && ids.length === 0)
     return { kind: 'invalid', problem: 'No record was ticked: tick those that it is for, or choose all that match.' }
+  if (ids.length > rowsMax || !ids.every((id) => wholeId.test(id)))
+    return {
+      kind: 'invalid',
+      problem: `The form ticks at most ${rowsMax} records, each by its id: choose all that match instead.`,
+    }
   // Of the list its limit is the length of a page.
   const { limit: _, ...filters } = scope === 'all' ? readRecordsQuery(fields).filters : {}
   return { kind: 'value', request: { verb, terms: readTerms(fields), ids, filters } }

@@ -16,6 +16,8 @@ export interface AccessRead {
   access: Access
   /** Whether an address is the proxy's. */
   isProxy: (address: string) => boolean
+  /** The console's own names. */
+  names: readonly string[]
 }
 
 /**
@@ -46,7 +48,7 @@ export function readAccess(host: string, config: ConsoleConfig): AccessRead | { 
     )
   if (!isLoopback(host) && password === null && trustHeader === null) problems.push(beyondLoopback(host))
   if (problems.length > 0) return { problems }
-  return { access: accessOf(hash, trustHeader), isProxy: addressesOf(trustProxy) }
+  return { access: accessOf(hash, trustHeader), isProxy: addressesOf(trustProxy), names: config.names }
 }
 
 function accessOf(hash: PasswordHash | null, header: string | null): Access {

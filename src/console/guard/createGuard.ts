@@ -38,7 +38,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
     const person = personOf(request, options, sessions)
     if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)
-    request.viewer = { who: person.who, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
+    request.viewer = { ...person, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   })
   app.addHook('preHandler', async (request) => {
     if (!isPost(request)) return

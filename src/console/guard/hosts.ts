@@ -20,14 +20,20 @@ export function nameInHost(header: string | undefined): string | null {
 
 /**
  * Whether a Host names us, so that no other site's page can have the browser ask us under a name of its own (DNS rebinding): this
- * machine, the address that was asked, or the name that --host gave.
+ * machine, the address that was asked, the name that --host gave, or one of CONSOLE_NAME. Each name is compared as a whole.
+ *
+ * @param names in lower case
  */
-export function namesUs(name: string, localAddress: string, host: string): boolean {
-  const own = machineName().toLowerCase()
+export function namesUs(
+  name: string,
+  localAddress: string,
+  { host, names }: { host: string; names: readonly string[] },
+): boolean {
   return (
     isLoopback(name) ||
     name === bare(host) ||
+    names.includes(name) ||
     name === localAddress.replace(/^::ffff:/, '') ||
-    (!isLoopback(host) && (name === own || name.startsWith(`${own}.`)))
+    (!isLoopback(host) && name === machineName().toLowerCase())
   )
 }

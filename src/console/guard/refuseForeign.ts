@@ -6,6 +6,8 @@ import { Refused } from './refused.ts'
 export interface Place {
   /** As it was told to listen. */
   host: string
+  /** Further names under which browsers ask for it (CONSOLE_NAME), in lower case. */
+  names: readonly string[]
   isProxy: (address: string) => boolean
 }
 
@@ -18,11 +20,11 @@ export const isFromProxy = (request: FastifyRequest, { isProxy }: Place): boolea
 export function refuseForeignHost(request: FastifyRequest, place: Place): void {
   const name = nameInHost(request.headers.host)
   const isOurs =
-    name !== null && (isFromProxy(request, place) || namesUs(name, request.socket.localAddress ?? '', place.host))
+    name !== null && (isFromProxy(request, place) || namesUs(name, request.socket.localAddress ?? '', place))
   if (!isOurs)
     throw new Refused(
       403,
-      'The name in the address is not one of this console’s: ask for it as it said when it was started.',
+      'The name in the address is not one of this console’s: ask for it as it said when it was started, or start it with CONSOLE_NAME set to this name.',
     )
 }
 

@@ -4,6 +4,8 @@ export interface Viewer {
   who: string
   /** What a form of theirs must carry. */
   csrf: string
+  /** Their session, or the name by which the proxy knows them; '' where nobody is asked who they are. */
+  session: string
   /** Whether they may change something; false with --read-only. */
   canChange: boolean
   /** Whether they came by a password. */

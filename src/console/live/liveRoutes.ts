@@ -2,8 +2,10 @@ import type { FastifyInstance } from 'fastify'
 import type { ConsoleParts } from '../parts.ts'
 import type { LiveNews } from './createLive.ts'
 
-/** More than a person looks at, and less than the memory for them would be felt. */
+/** Less than the memory for them would be felt. One more ends the oldest, whose browser comes again. */
 const streamsMax = 500
+/** More than a person looks at. One more ends the oldest of theirs, so that nobody has all. */
+const streamsPerSessionMax = 50
 const topicsPerStreamMax = 200
 
 /** Who reads so slowly is let go; its browser comes again. */
@@ -21,15 +23,30 @@ const breathMs = 15_000
  * @param closing aborted when the console ends: the streams end with it
  */
 export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing: AbortSignal): void {
-  let streams = 0
+  /** What ends each, with whose it is; the oldest first. */
+  const streams = new Map<() => void, string>()
+
+  function makeRoom(session: string): void {
+    const own = session === '' ? [] : [...streams.keys()].filter((end) => streams.get(end) === session)
+    const [oldest] = streams.keys()
+    if (own.length >= streamsPerSessionMax) own[0]?.()
+    else if (streams.size >= streamsMax) oldest?.()
+  }
+
   app.get<{ Querystring: { on?: string | string[] } }>('/live', { exposeHeadRoute: false }, async (request, reply) => {
     const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
     if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
       return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
-    if (streams >= streamsMax || closing.aborted)
-      return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('Too many look.\n')
-    streams += 1
+    if (closing.aborted)
+      return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('The console ends.\n')
+    const { session } = request.viewer
+    makeRoom(session)
     const { raw } = reply.hijack()
+    const destroy = () => {
+      streams.delete(destroy)
+      raw.destroy()
+    }
+    streams.set(destroy, session)
     raw.writeHead(200, {
       ...reply.getHeaders(),
       'content-type': 'text/event-stream; charset=utf-8',
@@ -46,7 +63,7 @@ export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing
     const ending = setTimeout(end, streamMs).unref()
     closing.addEventListener('abort', end)
     raw.once('close', () => {
-      streams -= 1
+      streams.delete(destroy)
       clearInterval(breathing)
       clearTimeout(ending)
       closing.removeEventListener('abort', end)

@@ -26,7 +26,8 @@ export type Listed = { filter: SubmissionFilter; cut: string | null } & (
 )
 
 const rowsDefault = 50
-const rowsMax = 200
+/** A page has at most this many rows, whatever its address asks for. */
+export const rowsMax = 200
 
 /** A list is counted up to here. */
 export const countedMax = 1_000

@@ -10,7 +10,10 @@ export const asShown = 'as shown'
 /** Nobody waits for it, and all that is looked at has five statements a second together. */
 const watchEveryMs = 3_000
 
-/** Behind more than so many, whoever looks is told that there is something newer, which there is. */
+/** A list that is further behind is told that there is something newer, which there is. */
+const behindMax = 1_000n
+
+/** Read at once. If there are more, something newer has come to nearly every list. */
 const stepsMax = 2_000
 
 /** Ids are not given in the order in which they are committed: so far back it is looked again. */
@@ -25,7 +28,10 @@ export function listTopic(lastEventId: string, query: RecordsQuery): string {
  * Watches the lists that somebody looks at, with one statement for all: it reads the steps that records took since the last
  * look. What a list with a cause or a text shows is told of by its other filters.
  */
-export function watchLists(store: () => Promise<Pick<OperatorStore, 'readSteps'>>, nowMs: () => number): LiveTopic {
+export function watchLists(
+  store: () => Promise<Pick<OperatorStore, 'readSteps' | 'readLastEventId'>>,
+  nowMs: () => number,
+): LiveTopic {
   const lists = new Map<string, WatchedList>()
   let readTo = 0n
   return {
@@ -33,19 +39,30 @@ export function watchLists(store: () => Promise<Pick<OperatorStore, 'readSteps'>
     async readVersions(keys) {
       for (const key of lists.keys()) if (!keys.includes(key)) lists.delete(key)
       const begun = keys.filter((key) => !lists.has(key)).map((key) => readKey(key, nowMs()))
-      const from = [...(lists.size > 0 ? [readTo - overlap] : []), ...begun.map(({ since }) => since)].reduce(least)
+      if (begun.length > 0) bound(begun, BigInt(await (await store()).readLastEventId()))
+      const known = [...lists.values()].filter(({ isNewer }) => !isNewer)
       for (const list of begun) lists.set(list.key, list)
-      const watched = [...lists.values()].filter(({ isNewer }) => !isNewer)
-      if (watched.length > 0) {
+      const starts = begun.filter(({ isNewer }) => !isNewer).map(({ since }) => since)
+      if (known.length > 0) starts.push(readTo - overlap)
+      if (starts.length > 0) {
+        const from = starts.reduce(least)
         const steps = await (await store()).readSteps(String(from), stepsMax)
         readTo = BigInt(steps.at(-1)?.id ?? greatest(readTo, from))
-        for (const list of watched)
+        for (const list of [...lists.values()].filter(({ isNewer }) => !isNewer))
           list.isNewer =
             steps.length === stepsMax ||
             steps.some((step) => BigInt(step.id) > list.since && concerns(list.filter, step))
       }
       return new Map([...lists.values()].map(({ key, isNewer }) => [key, isNewer ? 'newer' : asShown]))
     },
+  }
+}
+
+/** An address says after which event a list was read. Neither one long ago nor one that has not been yet is read from. */
+function bound(begun: readonly WatchedList[], last: bigint): void {
+  for (const list of begun) {
+    list.isNewer = list.since < last - behindMax
+    if (list.isNewer || list.since > last) list.since = last
   }
 }
 

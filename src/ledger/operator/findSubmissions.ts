@@ -6,6 +6,8 @@ import { hasKey, type ListedSubmission, listedColumns, unfinishedSince } from '.
 export type SubmissionReference =
   /** The id of its outbox row. */
   | { kind: 'outbox'; outboxId: string }
+  /** Whole ids: uuids. */
+  | { kind: 'ids'; ids: readonly string[] }
   /** The ids that begin alike: uuids, both ends included. A whole id is a range of one. */
   | { kind: 'range'; from: string; to: string }
   /** The ids that end in these hex digits, six at least. */
@@ -24,8 +26,10 @@ export async function findSubmissions(
   return rows
 }
 
-function valuesOf(reference: SubmissionReference): string[] {
+function valuesOf(reference: SubmissionReference): (string | readonly string[])[] {
   switch (reference.kind) {
+    case 'ids':
+      return [reference.ids]
     case 'outbox':
       return [reference.outboxId]
     case 'range':
@@ -50,6 +54,7 @@ const find = (condition: string, order = 's.id') => `
 /** One statement for each kind of reference; each has its index. $1 is the limit. */
 export const findSql: Record<SubmissionReference['kind'], string> = {
   outbox: find('s.outbox_id = $2'),
+  ids: find('s.id = any($2::uuid[])'),
   range: find('s.id between $2::uuid and $3::uuid'),
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
   'idempotency-key': find('s.idempotency_key = $2::uuid'),

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { type AccessRead, readAccess } from '../../../src/console/guard/access.ts'
 import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 
-const nothing = { password: null, trustHeader: null, trustProxy: [] }
+const nothing = { password: null, trustHeader: null, trustProxy: [], names: [] }
 const problemsOf = (read: ReturnType<typeof readAccess>) => ('problems' in read ? read.problems.join('\n') : '')
 const hash = await hashPassword('correct horse battery staple')
 
@@ -43,11 +43,11 @@ test('a header is believed of a proxy that is named alone', () => {
   expect(problemsOf(readAccess('0.0.0.0', { ...nothing, trustHeader: 'x-user' }))).toContain(
     'needs CONSOLE_TRUST_PROXY',
   )
-  expect(problemsOf(readAccess('127.0.0.1', { ...nothing, trustProxy: ['10.0.0.7'] }))).toContain(
+  expect(problemsOf(readAccess('127.0.0.1', { ...nothing, trustProxy: ['10.0.0.7'], names: [] }))).toContain(
     'needs CONSOLE_TRUST_HEADER',
   )
   expect(
-    problemsOf(readAccess('0.0.0.0', { password: hash, trustHeader: 'x-user', trustProxy: ['10.0.0.7'] })),
+    problemsOf(readAccess('0.0.0.0', { password: hash, trustHeader: 'x-user', trustProxy: ['10.0.0.7'], names: [] })),
   ).toContain('are both set')
 })
 

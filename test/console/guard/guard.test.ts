@@ -1,4 +1,6 @@
+import { hostname } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { namesUs } from '../../../src/console/guard/hosts.ts'
 import { asForm, tokenIn, type Visitor } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
 
@@ -29,6 +31,29 @@ describe('the Host', () => {
   ])('%s is refused, for pages, streams and files alike', async (host) => {
     for (const path of [...pages, '/live?on=test', '/assets/console.js'])
       expect(await served.ask(path, { headers: { host } }), path).toMatchObject({ status: 403 })
+  })
+
+  test.each<[string, boolean]>([
+    ['console.example', true],
+    ['CONSOLE.example:9465', true],
+    ['www.console.example', false],
+    ['console.example.evil.example', false],
+    [hostname(), false],
+  ])('with CONSOLE_NAME, %s is ours: %s', async (host, isOurs) => {
+    await using named = await openGuarded({ names: ['console.example'] })
+    expect(await named.ask('/change', { headers: { host } })).toMatchObject({ status: isOurs ? 200 : 403 })
+  })
+
+  test('beyond loopback this machine’s name is ours, and no name that only begins with it', () => {
+    const own = hostname().toLowerCase()
+    const isOurs = (name: string) => namesUs(name, '10.0.0.5', { host: '0.0.0.0', names: ['console.example'] })
+    expect([own, 'console.example', '10.0.0.5', 'localhost'].map(isOurs)).toEqual([true, true, true, true])
+    expect([`${own}.evil.example`, `${own}.`, '10.0.0.6', 'evil.example'].map(isOurs)).toEqual([
+      false,
+      false,
+      false,
+      false,
+    ])
   })
 
   test('of a form is asked for, too', async () => {

@@ -24,13 +24,14 @@ export interface GuardedOptions {
   trustHeader?: string
   trustProxy?: string[]
   isReadOnly?: boolean
+  names?: string[]
 }
 
 /** The console, on loopback and without a database, with a page of the test's own: `/change` has a form that posts to itself. */
 export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded> {
-  const { password = null, trustHeader = null, trustProxy = [], isReadOnly = false } = options
+  const { password = null, trustHeader = null, trustProxy = [], isReadOnly = false, names = [] } = options
   const host = '127.0.0.1'
-  const access = readAccess(host, { password, trustHeader, trustProxy })
+  const access = readAccess(host, { password, trustHeader, trustProxy, names })
   if ('problems' in access) throw new Error(access.problems.join('\n'))
   const said: string[] = []
   const changes: string[] = []

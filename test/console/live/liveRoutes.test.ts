@@ -2,8 +2,10 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { setTimeout as after } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { hashPassword } from '../../../src/console/guard/passwordHash.ts'
 import { until } from '../../support/until.ts'
 import { type Guarded, openGuarded } from '../guard/openGuarded.ts'
+import { visit } from '../openConsole.ts'
 
 let served: Guarded
 beforeAll(async () => {
@@ -12,11 +14,11 @@ beforeAll(async () => {
 afterAll(() => served[Symbol.asyncDispose]())
 
 /** Opens a stream and waits until it has told something. */
-async function open(url: string, topic = 'test'): Promise<Socket & { seen: string }> {
+async function open(url: string, topic = 'test', cookie = ''): Promise<Socket & { seen: string }> {
   const { hostname, port, host } = new URL(url)
   const socket = Object.assign(connect({ host: hostname, port: Number(port) }), { seen: '' })
   socket.on('error', () => {})
-  socket.write(`GET /live?on=${topic} HTTP/1.1\r\nhost: ${host}\r\n\r\n`)
+  socket.write(`GET /live?on=${topic} HTTP/1.1\r\nhost: ${host}\r\ncookie: ${cookie}\r\n\r\n`)
   socket.on('data', (chunk) => {
     socket.seen += chunk
   })
@@ -26,6 +28,9 @@ async function open(url: string, topic = 'test'): Promise<Socket & { seen: strin
   )
   return socket
 }
+
+const openMany = (count: number, url: string, cookie = '') =>
+  Promise.all(Array.from({ length: count }, () => open(url, 'test', cookie)))
 
 test('a stream is of events, is kept by nobody, and says what stands', async () => {
   const socket = await open(served.url)
@@ -62,16 +67,57 @@ test('a thousand streams that were opened and closed leave nothing behind: no co
   await until(isQuiet, (quiet) => quiet)
 })
 
-test('so many streams at once are enough; pages are there for all others', async () => {
+test('one more than 500 streams ends the oldest, and pages are there for all', async () => {
   await using crowded = await openGuarded()
-  const sockets = await Promise.all(Array.from({ length: 510 }, () => open(crowded.url)))
-  expect(sockets.filter(({ seen }) => seen.includes(' 503 ')).length).toBe(10)
+  const sockets: Socket[] = []
+  for (const count of [10, 250, 250]) sockets.push(...(await openMany(count, crowded.url)))
+  await until(
+    () => sockets.filter(({ closed }) => closed).length,
+    (closed) => closed === 10,
+  )
+  expect(sockets.slice(0, 10).every(({ closed }) => closed)).toBe(true)
   expect(await crowded.get('/change')).toMatchObject({ status: 200 })
   for (const socket of sockets) socket.destroy()
+})
+
+test('one who has signed in has 50 streams: one more ends the oldest of theirs, and none of another', async () => {
+  await using crowded = await openGuarded({ password: await hashPassword('correct horse') })
+  const cookieOf = async (name: string) => {
+    const visitor = visit(crowded.url)
+    await visitor.post('/login', { name, password: 'correct horse' }, '/login')
+    return [...visitor.cookies].map(([cookie, value]) => `${cookie}=${value}`).join('; ')
+  }
+  const [ann, bob] = [await cookieOf('ann'), await cookieOf('bob')]
+  const other = await open(crowded.url, 'test', bob)
+  const sockets = await openMany(60, crowded.url, ann)
   await until(
-    async () => (await open(crowded.url)).seen,
-    (seen) => seen.includes('event: version'),
+    () => sockets.filter(({ closed }) => closed).length,
+    (closed) => closed === 10,
   )
+  expect(other.closed).toBe(false)
+  for (const socket of [other, ...sockets]) socket.destroy()
+})
+
+test('1,000 connections that are held without an answer end, the oldest first; streams and pages stay', async () => {
+  await using held = await openGuarded()
+  const stream = await open(held.url)
+  const { hostname, port } = new URL(held.url)
+  const sockets: Socket[] = []
+  for (let count = 0; count < 1_100; count += 50)
+    sockets.push(
+      ...(await Promise.all(
+        Array.from({ length: 50 }, async (_, i) => {
+          const socket = connect({ host: hostname, port: Number(port) })
+          socket.on('error', () => {})
+          await once(socket, 'connect')
+          socket.write(i % 2 === 0 ? 'GET /change HTTP/1.1\r\nx: ' : '')
+          return socket.resume()
+        }),
+      )),
+    )
+  expect(await held.get('/change')).toMatchObject({ status: 200 })
+  expect(stream.closed).toBe(false)
+  for (const socket of [stream, ...sockets]) socket.destroy()
 })
 
 test('the end of the console ends its streams, and waits for none', async () => {
