@@ -1,3 +1,4 @@
+import { boundText, textMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactionIds.ts'
 import type { Answer, ServiceRequest } from '../model.ts'
@@ -100,7 +101,7 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
   if (!knownStatuses.has(status))
     return {
       kind: 'silent',
-      message: `the service says an unknown status of ${transactionId}: ${status.slice(0, 100)}`,
+      message: `the service says an unknown status of ${transactionId}: ${boundText(status, textMax.word)}`,
     }
   const code = status === 'failed' && errorCode !== null ? ` with ${errorCode}` : ''
   return {

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util'
+import { boundText } from '../boundText.ts'
 
 /** A terminal that shows what is written; what is written to a file or a pipe is whole and plain. */
 export interface Terminal {
@@ -36,13 +37,12 @@ const lastColumnMin = 20
 
 function endWithin(line: string, columns: number, before: number): string {
   const isRead = columns - before >= lastColumnMin
-  return isRead && line.length > columns ? `${line.slice(0, columns - 1).toWellFormed()}…` : line
+  return isRead ? boundText(line, columns) : line
 }
 
 /** The text's beginning, and an ellipsis where there is more. */
 export function truncate(text: string, most: number): string {
-  const line = text.replace(/\s+/g, ' ').trim()
-  return line.length > most ? `${line.slice(0, most - 1).toWellFormed()}…` : line
+  return boundText(text.replace(/\s+/g, ' ').trim(), most)
 }
 
 // Control characters, those that turn the direction of writing, and those that take no room.

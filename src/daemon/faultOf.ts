@@ -1,9 +1,7 @@
+import { boundText, textMax } from '../boundText.ts'
 import { showError } from '../observe/redact.ts'
 import { blameFor } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 import type { Fault } from './capture/take.ts'
-
-const messageMaxChars = 500
 
 /**
  * What is known of an error: its words for the ledger, and the code alone for what everybody may read.
@@ -14,8 +12,8 @@ export function faultOf(error: unknown, isMark: boolean): Fault {
   const { code, class: name } = showError(error)
   const message = error instanceof Error ? error.message : String(error)
   return {
-    blame: blameFor(error, isMark),
+    blame: blameFor(error, isMark ? 'mark' : 'claim'),
     code: code ?? name,
-    message: storableText(message.slice(0, messageMaxChars)),
+    message: boundText(message, textMax.message),
   }
 }

@@ -1,6 +1,6 @@
+import { boundText, textMax } from '../boundText.ts'
 import type { PauseCall, ReturnableSlot, Slot } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 import { activePause, unprovenPause } from './activePause.ts'
 import { backoffSteps, type PauseBackoff } from './pauseBackoff.ts'
 import { refitSlots, type SlotRow } from './refitSlots.ts'
@@ -168,7 +168,7 @@ export async function raisePause(db: Database, call: PauseCall, backoff: PauseBa
        until = greatest(p.until,
          clock_timestamp() + greatest($2::float8, ($3::float8[])[1 + ${nextLevel}]) * interval '1 ms'),
        probe_until = null, cleared_at = null, detail = excluded.detail`,
-    [call.reason, call.askedMs ?? 0, steps, storableText(call.detail)],
+    [call.reason, call.askedMs ?? 0, steps, boundText(call.detail, textMax.excerpt)],
   )
 }
 

@@ -1,6 +1,6 @@
+import { boundText, exactFields, textMax } from '../boundText.ts'
 import type { CapturedRecord } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 import { type Actor, actorDetail } from './operator/acts.ts'
 import { bringBack } from './retention/bringBack.ts'
 import {
@@ -88,6 +88,6 @@ export async function insertCaptured(
 
 const stored = ({ fieldErrors: _, ...record }: CapturedRecord, ord: number) => ({
   ord,
-  ...record,
-  error: record.error === null ? null : storableText(record.error),
+  ...exactFields(record),
+  error: record.error === null ? null : boundText(record.error, textMax.errors),
 })

@@ -1,6 +1,6 @@
+import { boundText, textMax } from '../boundText.ts'
 import type { Problem, ProblemKind, RaisedProblem } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 
 const raising = `insert into outboxd.problem as p (kind, subject, detail, retry_at)
   select distinct on (kind, subject) kind, subject, detail, clock_timestamp() + "retryInMs" * interval '1 ms'
@@ -70,10 +70,8 @@ export async function readProblems(db: Database, limit: number): Promise<Problem
 const stored = (problem: RaisedProblem): RaisedProblem => ({
   ...problem,
   subject: subjectOf(problem.subject),
-  detail: storableText(problem.detail),
+  detail: boundText(problem.detail, textMax.excerpt),
 })
 
-/** A subject is part of a key, whose index holds at most 2,704 bytes. */
-const subjectMaxChars = 500
-/** What a problem is about, as it is kept. */
-export const subjectOf = (subject: string): string => storableText(subject.slice(0, subjectMaxChars))
+/** What a problem is about, as it is kept: part of a key, whose index holds at most 2,704 bytes. */
+export const subjectOf = (subject: string): string => boundText(subject, textMax.message)

@@ -1,6 +1,6 @@
+import { boundText, exactText, textMax } from '../boundText.ts'
 import { ended, type State, type Transition, type WrittenStep } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 import { lastEvent, passagesOf } from './passages.ts'
 import { assigned, emptyStep, fields, remembered } from './submissionColumns.ts'
 
@@ -90,11 +90,14 @@ function toStep({ submission, change, cause, nextJobId }: WritableTransition) {
   }
 }
 
-/** The service's words may bring what Postgres cannot hold. */
+/** The service's words may bring what Postgres cannot hold, or an index. */
 function storable<T extends object>(step: T): T {
-  const entries = Object.entries(step).map(([name, value]) => [
-    name,
-    typeof value === 'string' ? storableText(value) : value,
-  ])
+  const entries = Object.entries(step).map(([name, value]) => {
+    if (typeof value !== 'string') return [name, value]
+    // An id that was altered would be another's.
+    return [name, name === 'transactionId' ? exactText(value) : boundText(value, charsMax[name])]
+  })
   return Object.fromEntries(entries)
 }
+
+const charsMax: Record<string, number> = { errorCode: textMax.code, error: textMax.excerpt, cause: textMax.excerpt }

@@ -1,3 +1,4 @@
+import { boundText, textMax } from '../boundText.ts'
 /** What the log shows of a thrown value: enough to find the place, nothing of what it carried. */
 export interface ShownError {
   class: string
@@ -14,7 +15,6 @@ export interface ShownError {
 
 /** More causes or parts than this say nothing more. */
 const chainMax = 5
-const messageMax = 500
 /** Redaction reads this much; more than any message of ours, so that a secret is never cut before its end is seen. */
 const redactMax = 10_000
 
@@ -79,9 +79,11 @@ function isWord(value: unknown): value is string {
  * what follows `password=`, `client_secret:` and the like. It takes too much rather than too little.
  */
 export function redact(text: string): string {
-  return patterns
-    .reduce((rest, [pattern, instead]) => rest.replace(pattern, instead), text.slice(0, redactMax))
-    .slice(0, messageMax)
+  const redacted = patterns.reduce(
+    (rest, [pattern, instead]) => rest.replace(pattern, instead),
+    text.slice(0, redactMax),
+  )
+  return boundText(redacted, textMax.message)
 }
 
 const gone = '[redacted]'

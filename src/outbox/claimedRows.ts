@@ -1,7 +1,7 @@
 import type pg from 'pg'
+import { boundText } from '../boundText.ts'
 import type { ClaimedRows, OutboxRecord, RowStatus } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
-import { storableText } from '../postgres/storableText.ts'
 import { idsOf } from './idsOf.ts'
 import type { OpenTable } from './openTable.ts'
 import { type ReadRow, readFirstRows } from './readRows.ts'
@@ -71,7 +71,7 @@ function toWrite({ writing }: OpenTable, statuses: readonly RowStatus[]): RowSta
 async function mark(db: Database, from: OpenTable, statuses: readonly RowStatus[]): Promise<string[]> {
   const meant = toWrite(from, statuses)
   if (from.writing === null || meant.length === 0) return []
-  const storable = meant.map((status) => ({ ...status, error: status.error && storableText(status.error) }))
+  const storable = meant.map((status) => ({ ...status, error: status.error && boundText(status.error) }))
   const { rows } = await db.query<{ outboxId: string; written: boolean }>(from.writing.mark, [JSON.stringify(storable)])
   const written = new Set(rows.flatMap(({ outboxId, written }) => (written ? [outboxId] : [])))
   return idsOf(meant).filter((id) => !written.has(id))

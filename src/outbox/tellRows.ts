@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { boundText } from '../boundText.ts'
 import type { RowStatus, Telling, ToldRow } from '../model.ts'
 import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
@@ -34,7 +35,7 @@ export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => 
 }
 
 function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
-  const message = error.message.slice(0, messageMaxChars)
+  const message = boundText(error.message, 200)
   return { kind: 'refused', statuses, code: String(codeOf(error)), message, isLock: isLock(error) }
 }
 
@@ -42,7 +43,6 @@ const isLock = (error: Error) => lockStates.has(String(codeOf(error)))
 
 /** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
 const lockStates: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
-const messageMaxChars = 200
 
 interface Failed<R extends RowStatus> {
   kind: 'failed'

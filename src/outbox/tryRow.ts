@@ -1,4 +1,5 @@
 import type pg from 'pg'
+import { boundText } from '../boundText.ts'
 import type { RowStatus, State } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
@@ -84,14 +85,13 @@ async function tryStep(
     return 'the update changes nothing: a BEFORE trigger suppresses it, or row-level security'
   } catch (error) {
     await db.query('rollback to trial')
-    return `SQLSTATE ${codeOf(error)}: ${(error as Error).message.slice(0, messageMaxChars)}`
+    return `SQLSTATE ${codeOf(error)}: ${boundText((error as Error).message, 200)}`
   }
 }
 
 const changesRow =
   'this changes what the row is known by, so that it would be taken for another and told nothing more: a trigger, or a generated column, writes to its created_at or to what the payload is made of. Leave that column out of the payload (a list of columns, not all), or name a created_at that stays'
 
-const messageMaxChars = 200
 const withId: ReadonlySet<State> = new Set(['accepted', 'completed', 'failed'])
 const withError: ReadonlySet<State> = new Set(['rejected', 'failed', 'uncertain'])
 

@@ -1,6 +1,8 @@
+import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { DatabaseAddress } from './databaseAddress.ts'
 import { isOwnSession, prepareRepeated } from './prepareRepeated.ts'
+import { createReplacement } from './serverEncoding.ts'
 import { codeOf, wasReadOnly } from './sqlState.ts'
 
 /** What a session has from its start. */
@@ -42,6 +44,7 @@ export class SessionPool extends pg.Pool {
       connectionString: settings.address.now(),
       ...settings.timeouts,
       options: startOptions(settings),
+      Client: EncodedClient,
     })
     this.#settings = settings
     this.beginning = beginningOf([], settings)
@@ -115,6 +118,40 @@ export class SessionPool extends pg.Pool {
       return super.connect()
     }
   }
+}
+
+/** A session that replaces what its server's encoding cannot hold, in every value that it binds. */
+class EncodedClient extends pg.Client {
+  #replace: ((text: string) => string) | null = null
+
+  constructor(config?: string | pg.ClientConfig) {
+    super(config)
+    // The server says so when a session begins, also through a pooler.
+    const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
+    connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
+      if (parameterName === 'server_encoding') this.#replace = createReplacement(parameterValue)
+    })
+    const query = this.query.bind(this) as (...args: unknown[]) => unknown
+    this.query = ((first: unknown, second: unknown, ...rest: unknown[]) => {
+      if (this.#replace === null) return query(first, second, ...rest)
+      if (Array.isArray(second)) return query(first, this.#holdable(second), ...rest)
+      const { values } = (first ?? {}) as { values?: unknown }
+      if (Array.isArray(values)) return query({ ...(first as object), values: this.#holdable(values) }, second, ...rest)
+      return query(first, second, ...rest)
+    }) as typeof this.query
+  }
+
+  #holdable(values: readonly unknown[]): unknown[] {
+    return values.map((value) => {
+      if (Array.isArray(value)) return this.#holdable(value)
+      return typeof value === 'string' && this.#replace !== null ? this.#replace(value) : value
+    })
+  }
+}
+
+interface ServerSetting {
+  parameterName: string
+  parameterValue: string
 }
 
 type ConnectCallback = (

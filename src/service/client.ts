@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { boundText, textMax } from '../boundText.ts'
 import type { Clock } from '../clock.ts'
 import type { Config, Credentials } from '../config.ts'
 import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
@@ -48,8 +49,6 @@ interface ServiceClientDeps {
   /** A connection was made; of the certificates that API and issuer showed last the first to end does so then, epoch ms. */
   onCertificate?: (expiresAtMs: number) => void
 }
-
-const excerptMaxChars = 2048
 
 export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
   const { service, credentials, maxInFlight, clock, onCertificate } = deps
@@ -147,7 +146,7 @@ function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: numbe
     status,
     json,
     // Redacted before it is cut, or half a token could stay at the end.
-    excerpt: cleanText(shown, everySpelling(secrets)).slice(0, excerptMaxChars).toWellFormed(),
+    excerpt: boundText(cleanText(shown, everySpelling(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
     retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),

@@ -1,3 +1,4 @@
+import { boundText } from '../boundText.ts'
 import type { Answer, PauseCall } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
 import { messageIn } from './responses.ts'
@@ -52,7 +53,7 @@ const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
 /** An answer in one line for the operator: status, code, and the service's words where it has any. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
   const { status, code, json, excerpt } = answer
-  const message = (messageIn(json) ?? excerpt.slice(0, 300).replace(/\s+/g, ' ').trim()) || 'without a body'
+  const message = (messageIn(json) ?? boundText(excerpt.replace(/\s+/g, ' ').trim(), 300)) || 'without a body'
   const head = code === null || message.includes(code) ? `${status}` : `${status} ${code}`
   return `${who} answered ${head}: ${message}`
 }

@@ -1,3 +1,4 @@
+import { boundText } from '../boundText.ts'
 import { resources } from '../resources.ts'
 
 /**
@@ -46,7 +47,7 @@ function secretsIn(field: string, value: string, secrets: readonly string[]): re
 
 /** The same harmlessness for text that is not JSON. */
 export function cleanText(text: string, secrets: readonly string[]): string {
-  const clean = text.toWellFormed().replaceAll('\0', '\uFFFD')
+  const clean = boundText(text)
   const echoed = secrets.filter((secret) => secret !== '' && clean.includes(secret))
   // In one pass, the longest first: a secret that is part of another, or of our own mark, breaks neither.
   const patterns = echoed.toSorted((a, b) => b.length - a.length)

@@ -3,6 +3,7 @@
  * the interface shows are no mistake, and every resource reads into the same shapes.
  */
 import { z } from 'zod'
+import { boundText, textMax } from '../boundText.ts'
 import type { TransactionStatus } from '../model.ts'
 import { forEachResource, type Resource, resources } from '../resources.ts'
 import { redacted, textOf } from './readJson.ts'
@@ -16,7 +17,7 @@ const id = z.preprocess(
   textOf,
   z
     .string()
-    .max(255)
+    .max(textMax.id)
     .regex(/^(?!\.\.?$)[^\p{Cc}\p{Cs}\uFFFD]+$/u)
     .refine((text) => !noId.test(text) && !text.includes(redacted)),
 )
@@ -41,15 +42,17 @@ const submitResponse = forEachResource((resource) => z.object({ [resources[resou
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
 
+const code = z.string().transform((text) => boundText(text.trim(), textMax.code))
+
 /** docs/interface.md, 2.4 (data) and 2.6 (orders). The id may be missing; a wrong one may not. */
 const statusResponse = forEachResource((resource) => {
   const { idField, resultField } = resources[resource]
   return z
-    .looseObject({ status, errorCode: z.string().nullish().catch(null) })
+    .looseObject({ status, errorCode: code.nullish().catch(null) })
     .transform(({ [idField]: named, status, errorCode, ...rest }) => ({
       transactionId: idOrNone.parse(named) ?? null,
       status,
-      errorCode: errorCode ?? null,
+      errorCode: errorCode || null,
       result: resultField === null ? rest : rest[resultField],
     }))
 })
@@ -96,5 +99,5 @@ export function messageIn(json: unknown): string | null {
   const { detail, message, error_description, title, error, errors } = read.data
   const each = errors.flatMap((one) => detailOfOne.safeParse(one).data ?? [])
   const summary = [detail ?? message ?? error_description ?? error ?? title ?? [], each].flat()
-  return summary.length === 0 ? null : summary.join('; ').slice(0, 500)
+  return summary.length === 0 ? null : boundText(summary.join('; '), textMax.message)
 }

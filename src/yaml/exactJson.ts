@@ -1,3 +1,4 @@
+import { boundText } from '../boundText.ts'
 import { type Invalid, invalid } from './invalid.ts'
 
 /** A JSON number as its own digits; `JSON.stringify` writes them back unchanged. */
@@ -39,7 +40,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
     value = JSON.parse(text, keepDigits) as PayloadValue
   } catch (error) {
     // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
-    return invalid(`is not JSON: ${truncate((error as Error).message.toWellFormed(), 200)}`)
+    return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
   if (flaw !== null) return invalid(flaw.message)
   if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)
@@ -69,7 +70,7 @@ export function plainOf(value: PayloadValue): unknown {
 
 /** The value in quotes for an error message, cut at 60 characters. */
 export function quote(text: string): string {
-  return JSON.stringify(truncate(text, quotedCharactersMax))
+  return JSON.stringify(boundText(text, quotedCharactersMax))
 }
 
 /** What kind of value this is, in a sentence. */
@@ -78,10 +79,6 @@ export function nameKind(value: PayloadValue): string {
   if (value === null || typeof value === 'boolean') return String(value)
   if (isDigits(value)) return 'a number'
   return Array.isArray(value) ? 'an array' : 'an object'
-}
-
-function truncate(text: string, charactersMax: number): string {
-  return text.length > charactersMax ? `${text.slice(0, charactersMax - 1).toWellFormed()}…` : text
 }
 
 function keepDigits(_key: string, value: unknown, context: { source?: string }): unknown {

@@ -70,7 +70,7 @@ test.each([
   [{ error: 'invalid_client', error_description: 'no such client' }, 'no such client'],
   [{ error: { code: 'E001', message: 'Invalid customer' } }, 'Invalid customer'],
   [{ title: 'Invalid', errors: [{ message: 'a' }, 'b', { detail: 'c' }, 7] }, 'Invalid; a; b; c'],
-  [{ message: 'x'.repeat(900) }, 'x'.repeat(500)],
+  [{ message: 'x'.repeat(900) }, `${'x'.repeat(499)}…`],
   [{ message: 7 }, null],
   [{}, null],
   [undefined, null],

@@ -1,3 +1,4 @@
+import { boundText } from '../../boundText.ts'
 import { isDigits, isObject, type PayloadValue, readPayload } from '../../yaml/exactJson.ts'
 
 /** What stands in the place of a value that nobody has asked for. */
@@ -24,7 +25,7 @@ export function shownJson(json: string, isMasked: boolean): ShownText {
       : isMasked
         ? mask
         : json
-  return { text: text.slice(0, charactersMax).toWellFormed(), isCut: text.length > charactersMax }
+  return { text: boundText(text, charactersMax), isCut: text.length > charactersMax }
 }
 
 /** The same of a single value's JSON text. Pure. */

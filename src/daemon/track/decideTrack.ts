@@ -1,3 +1,4 @@
+import { boundText, textMax } from '../../boundText.ts'
 import {
   type Answer,
   type Breach,
@@ -149,7 +150,7 @@ function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVe
       return { kind: 'pending' }
     default:
       return askAgain(
-        `the service answered with an unknown status: ${read.status.slice(0, 100)}`,
+        `the service answered with an unknown status: ${boundText(read.status, textMax.word)}`,
         'unknown_status',
         now,
       )

@@ -1,6 +1,6 @@
 import type pg from 'pg'
+import { boundText } from '../../boundText.ts'
 import { type Database, inTransaction } from '../../postgres/database.ts'
-import { storableText } from '../../postgres/storableText.ts'
 import { holdSlotsFromNow } from '../holdSlots.ts'
 import { clearProblems, raiseProblems } from '../problems.ts'
 import { epochMs } from '../times.ts'
@@ -169,7 +169,7 @@ async function raiseHistoryPause(db: Database, detail: string): Promise<void> {
   await db.query(
     `insert into outboxd.pause (reason, detail) values ('history', $1)
      on conflict (reason) do update set detail = excluded.detail`,
-    [storableText(detail)],
+    [boundText(detail)],
   )
 }
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
+import { boundText } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
-import { storableText } from '../../postgres/storableText.ts'
 import type { Resource } from '../../resources.ts'
 import { isAsSeen } from '../history/writeHistory.ts'
 import { inLines, type KeyOnFailure, lockSubmissions } from '../keyOrder.ts'
@@ -131,7 +131,7 @@ async function writeUncertain(
      )
      insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
      select id, 'queued', 'uncertain', attempt, 'recovered as uncertain', $2, ${actorDetail('$3', '$4')} from taken`,
-    [JSON.stringify(records.map((record) => ({ ...record, error: storableText(record.error) }))), who, reason, account],
+    [JSON.stringify(records.map((record) => ({ ...record, error: boundText(record.error) }))), who, reason, account],
   )
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { exactFields } from '../../boundText.ts'
 import type { Amounts, State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { Resource } from '../../resources.ts'
@@ -101,7 +102,7 @@ export async function writeReplays(
      )
      select id from written`,
     [
-      JSON.stringify(replays.map((replay) => ({ ...replay, idempotencyKey: randomUUID() }))),
+      JSON.stringify(replays.map((replay) => ({ ...exactFields(replay), idempotencyKey: randomUUID() }))),
       who,
       newKeys,
       reason,

@@ -1,3 +1,4 @@
+import { exactFields } from '../../boundText.ts'
 import type { Database } from '../../postgres/database.ts'
 import { forgotten } from '../submissionColumns.ts'
 import { type Actor, actorDetail } from './acts.ts'
@@ -72,7 +73,7 @@ export async function resolveArrived(
        from written w join former f using (id)
      )
      select w.id, w.tracked, f.job_id as "formerJobId" from written w join former f using (id)`,
-    [JSON.stringify(arrivals), how, actor.who, actor.reason, actor.account],
+    [JSON.stringify(arrivals.map(exactFields)), how, actor.who, actor.reason, actor.account],
   )
   const written = new Map(rows.map((row) => [row.id, row]))
   return arrivals.flatMap((arrival) => {

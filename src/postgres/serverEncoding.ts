@@ -1,0 +1,76 @@
+/** What stands for a character of our own sentences that many encodings lack. One for one, so that a bounded text stays bounded. */
+const alike: ReadonlyMap<string, string> = new Map([
+  ['…', '.'],
+  ['‘', "'"],
+  ['’', "'"],
+  ['“', '"'],
+  ['”', '"'],
+  ['„', '"'],
+  ['–', '-'],
+  ['—', '-'],
+  ['→', '>'],
+  ['•', '*'],
+])
+
+/** Encodings of one byte a character, by Postgres' name, with their labels in the Encoding standard. */
+const labels: Readonly<Record<string, string>> = {
+  LATIN2: 'iso-8859-2',
+  LATIN3: 'iso-8859-3',
+  LATIN4: 'iso-8859-4',
+  LATIN6: 'iso-8859-10',
+  LATIN7: 'iso-8859-13',
+  LATIN8: 'iso-8859-14',
+  LATIN9: 'iso-8859-15',
+  LATIN10: 'iso-8859-16',
+  ISO_8859_5: 'iso-8859-5',
+  ISO_8859_6: 'iso-8859-6',
+  ISO_8859_7: 'iso-8859-7',
+  ISO_8859_8: 'iso-8859-8',
+  KOI8R: 'koi8-r',
+  WIN866: 'ibm866',
+  WIN874: 'windows-874',
+  WIN1250: 'windows-1250',
+  WIN1251: 'windows-1251',
+  WIN1252: 'windows-1252',
+  WIN1253: 'windows-1253',
+  WIN1254: 'windows-1254',
+  WIN1256: 'windows-1256',
+  WIN1257: 'windows-1257',
+  WIN1258: 'windows-1258',
+}
+
+/**
+ * Returns a function that replaces the characters that a database of this encoding cannot hold, by one that looks alike or by
+ * a question mark. Null for UTF8, and for encodings of several bytes: Postgres refuses what they cannot hold, and an outcome
+ * is written without its texts then.
+ *
+ * @param encoding as `server_encoding` says it
+ */
+export function createReplacement(encoding: string): ((text: string) => string) | null {
+  const held = heldCharacters(encoding)
+  if (held === null) return null
+  return (text) => text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : (alike.get(each) ?? '?')))
+}
+
+/** The characters beyond ASCII; null where they are not known, or all are held. */
+function heldCharacters(encoding: string): ReadonlySet<string> | null {
+  // The Encoding standard takes these two for windows-1252 and windows-1254. In Postgres they are what they say.
+  if (encoding === 'LATIN1') return new Set(upperBytes.map((byte) => String.fromCharCode(byte)))
+  if (encoding === 'LATIN5') return new Set(upperBytes.map((byte) => turkish.get(byte) ?? String.fromCharCode(byte)))
+  const label = labels[encoding]
+  if (label === undefined) return null
+  const decoder = new TextDecoder(label)
+  return new Set(
+    upperBytes.map((byte) => decoder.decode(Uint8Array.of(byte))).filter((each) => !/[\u0080-\u009f\ufffd]/.test(each)),
+  )
+}
+
+const upperBytes = Array.from({ length: 0x80 }, (_, i) => 0x80 + i)
+const turkish: ReadonlyMap<number, string> = new Map([
+  [0xd0, 'Ğ'],
+  [0xdd, 'İ'],
+  [0xde, 'Ş'],
+  [0xf0, 'ğ'],
+  [0xfd, 'ı'],
+  [0xfe, 'ş'],
+])

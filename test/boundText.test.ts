@@ -1,0 +1,35 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { boundText, exactFields, exactText } from '../src/boundText.ts'
+
+const anyText = fc.string({ unit: fc.constantFrom('a', '\0', '\ud800', '\udc00', '😀', '\u202e', '\n', '…') })
+
+test('whatever the text, it is well formed, without NUL, and never longer than asked', () => {
+  fc.assert(
+    fc.property(anyText, fc.integer({ min: 1, max: 20 }), (text, charsMax) => {
+      const bounded = boundText(text, charsMax)
+      expect(bounded.length).toBeLessThanOrEqual(charsMax)
+      expect(bounded.isWellFormed()).toBe(true)
+      expect(bounded).not.toContain('\0')
+      expect(bounded.endsWith('…') || text.length <= charsMax).toBe(true)
+    }),
+  )
+})
+
+test('a text that is short and whole stays as it is, and no pair is torn', () => {
+  expect(boundText('E001', 64)).toBe('E001')
+  expect(boundText('Grüße 😀', 8)).toBe('Grüße 😀')
+  expect(boundText('Grüße 😀!', 8)).toBe('Grüße …')
+  expect(boundText('a\0b\ud800')).toBe('a\uFFFDb\uFFFD')
+})
+
+test('an exact text is the same after JSON, in ASCII', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      const json = JSON.stringify({ a: exactText(text) })
+      expect(json).toMatch(/^[\0-\x7f]*$/)
+      expect(JSON.parse(json)).toEqual({ a: text })
+    }),
+  )
+  expect(JSON.stringify(exactFields({ id: 'Ł"', n: 1, none: null }))).toBe('{"id":"\\u0141\\"","n":1,"none":null}')
+})
