@@ -8,7 +8,7 @@ import type { Log } from '../observe/log.ts'
 import type { Metrics } from '../observe/metrics.ts'
 import { createPauseLog, type PauseLog } from '../observe/pauseLog.ts'
 import type { Telemetry } from '../observe/telemetry.ts'
-import { isLock, isRefusal } from '../postgres/database.ts'
+import { blameFor } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 import type { ServiceClient, TokenAnswer } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
@@ -142,8 +142,7 @@ function createWriter(
     nowMs: clock.nowMs,
     writeOutcomes: store.dispatch.writeOutcomes,
     takeReturnable: () => pools.flatMap((pool) => pool.takeReturnable()),
-    isRefusal,
-    isLock,
+    blameFor: (error) => blameFor(error, 'outcome'),
     onWritten(outcomes, { pauses }) {
       pauseLog.raised(pauses)
       onWritten(outcomes)
@@ -154,6 +153,11 @@ function createWriter(
         submissionId: transitions[0]?.submission.id,
         outboxId: transitions[0]?.submission.outboxId,
         count: transitions.length,
+      }),
+    onBared: (error, { transitions }) =>
+      log.error('the database refused an outcome 3 times: it is written without the words of the answer', {
+        error,
+        submissionId: transitions[0]?.submission.id,
       }),
     onAbandoned: (error, { transitions }) =>
       log.error('the database refuses an outcome: it is settled as if nobody had seen the answer', {

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { SessionPool } from './sessionPool.ts'
-import { codeOf, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
+import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
 
 /** Statements with their values; a pool and a client both are one. */
 export interface Database {
@@ -212,45 +212,26 @@ function endsSession(error: unknown): boolean {
   return typeof code !== 'string' || /^(08|57P|25P|25006|26000|0A000|E[A-Z]+$)/.test(code)
 }
 
-/**
- * Whether the database, or we ourselves, refused the work for what it is: data that cannot be stored (classes 22 and 23),
- * or a mistake of ours. The same work would be refused again.
- */
-export function isRefusal(error: unknown): boolean {
-  const code = codeOf(error)
-  return typeof code === 'string' ? /^2[23]/.test(code) : !isPassing(error)
-}
-
 /** Whether somebody's lock stood in the way for longer than we wait: 55P03 the lock's time was up, 57014 the statement's. */
 export function isLock(error: unknown): boolean {
   return waitedForLock(error) || wasCanceled(error)
 }
 
-/** What stands in the way of work on many rows. */
-export type Blame =
-  /** The database, a right or a table's shape: the same would be said of each row. */
-  | 'database'
-  /** A lock, a deadlock, too little time or memory: perhaps of one row, and not for ever. */
-  | 'moment'
-  /** What a row holds, or what a trigger makes of it; anything that we did not foresee. */
-  | 'row'
-
 /**
- * Tells whether other rows would fare better than those that failed with this.
+ * Tells whether other pieces of work would fare better than the one that failed with this.
  *
- * @param isMark it was a mark on the client's table, whose triggers may raise whatever they like for a row
+ * An error that ends the session is about everyone. One without a SQLSTATE is about everyone, too, unless it is a mistake of ours.
  */
-export function blameFor(error: unknown, isMark: boolean): Blame {
-  const code = codeOf(error)
-  // 57014 a statement's time was up, 53200 and 53400 memory and limits of one statement, 58030 a block cannot be read
-  if (typeof code === 'string' && /^(40|55P03|57014|53200|53400|58030)/.test(code)) return 'moment'
-  // In the transaction that has locked the rows nothing else can say that it may not write. 53100 the disk is full
-  if (isMark && leavesSession(error) && code !== '53100') return 'row'
-  // 25 a read-only server, 28 and 3D and 3F no login, no database, no schema, 42 no right, no such column
-  if (isPassing(error) || (typeof code === 'string' && /^(25|28|3D|3F)/.test(code))) return 'database'
-  if (!isMark && typeof code === 'string' && code.startsWith('42')) return 'database'
-  return 'row'
+export function blameFor(error: unknown, work: Work): Blame {
+  const { severity } = (error ?? {}) as { severity?: unknown }
+  if (severity === 'FATAL' || severity === 'PANIC') return 'everyone'
+  const state = String(codeOf(error))
+  if (isSqlState(state)) return blameOfState(state, work)
+  return isPassing(error) ? 'everyone' : 'piece'
 }
+
+/** The system's words look alike: EPIPE. */
+const isSqlState = (code: string) => /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]+$/.test(code)
 
 /** A database cannot be used as it is. The message names the variable and the server, never the password. */
 export class DatabaseUnusable extends Error {

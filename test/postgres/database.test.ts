@@ -1,6 +1,6 @@
 import pg from 'pg'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { begin, createPool, inTransaction, isPassing, isRefusal, withDatabase } from '../../src/postgres/database.ts'
+import { begin, blameFor, createPool, inTransaction, isPassing, withDatabase } from '../../src/postgres/database.ts'
 import { createDatabase, type TestDatabase } from '../support/database.ts'
 import { openPool } from '../support/postgres.ts'
 
@@ -68,6 +68,8 @@ test('a connection to a server that became read-only is not given back, and the 
   expect(await pid()).not.toBe(before)
   await pool.end()
 })
+
+const isRefusal = (error: unknown) => blameFor(error, 'outcome') === 'piece'
 
 describe('an error', () => {
   test.each([

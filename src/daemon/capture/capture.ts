@@ -122,7 +122,7 @@ async function captureAlone(
     return taken.kind === 'failed' ? captureAlone(deps, outboxId, taken) : forget(deps, outboxId, taken)
   }
   const { blame, message } = deps.faultOf(failure.error, failure.isCaptured)
-  if (failure.isCaptured || blame !== 'row') return skip(deps, outboxId, failure)
+  if (failure.isCaptured || blame !== 'piece') return skip(deps, outboxId, failure)
   const taken = await take(deps, {
     claim: () => deps.claimOne(outboxId),
     read: async () => [unreadableRecord(deps, outboxId, message)],

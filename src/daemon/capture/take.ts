@@ -3,8 +3,8 @@ import { type RecordMaker, rowStatus } from './capturedRecord.ts'
 
 /** Why work on rows failed, as the composition reads it from an error. */
 export interface Fault {
-  /** The database as a whole, the moment, or what a row holds. */
-  blame: 'database' | 'moment' | 'row'
+  /** Whether it passes by itself, or is about this row, or about everyone (src/postgres/sqlState.ts). */
+  blame: 'moment' | 'piece' | 'everyone'
   /** The error in words, which may quote the row: for the ledger alone. */
   message: string
   /** Its SQLSTATE or class, which says nothing of the row. */
@@ -56,7 +56,7 @@ export type Taken =
  * The ledger commits before the outbox does. A crash in between leaves rows that are new and kept: they are claimed
  * again, which changes nothing in the ledger.
  *
- * @throws what a database as a whole is to blame for
+ * @throws what is about everyone, such as a database that is away
  */
 export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Taken> {
   await using claimed = new AsyncDisposableStack()
@@ -82,7 +82,7 @@ export async function take(deps: TakeDeps, { claim, read }: Attempt): Promise<Ta
     return { kind: 'taken', claimed: rows?.outboxIds.length ?? 0, read: captured.read, unmarked }
   } catch (error) {
     const isCaptured = captured !== null
-    if (deps.faultOf(error, isCaptured).blame === 'database') throw error
+    if (deps.faultOf(error, isCaptured).blame === 'everyone') throw error
     return { kind: 'failed', outboxIds, error, isCaptured }
   }
 }

@@ -1,4 +1,4 @@
-import type { OutcomeBatch, Transition } from '../../model.ts'
+import type { Change, OutcomeBatch, Transition } from '../../model.ts'
 
 /** An outcome that waits to be written. */
 export interface UnwrittenOutcome {
@@ -14,14 +14,14 @@ export interface OutcomeWriterDeps<Written> {
   writeOutcomes(batch: OutcomeBatch): Promise<Written>
   /** Slots that can go back with the next write. */
   takeReturnable(): OutcomeBatch['slots']
-  /** Whether the database refuses the work itself, and would again; anything else may pass. */
-  isRefusal(error: unknown): boolean
-  /** Whether somebody's lock stood in the way for too long, perhaps of one piece alone. */
-  isLock(error: unknown): boolean
+  /** What a failed write says: it passes by itself, or is about one piece, or about everyone (src/postgres/sqlState.ts). */
+  blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
   onWritten(result: Written, batch: OutcomeBatch): void
   /** A write failed; it is tried again. */
   onFailed(error: unknown, batch: OutcomeBatch): void
-  /** One piece was refused for good. The ledger goes on saying that it is on the wire, until it is rescued as an orphan. */
+  /** One piece was refused again and again: it is written without the texts of others. */
+  onBared(error: unknown, batch: OutcomeBatch): void
+  /** One piece was refused even without its texts. The ledger goes on saying that it is on the wire, until it is rescued as an orphan. */
   onAbandoned(error: unknown, batch: OutcomeBatch): void
   waitMs(ms: number): Promise<void>
 }
@@ -49,22 +49,38 @@ export interface OutcomeWriter {
 
 const retryMs = 500
 const asideMs = 1_000
+/** So often a piece is refused by itself before it is written without its texts. */
+const refusalsMax = 3
 
 interface Piece {
-  batch: OutcomeBatch
+  /** What is left to write of it. */
+  parts: Part[]
+  submissionIds: readonly string[]
   sinceMs: number
   error: unknown
   done: () => void
 }
 
-type Persisted = { kind: 'written' } | { kind: 'refused'; error: unknown } | { kind: 'locked' }
+interface Part {
+  batch: OutcomeBatch
+  refusals: number
+  isBare: boolean
+}
+
+type Persisted = { kind: 'written' } | { kind: 'moment' } | { kind: 'piece'; error: unknown }
 
 /**
  * Writes the outcomes of work in groups: one write at a time, each taking all that has gathered. Idle, an answer is
- * written at once; under load a write carries dozens. A write that fails is repeated until it succeeds, as nothing may
- * be forgotten whose request has left; the fences make repeating harmless. Only what the database refuses by itself is
- * given up, or everything after it would wait for ever. And what somebody's lock holds up is written apart, as soon as
- * that lets go: the others do not wait for it.
+ * written at once; under load a write carries dozens. A write that fails for everyone is repeated until it succeeds, as
+ * nothing may be forgotten whose request has left; the fences make repeating harmless.
+ *
+ * When a write may have failed because of one piece, each piece is written by itself. A piece that fails then is put aside, and
+ * the others do not wait for it:
+ *
+ *     fails in passing (a lock)   tried again each second
+ *     refused                     its step apart from the rest, each tried again
+ *     refused 3 times             written without the texts of others
+ *     refused without them        abandoned
  */
 export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): OutcomeWriter {
   const unwritten = new Set<Piece>()
@@ -79,24 +95,22 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
       const group = gathered
       gathered = []
       const slots = pieceOf({ ...empty, slots: deps.takeReturnable() }, () => {})
-      const whole = merge([...group, slots].map(({ batch }) => batch))
+      const pieces = [slots, ...group]
+      const whole = merge(pieces.flatMap(({ parts }) => parts.map(({ batch }) => batch)))
       const { kind } = await persist(whole, group)
-      if (kind === 'locked') for (const piece of [slots, ...group]) await writeApart(piece)
-      if (kind === 'refused') await persistEach(whole, group)
-      if (kind !== 'locked') for (const { done } of group) done()
+      if (kind === 'written') for (const { done } of group) done()
+      else for (const piece of pieces) await writeApart(piece)
     }
     writing = false
   }
 
   async function writeApart(piece: Piece): Promise<void> {
-    const { kind } = await persist(piece.batch, [piece])
-    if (kind === 'locked') {
-      aside.push(piece)
-      if (!writingAside) void writeAside()
-      return
-    }
-    if (kind === 'refused') await persistEach(piece.batch, [piece])
-    piece.done()
+    const left: Part[] = []
+    for (const part of piece.parts) left.push(...(await writePart(part, piece)))
+    piece.parts = left
+    if (left.length === 0) return piece.done()
+    aside.push(piece)
+    if (!writingAside) void writeAside()
   }
 
   /** One at a time, so that waiting for locks takes up one connection at most. */
@@ -111,41 +125,46 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
     writingAside = false
   }
 
+  /** @returns what is left to write of the part */
+  async function writePart(part: Part, piece: Piece): Promise<Part[]> {
+    const persisted = await persist(part.batch, [piece])
+    if (persisted.kind === 'written') return []
+    if (persisted.kind === 'moment') return [part]
+    const { error } = persisted
+    if (part.isBare) {
+      deps.onAbandoned(error, part.batch)
+      return []
+    }
+    const refused = { ...part, refusals: part.refusals + 1 }
+    if (refused.refusals >= refusalsMax) {
+      deps.onBared(error, part.batch)
+      return writePart({ ...refused, batch: withoutTexts(part.batch, error), isBare: true }, piece)
+    }
+    const { transitions, ...rest } = part.batch
+    if (transitions.length === 0 || isNothing(rest)) return [refused]
+    // A pause for everyone must not wait for a step that is refused.
+    const ofRest = await writePart({ ...refused, batch: { ...rest, transitions: [] } }, piece)
+    return [...ofRest, { ...refused, batch: { ...empty, transitions } }]
+  }
+
   async function persist(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<Persisted> {
     for (;;) {
       try {
         deps.onWritten(await deps.writeOutcomes(batch), batch)
         return { kind: 'written' }
       } catch (error) {
-        if (deps.isRefusal(error)) return { kind: 'refused', error }
         deps.onFailed(error, batch)
         for (const piece of pieces) piece.error = error
-        if (deps.isLock(error)) return { kind: 'locked' }
+        const blame = deps.blameFor(error)
+        if (blame !== 'everyone') return { kind: blame, error }
         await deps.waitMs(retryMs)
       }
     }
   }
 
-  /** The database refuses the group: whichever piece it is, the others are not to wait for it. */
-  async function persistEach({ transitions, ...rest }: OutcomeBatch, pieces: readonly Piece[]): Promise<void> {
-    const parts = [
-      { ...rest, transitions: [] },
-      ...transitions.map((transition) => ({ ...empty, transitions: [transition] })),
-    ]
-    for (const part of parts) await persistOrGiveUp(part, pieces)
-  }
-
-  async function persistOrGiveUp(batch: OutcomeBatch, pieces: readonly Piece[]): Promise<void> {
-    for (;;) {
-      const persisted = await persist(batch, pieces)
-      if (persisted.kind === 'refused') deps.onAbandoned(persisted.error, batch)
-      if (persisted.kind !== 'locked') return
-      await deps.waitMs(retryMs)
-    }
-  }
-
   const pieceOf = (batch: OutcomeBatch, done: () => void): Piece => ({
-    batch,
+    parts: [{ batch, refusals: 0, isBare: false }],
+    submissionIds: batch.transitions.map(({ submission }) => submission.id),
     sinceMs: deps.nowMs(),
     error: null,
     done,
@@ -164,8 +183,8 @@ export function createOutcomeWriter<Written>(deps: OutcomeWriterDeps<Written>): 
       })
     },
     unwritten: () =>
-      [...unwritten].flatMap(({ batch, sinceMs, error }) =>
-        batch.transitions.map(({ submission }) => ({ submissionId: submission.id, sinceMs, error })),
+      [...unwritten].flatMap(({ submissionIds, sinceMs, error }) =>
+        submissionIds.map((submissionId) => ({ submissionId, sinceMs, error })),
       ),
   }
 }
@@ -185,4 +204,44 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     trialEnded: batches.some((each) => each.trialEnded),
     remaining: remaining.length > 0 ? Math.min(...remaining) : null,
   }
+}
+
+function isNothing(rest: Omit<OutcomeBatch, 'transitions'>): boolean {
+  const { slots, pauses, passages, refusals, trialSucceeded, trialEnded, remaining } = rest
+  const isEmpty = [slots, pauses, passages, refusals].every(({ length }) => length === 0)
+  return isEmpty && !trialSucceeded && !trialEnded && remaining === null
+}
+
+/**
+ * The same work in words of our own, in ASCII: what the service said is left out, but for codes and ids that any database and
+ * index can hold. A record whose id is left out is uncertain, because nobody could ask for it.
+ */
+function withoutTexts(batch: OutcomeBatch, error: unknown): OutcomeBatch {
+  const why = `the ledger refused the words of the answer (${codeOf(error)}), so they are left out`
+  return {
+    ...batch,
+    transitions: batch.transitions.map((each) => ({ ...each, change: bareChange(each.change, why), cause: why })),
+    pauses: batch.pauses.map((pause) => ({ ...pause, detail: why })),
+    refusals: batch.refusals.map((refusal) => ({ ...refusal, summary: why })),
+  }
+}
+
+function bareChange(change: Change, why: string): Change {
+  const bare = { ...change }
+  if ('error' in bare) bare.error = why
+  if ('errorCode' in bare && !isPlain(bare.errorCode)) bare.errorCode = null
+  if ('result' in bare) bare.result = null
+  if (isPlain(bare.transactionId)) return bare
+  delete bare.transactionId
+  if (bare.state !== 'accepted' && bare.state !== 'sending') return bare
+  const idWhy = `${why}, and so is the id that the service gave`
+  const { pollInMs: _, unknown: __, polledRarely: ___, ...progress } = bare
+  return { ...progress, state: 'uncertain', error: idWhy, errorCode: null, doneMs: null }
+}
+
+const isPlain = (word: string | null | undefined) => word == null || /^[\x21-\x7e]{1,255}$/.test(word)
+
+function codeOf(error: unknown): string {
+  const { code } = (error ?? {}) as { code?: unknown }
+  return typeof code === 'string' && isPlain(code) ? code : 'an error without a code'
 }

