@@ -37,8 +37,8 @@ export function percent(share: number): string {
   return `${Math.floor(share * 1_000 + 1e-6) / 10} %`
 }
 
-/** The alerts OutboxdServiceFailing and OutboxdServiceSlow go by the same for their last hour: 14.4 times what is allowed, and 5 requests. */
-const alarming = { share: 0.144, requestsMin: 5 }
+/** The alerts OutboxdServiceFailing and OutboxdServiceSlow go by the same for their last hour: 14.4 times what is allowed, and 10 requests. */
+const alarming = { share: 0.144, requestsMin: 10 }
 
 /** What is wrong with the service by its last hour, each as a sentence. Pure. */
 export function targetsMissed({ requests, failed, answered, slow }: RequestCounts): string[] {

@@ -101,8 +101,8 @@ const onlyFalse: Record<WellCondition, readonly Partial<SystemStatus>[]> = {
     .filter((reason) => reason !== 'history')
     .map((reason) => ({ pauses: [pause(reason)] })),
   'the service meets its targets': [
-    { lastHour: { requests: 10, failed: 5, answered: 10, slow: 0 } },
-    { lastHour: { requests: 10, failed: 0, answered: 10, slow: 5 } },
+    { lastHour: { requests: 10, failed: 10, answered: 10, slow: 0 } },
+    { lastHour: { requests: 10, failed: 0, answered: 10, slow: 10 } },
   ],
   'no other problem is open': problemKinds
     .filter((kind) => kind !== 'ledger_history')

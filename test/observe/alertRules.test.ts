@@ -79,13 +79,18 @@ test('the check itself sees a misspelt metric, label or value', () => {
     expect(unknownSelectors(wrong)).toHaveLength(1)
 })
 
-test.skipIf(spawnSync('promtool', ['--version']).error)('promtool runs the rules’ own tests', () => {
-  const run = spawnSync('promtool', ['test', 'rules', 'prometheus-rules.test.yaml'], {
-    cwd: new URL('deploy/', root),
-    encoding: 'utf8',
+test('a value in a summary is a share, a duration, or a count without decimals (5.058 answers were told)', () => {
+  const shown = alerts.flatMap(({ annotations }) => annotations?.summary?.match(/{{[^}]*\$value[^}]*}}/g) ?? [])
+  expect(shown.length).toBeGreaterThan(10)
+  for (const value of shown) expect(value).toMatch(/\| (humanizePercentage|humanizeDuration|printf "%\.0f") }}$/)
+})
+
+describe.skipIf(spawnSync('promtool', ['--version']).error)('promtool runs the rules’ own tests', () => {
+  test.each(['prometheus-rules.test.yaml', 'prometheus-rules.outages.test.yaml'])('%s', (file) => {
+    const run = spawnSync('promtool', ['test', 'rules', file], { cwd: new URL('deploy/', root), encoding: 'utf8' })
+    expect(run.stdout + run.stderr).toContain('SUCCESS')
+    expect(run.status).toBe(0)
   })
-  expect(run.stdout + run.stderr).toContain('SUCCESS')
-  expect(run.status).toBe(0)
 })
 
 function anchors(markdown: string): string[] {

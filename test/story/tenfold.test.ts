@@ -23,6 +23,7 @@ test.each([
   ['(time() - b > 3600) unless c{le="3600"} == 1', '(time() - b > 360) unless c{le="3600"} == 1'],
   ['(min(d > 0) - time()) < 14 * 86400', '(min(d > 0) - time()) < 14 * 8640'],
   ['sum(increase(e[15m])) >= 10', 'sum(increase(e[90s])) >= 10'],
+  ['f and f offset 90s', 'f and f offset 9s'],
   [
     'max by (loop) (outboxd_loop_last_success_age_seconds) > 600',
     'max by (loop) (outboxd_loop_last_success_age_seconds{loop!="compare"}) > 60',
@@ -49,7 +50,7 @@ test('no duration of a rule stays as long as it was', () => {
     durations(quickenRules(read('prometheus-rules.yaml'))),
   ]
   expect(tenth).toEqual(whole.map((duration = '') => quickenDuration(duration)))
-  expect(quickenRules(read('prometheus-rules.yaml'))).toContain('keep_firing_for: 90s')
+  expect(quickenRules(read('prometheus-rules.yaml'))).toContain('keep_firing_for: 30s')
 })
 
 test.skipIf(!has('promtool'))('promtool takes the quickened rules', () => {

@@ -29,6 +29,7 @@ export function quickenExpression(expr: string): string {
         ? part
         : part
             .replaceAll(/\[(\w+)\]/g, (_, window: string) => `[${quickenDuration(window)}]`)
+            .replaceAll(/\boffset (\w+)/g, (_, ago: string) => `offset ${quickenDuration(ago)}`)
             .replaceAll(/(?<![\w.[])\d{3,}(?![\w.\]])/g, (age) => String(Number(age) / haste)),
     )
     .join('')
