@@ -6,6 +6,7 @@ export type * from './model/dispatch.ts'
 export type * from './model/outbox.ts'
 export * from './model/problem.ts'
 export * from './model/service.ts'
+export * from './model/statuses.ts'
 export type * from './model/submission.ts'
 
 export const states = [

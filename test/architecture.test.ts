@@ -40,7 +40,7 @@ const mayImport: Record<string, string[]> = {
   outbox: ['postgres', 'ledger', 'mapping', 'yaml'],
   store: ['postgres', 'ledger', 'outbox'],
   operations: ['cli', 'store', 'ledger', 'mapping', 'yaml'],
-  service: [],
+  service: ['yaml'],
   discover: ['service'],
   observe: [],
 }

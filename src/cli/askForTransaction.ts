@@ -1,7 +1,7 @@
 import { boundText, textMax } from '../boundText.ts'
 import type { Config } from '../config.ts'
 import type { TransactionRef } from '../ledger/transactionIds.ts'
-import type { Answer, ServiceRequest } from '../model.ts'
+import { type Answer, isSameId, type ServiceRequest } from '../model.ts'
 import { resources } from '../resources.ts'
 import { decideToken } from '../service/decideToken.ts'
 import { readAnswer } from '../service/reading.ts'
@@ -93,7 +93,7 @@ export function readTestimony(answer: Answer, { resource, transactionId }: Trans
         }
       : { kind: 'silent', message: summary }
   const { status, errorCode } = transaction
-  if (transaction.transactionId !== null && transaction.transactionId !== transactionId)
+  if (transaction.transactionId !== null && !isSameId(transaction.transactionId, transactionId))
     return {
       kind: 'denied',
       message: `asked for ${transactionId}, the service answers about ${transaction.transactionId}`,

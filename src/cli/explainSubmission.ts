@@ -115,9 +115,12 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   }
 }
 
-function probing({ pollMs, nowMs }: SubmissionDetail): Explained {
+function probing({ id, transactionId, pollMs, nowMs }: SubmissionDetail): Explained {
   return {
-    why: 'no answer came, so we ask the service whether it knows the id that we sent',
+    why:
+      transactionId === id
+        ? 'the answer did not say whether it arrived, so we ask the service whether it knows the id that we sent'
+        : `the service performed the request and named ${transactionId} in its Location, so we ask for that`,
     next: pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`,
   }
 }

@@ -56,7 +56,9 @@ export async function readOtherHolder(
 
 /** The id that the service has just given for a transition's record; null where the step is another. */
 export function givenId({ submission, change }: Transition): TransactionRef | null {
-  const isGiven = submission.state === 'sending' && !submission.probing && change.state !== 'sending'
+  // A probe asks for the submission's own id, or for one that the service's Location names.
+  const isOwn = change.state === 'sending' && change.transactionId === submission.id
+  const isGiven = submission.state === 'sending' && !submission.probing && !isOwn
   return isGiven && change.transactionId ? { resource: submission.resource, transactionId: change.transactionId } : null
 }
 

@@ -21,6 +21,10 @@ export type Answer =
       excerpt: string
       /** The error code found anywhere in the body, such as E001; null where there is none. */
       code: string | null
+      /** The end of Location, if it may be an id and the address is the service's own; null if not. */
+      locationId: string | null
+      /** Whether an object of its JSON has a key twice. */
+      repeatsKey: boolean
       /** Retry-After in milliseconds, null where absent or unreadable. */
       retryAfterMs: number | null
       /** X-RateLimit-Remaining, null where absent or unreadable. */
@@ -38,6 +42,12 @@ export type Answer =
       detail: string
       tookMs: number
     }
+
+const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** Whether two ids name the same transaction or order: UUIDs compare without case (RFC 9562, 4). */
+export const isSameId = (one: string, other: string): boolean =>
+  one === other || (uuid.test(one) && one.toLowerCase() === other.toLowerCase())
 
 /** Whether a status says that what was asked is done. */
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300
@@ -73,6 +83,7 @@ export const breaches = [
   'unknown_status',
   'other_transaction',
   'duplicate_id',
+  'duplicate_key',
   'unknown_code',
   'rate_limit_lower',
   'other_success_status',
@@ -110,6 +121,9 @@ export type TokenVerdict =
   | { kind: 'pause'; pause: PauseCall }
   /** Asking for one costs a request, and the budget has none left now. */
   | { kind: 'no-slot' }
+
+/** Whether a success with an id says that the record was taken. `unclear`: an error's code stands beside it. */
+export type Taken = 'yes' | 'no' | 'unclear'
 
 /** What the service says of a transaction or order. */
 export interface TransactionStatus {

@@ -53,6 +53,7 @@ export function createTelemetry({ log, metrics, outcomeOf, contract }: Telemetry
   function requestDone(endpoint: Endpoint, answer: Answer): void {
     metrics.requestDone(endpoint, outcomeOf(answer), answer.tookMs)
     for (const kind of contradictions(contract, endpoint, answer)) metrics.breach(kind)
+    if (answer.kind === 'response' && answer.repeatsKey) metrics.breach('duplicate_key')
     // A token issuer has codes of its own (RFC 6749, 5.2): a wrong secret breaks no contract.
     if (answer.kind !== 'response' || answer.code === null || endpoint === 'token') return
     metrics.serviceError(answer.code)

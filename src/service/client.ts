@@ -6,8 +6,8 @@ import { type Answer, isSuccess, type ServiceRequest } from '../model.ts'
 import { routeOf } from '../resources.ts'
 import { findErrorCode } from './errorCode.ts'
 import { createHttp, type HttpAnswer, type HttpRequest } from './http.ts'
-import { cleanText, readJson } from './readJson.ts'
-import { tokenResponse } from './responses.ts'
+import { cleanText, readBody } from './readJson.ts'
+import { tokenResponse, usableId } from './responses.ts'
 import { retryAfterMs } from './retryAfter.ts'
 
 export interface Token {
@@ -73,7 +73,7 @@ export function createServiceClient(deps: ServiceClientDeps): ServiceClient {
     const path = api.prefix + request.path
     const { clientSecret } = credentials()
     const answer = await http.exchange({ ...request, origin: api.origin, path, headers, mayLeave })
-    return answer && answerFrom(answer, [accessToken, clientSecret], clock.nowMs())
+    return answer && answerFrom(answer, [accessToken, clientSecret], clock.nowMs(), api.origin + path)
   }
 
   return {
@@ -136,10 +136,17 @@ function tokenRequest(
   }
 }
 
-function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: number): Answer {
+/** @param address what was asked; null if its Location is of no use */
+function answerFrom(
+  answer: HttpAnswer,
+  secrets: readonly string[],
+  nowMs: number,
+  address: string | null = null,
+): Answer {
   if (answer.kind === 'no-answer') return answer
   const { status, headers, text, unreadable, tookMs } = answer
-  const json = unreadable === null ? readJson(text, secrets) : undefined
+  const { json, repeatsKey } =
+    unreadable === null ? readBody(text, secrets, isSuccess(status)) : { json: undefined, repeatsKey: false }
   const shown = [unreadable && `(${unreadable}) `, redirectTo(status, headers), text].filter(Boolean).join('')
   return {
     kind: 'response',
@@ -148,6 +155,8 @@ function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: numbe
     // Redacted before it is cut, or half a token could stay at the end.
     excerpt: boundText(cleanText(shown, everySpelling(secrets)), textMax.excerpt),
     code: findErrorCode(status, json, text),
+    locationId: address === null ? null : locationId(headers.location, address, secrets),
+    repeatsKey,
     retryAfterMs: retryAfterMs(headers['retry-after'], nowMs),
     rateRemaining: wholeNumber(headers['x-ratelimit-remaining']),
     dateMs: dateOf(headers.date),
@@ -157,7 +166,7 @@ function answerFrom(answer: HttpAnswer, secrets: readonly string[], nowMs: numbe
 
 /** A success that may hold a token: nothing of its body goes any further. */
 function readToken(answer: HttpAnswer & { kind: 'response' }, unitMs: number, nowMs: number): TokenAnswer {
-  const whole = answer.unreadable === null ? tokenResponse.safeParse(readJson(answer.text, [])) : null
+  const whole = answer.unreadable === null ? tokenResponse.safeParse(readBody(answer.text, [], true).json) : null
   const token = whole?.success
     ? { accessToken: whole.data.access_token, lifetimeMs: lifetimeMs(whole.data.expires_in, unitMs) }
     : null
@@ -175,6 +184,23 @@ function redirectTo(status: number, headers: Record<string, string>): string | n
   const location = headers.location
   if (status < 300 || status > 399 || location === undefined) return null
   return `(redirect to ${location.replace(/[?#].*$/s, '').replace(/\/\/[^/]*@/, '//')}) `
+}
+
+/**
+ * The end of a Location on the service's own address that may be an id: it has a digit, and is not a part of the address
+ * that was asked. Location itself is never followed; the id is asked for at the usual place.
+ */
+function locationId(location: string | undefined, address: string, secrets: readonly string[]): string | null {
+  const url = location === undefined ? null : URL.parse(location, address)
+  const asked = new URL(address)
+  if (url === null || url.origin !== asked.origin) return null
+  const last = url.pathname.split('/').findLast((part) => part !== '') ?? ''
+  if (!/\d/.test(last) || asked.pathname.split('/').includes(last)) return null
+  try {
+    return usableId(cleanText(decodeURIComponent(last), secrets))
+  } catch {
+    return null // a stray % sign
+  }
 }
 
 /** A secret as it may be echoed: as it is, in a form or an address, in JSON. */

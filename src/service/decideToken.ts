@@ -1,5 +1,5 @@
-import { type Answer, isSuccess, type PauseCall } from '../model.ts'
-import { pauseCall, sayAnswer, withHint } from './pauseCall.ts'
+import { type Answer, type PauseCall, statusRow } from '../model.ts'
+import { cappedMs, sayAnswer, withHint } from './pauseCall.ts'
 
 /**
  * The pause that a token request without a token calls for.
@@ -13,25 +13,34 @@ export function decideToken(answer: Answer): PauseCall {
   }
   const { status } = answer
   const said = sayAnswer(answer, issuer)
-  if (isSuccess(status)) {
-    const detail = `${issuer} answered ${status} without a usable token`
-    return { reason: 'unreachable', askedMs: null, detail, ownWords: detail }
+  const call = (reason: PauseCall['reason'], hint?: string): PauseCall => ({
+    reason,
+    askedMs: reason === 'throttled' ? cappedMs(answer.retryAfterMs) : null,
+    ...(hint === undefined ? said : withHint(said, hint)),
+  })
+  const { token, heedsCode } = statusRow(status)
+  if (heedsCode && answer.code === 'E003' && token !== 'answered') return call('unavailable')
+  switch (token) {
+    case 'answered': {
+      const detail = `${issuer} answered ${status} without a usable token`
+      return { ...call('unreachable'), detail, ownWords: detail }
+    }
+    case 'moved':
+      return call('unauthorized', 'redirects are not followed: look at SERVICE_AUTH_URL')
+    case 'wrong-address':
+      return call('unauthorized', 'look at SERVICE_AUTH_URL')
+    case 'refused':
+      return call('unauthorized', refusedHint)
+    case 'throttled':
+    case 'unavailable':
+    case 'unreachable':
+      return call(token)
+    default:
+      return token satisfies never
   }
-  if (status >= 300 && status < 400) {
-    const hinted = withHint(said, 'redirects are not followed: look at SERVICE_AUTH_URL')
-    return { reason: 'unauthorized', askedMs: null, ...hinted }
-  }
-  const shared = pauseCall(answer)
-  if (shared !== null && shared.reason !== 'unauthorized') return { ...shared, ...said }
-  return status >= 400 && status < 500
-    ? { reason: 'unauthorized', askedMs: null, ...withHint(said, hint(status)) }
-    : { reason: 'unreachable', askedMs: null, ...said }
 }
 
 const issuer = 'the token issuer'
 
-function hint(status: number): string {
-  return status === 404 || status === 405
-    ? 'look at SERVICE_AUTH_URL'
-    : 'look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list'
-}
+const refusedHint =
+  'look at SERVICE_CLIENT_ID and SERVICE_CLIENT_SECRET, and whether this machine’s address is on the allow-list'

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { type Answer, isSuccess, type ServiceRequest, type TrialVerdict } from '../model.ts'
+import { type Answer, type ServiceRequest, statusRow, type TrialVerdict } from '../model.ts'
 import { type Resource, resources } from '../resources.ts'
 import { pauseCall, sayAnswer } from './pauseCall.ts'
 
@@ -22,7 +22,8 @@ export function judgeTrial(answer: Answer): TrialVerdict {
   }
   if (pause !== null) return { kind: answer.status === 401 ? 'token-refused' : 'pause', pause }
   const { status, json } = answer
-  if ((status >= 400 && status < 500) || (isSuccess(status) && json !== undefined)) return { kind: 'clear' }
+  const { get, outcome } = statusRow(status)
+  if (outcome === 'rejected' || (get === 'answered' && json !== undefined)) return { kind: 'clear' }
   return { kind: 'pause', pause: { reason: 'unreachable', askedMs: null, ...sayAnswer(answer) } }
 }
 

@@ -1,5 +1,5 @@
 import { boundText } from '../boundText.ts'
-import type { Answer, PauseCall } from '../model.ts'
+import { type Answer, type GetMeaning, type PauseCall, type PostMeaning, type StatusRow, statusRow } from '../model.ts'
 import { isServiceCode } from './errorCode.ts'
 import { messageIn } from './responses.ts'
 
@@ -7,36 +7,63 @@ import { messageIn } from './responses.ts'
 const throttledMaxMs = 300_000
 
 /**
- * The pause that an answer calls for, to a POST and a GET alike; null where it calls for none. A 401 is taken for a
- * second one: the caller has repeated the first with a new token.
+ * The pause that an answer to a GET calls for; null if it calls for none. A 401 is taken for a second one: the caller has
+ * repeated the first with a new token.
  *
- * @see docs/contract.md, "What an answer means"
+ * @see statusRows in src/model/statuses.ts
  */
 export function pauseCall(answer: Answer): PauseCall | null {
-  if (answer.kind === 'no-answer')
-    return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail, ownWords: answer.detail }
-  if (answer.code === 'E003' || answer.status === 503)
-    return { reason: 'unavailable', askedMs: null, ...sayAnswer(answer) }
-  if (answer.status === 429)
-    return { reason: 'throttled', askedMs: cappedMs(answer.retryAfterMs), ...sayAnswer(answer) }
-  const hint = unauthorizedHint(answer.status)
-  return hint === null ? null : { reason: 'unauthorized', askedMs: null, ...withHint(sayAnswer(answer), hint) }
+  return callFor(answer, ({ get }) => get)
 }
 
 /**
- * The pause that an answer to a POST calls for. 404, 405 and 410 say that nothing is served at that address, and so
- * nothing about the record: it stays queued until the address or what stands there is mended. With E001 it is the
- * service that speaks, of the record's customer.
+ * The same for an answer to a POST. 404, 405 and 410 say that nothing is served at that address, and so nothing about the
+ * record: it stays queued until the address is mended. With a code of the service's own it is the service that speaks, of
+ * the record.
  */
 export function submitPauseCall(answer: Answer): PauseCall | null {
-  const shared = pauseCall(answer)
-  if (shared !== null || answer.kind === 'no-answer') return shared
-  if (!nothingThere.has(answer.status) || isServiceCode(answer.code)) return null
-  return { reason: 'unreachable', askedMs: null, ...withHint(sayAnswer(answer), nothingThereHint) }
+  return callFor(answer, ({ post }) => post)
 }
 
-const nothingThereHint =
-  'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)'
+function callFor(answer: Answer, meaningIn: (row: StatusRow) => PostMeaning | GetMeaning): PauseCall | null {
+  if (answer.kind === 'no-answer')
+    return answer.sent ? null : { reason: 'unreachable', askedMs: null, detail: answer.detail, ownWords: answer.detail }
+  const row = statusRow(answer.status)
+  const meaning = row.heedsCode && answer.code === 'E003' ? 'unavailable' : meaningIn(row)
+  if (meaning === 'nothing-there' && isServiceCode(answer.code)) return null
+  const reason = reasons[meaning]
+  if (reason === undefined) return null
+  const askedMs = reason === 'throttled' ? cappedMs(answer.retryAfterMs) : null
+  const hint = hintFor(meaning, answer.status)
+  const said = sayAnswer(answer)
+  return { reason, askedMs, ...(hint === null ? said : withHint(said, hint)) }
+}
+
+const reasons: Partial<Record<PostMeaning | GetMeaning, PauseCall['reason']>> = {
+  'token-refused': 'unauthorized',
+  forbidden: 'unauthorized',
+  moved: 'unauthorized',
+  'nothing-there': 'unreachable',
+  throttled: 'throttled',
+  unavailable: 'unavailable',
+}
+
+function hintFor(meaning: PostMeaning | GetMeaning, status: number): string | null {
+  switch (meaning) {
+    case 'token-refused':
+      return 'a new token did not help: this machine’s address may not be on the service’s allow-list'
+    case 'forbidden':
+      return status === 407
+        ? 'a proxy between us and the service wants credentials: ask whoever runs it'
+        : 'the client may not do this: ask the operator of the service for the permission'
+    case 'moved':
+      return 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between'
+    case 'nothing-there':
+      return 'nothing takes submissions at that address: look at SERVICE_BASE_URL, or ask the operator of the service whether it is being changed (outboxd check)'
+    default:
+      return null
+  }
+}
 
 /** Both ways to say what was answered: for the operator, and for the log, without a word of the service's. */
 export function sayAnswer(answer: Answer & { kind: 'response' }, who?: string): { detail: string; ownWords: string } {
@@ -47,8 +74,6 @@ export function sayAnswer(answer: Answer & { kind: 'response' }, who?: string): 
 export function withHint(said: ReturnType<typeof sayAnswer>, hint: string): typeof said {
   return { detail: `${said.detail}; ${hint}`, ownWords: `${said.ownWords}; ${hint}` }
 }
-
-const nothingThere: ReadonlySet<number> = new Set([404, 405, 410])
 
 /** An answer in one line for the operator: status, code, and the service's words where it has any. */
 export function describeAnswer(answer: Answer & { kind: 'response' }, who = 'the service'): string {
@@ -63,14 +88,7 @@ function nameAnswer({ status, code }: Answer & { kind: 'response' }, who = 'the 
   return `${who} answered ${status}${code === null ? '' : ` ${code}`}`
 }
 
-function cappedMs(askedMs: number | null): number | null {
+/** Retry-After as far as it is heeded. */
+export function cappedMs(askedMs: number | null): number | null {
   return askedMs === null ? null : Math.min(askedMs, throttledMaxMs)
-}
-
-function unauthorizedHint(status: number): string | null {
-  if (status === 401) return 'a new token did not help: this machine’s address may not be on the service’s allow-list'
-  if (status === 403) return 'the client may not do this: ask the operator of the service for the permission'
-  if (status >= 300 && status < 400)
-    return 'redirects are not followed: look at SERVICE_BASE_URL, or at a proxy in between'
-  return null
 }

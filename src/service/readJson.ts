@@ -1,16 +1,50 @@
 import { boundText } from '../boundText.ts'
 import { resources } from '../resources.ts'
+import { type ExaminedJson, examineJson } from '../yaml/exactJson.ts'
 
 /**
  * JSON from outside as values that can be stored and written back without harm; undefined where it is not JSON.
  *
  * - A number that a double would not write back with the same digits (`1.10`, 20 digits) becomes `JSON.rawJSON`, so that
  *   `JSON.stringify` gives the service's own digits.
+ * - What is nested deeper than 100 levels becomes a text that says so: nothing recurses over it.
  * - NUL and lone surrogates, which Postgres refuses, become U+FFFD.
  * - Each of `secrets` becomes `[redacted]` wherever a string echoes it in words. What is used, and not only shown, is not
  *   changed by a secret that is short enough to be part of it by chance: `test-95` stays that where the secret is `test`.
  */
 export function readJson(text: string, secrets: readonly string[]): unknown {
+  return readExamined(text, examineJson(text, depthMax), secrets)
+}
+
+/** What an answer's body says, and whether it says a thing twice. */
+export interface ReadBody {
+  /** Undefined if it is not JSON, or if nobody can tell which value of a key of its outermost object counts. */
+  json: unknown
+  repeatsKey: boolean
+}
+
+/**
+ * Reads the body of an answer: two equal keys are a breach of contract, as they are in payloads. A refusal stays readable,
+ * because no record completes by a refusal.
+ */
+export function readBody(text: string, secrets: readonly string[], isSuccess: boolean): ReadBody {
+  const examined = examineJson(text, depthMax)
+  const json = readExamined(text, examined, secrets)
+  const isDoubtful = isSuccess && examined.topKeyFlaw?.kind === 'repeated'
+  return {
+    json: isDoubtful ? undefined : json,
+    repeatsKey: json !== undefined && examined.keyFlaw?.kind === 'repeated',
+  }
+}
+
+/** The deepest nesting that is kept; a result may have any. */
+const depthMax = 100
+const tooDeepText = JSON.stringify(`[nested deeper than ${depthMax} levels]`)
+
+function readExamined(whole: string, { tooDeep }: ExaminedJson, secrets: readonly string[]): unknown {
+  const ends = [0, ...tooDeep.map(([, end]) => end)]
+  const starts = [...tooDeep.map(([start]) => start), whole.length]
+  const text = ends.map((end, i) => whole.slice(end, starts[i])).join(tooDeepText)
   try {
     return JSON.parse(text, (key, value, context) => {
       if (typeof value === 'number') return exactNumber(value, context.source)

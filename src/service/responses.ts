@@ -4,8 +4,9 @@
  */
 import { z } from 'zod'
 import { boundText, textMax } from '../boundText.ts'
-import type { TransactionStatus } from '../model.ts'
+import type { Taken, TransactionStatus } from '../model.ts'
 import { forEachResource, type Resource, resources } from '../resources.ts'
+import { isServiceCode } from './errorCode.ts'
 import { redacted, textOf } from './readJson.ts'
 
 /**
@@ -37,7 +38,7 @@ export const tokenResponse = z.object({
   expires_in: z.preprocess((value) => Number(textOf(value) || Number.NaN), z.number().positive()).catch(Number.NaN),
 })
 
-/** docs/interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `status` and the times are not judged. */
+/** docs/interface.md, 2.3 (data) and 2.6 (orders): the id is all that matters; `takenIn` judges what stands beside it. */
 const submitResponse = forEachResource((resource) => z.object({ [resources[resource].idField]: id }))
 
 const status = z.string().transform((text) => text.trim().toLowerCase())
@@ -57,10 +58,23 @@ const statusResponse = forEachResource((resource) => {
     }))
 })
 
+/** A text as an id; null if it cannot be one. */
+export const usableId = (text: string): string | null => idOrNone.parse(text) ?? null
+
 /** The transactionId or orderId of an answer to a POST; null where it has none that can be used. */
 export function submittedId(resource: Resource, json: unknown): string | null {
   const read = submitResponse[resource].safeParse(json)
   return read.success ? (read.data[resources[resource].idField] ?? null) : null
+}
+
+/** What services call a record that they did not take. */
+const refusals = /^(failed|failure|rejected|refused|declined|denied|error|invalid|cancell?ed|aborted)$/
+
+/** Whether a success with an id says that the record was taken. */
+export function takenIn(json: unknown, code: string | null): Taken {
+  const said = z.object({ status }).safeParse(json)
+  if (said.success && refusals.test(said.data.status)) return 'no'
+  return isServiceCode(code) ? 'unclear' : 'yes'
 }
 
 /** The answer to a GET; null where it is not one. */

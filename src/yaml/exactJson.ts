@@ -33,8 +33,8 @@ const quotedCharactersMax = 60
  */
 export function readPayload(text: string): { kind: 'payload'; payload: PayloadObject } | Invalid {
   if (text.length > payloadCharactersMax) return invalid(`is longer than ${payloadCharactersMax} characters`)
-  const flaw = findFlaw(text)
-  if (flaw?.kind === 'depth') return invalid(flaw.message)
+  const { tooDeep, keyFlaw } = examineJson(text, depthMax)
+  if (tooDeep.length > 0) return invalid(`is nested deeper than ${depthMax} levels`)
   let value: PayloadValue
   try {
     value = JSON.parse(text, keepDigits) as PayloadValue
@@ -42,7 +42,7 @@ export function readPayload(text: string): { kind: 'payload'; payload: PayloadOb
     // V8 quotes the text around the place, and may begin or end in the middle of a surrogate pair.
     return invalid(`is not JSON: ${boundText((error as Error).message, 200)}`)
   }
-  if (flaw !== null) return invalid(flaw.message)
+  if (keyFlaw !== null) return invalid(keyFlaw.message)
   if (!isObject(value)) return invalid(`is ${nameKind(value)}, not an object`)
   return { kind: 'payload', payload: value }
 }
@@ -85,29 +85,53 @@ function keepDigits(_key: string, value: unknown, context: { source?: string }):
   return typeof value === 'number' && context.source !== undefined ? JSON.rawJSON(context.source) : value
 }
 
-type Flaw = { kind: 'depth' | 'key'; message: string }
+/** What JSON.parse does not tell of a text. */
+export interface ExaminedJson {
+  /** Where the outermost values begin and end that are nested deeper than allowed: recursion may fail over them. */
+  tooDeep: [start: number, end: number][]
+  /** The first key that an object has twice, or that is `__proto__`; null if there is none. */
+  keyFlaw: KeyFlaw | null
+  /** The first of them in the outermost object. */
+  topKeyFlaw: KeyFlaw | null
+}
+
+interface KeyFlaw {
+  kind: 'repeated' | 'proto'
+  message: string
+}
 
 /**
- * Finds what JSON.parse does not tell: nesting too deep for recursion, a key given twice, a `__proto__` key.
- * Looks only at strings and brackets, so it makes sense of any JSON text and ends on any other text too.
+ * Examines a text without recursion. Looks only at strings and brackets, so it makes sense of any JSON text and ends on
+ * any other text too.
  */
-function findFlaw(text: string): Flaw | null {
-  const keysSeen: Set<string>[] = [] // one per open bracket; an array's stays empty
-  let flaw: Flaw | null = null
+export function examineJson(text: string, depthMax: number): ExaminedJson {
+  const keysSeen: Set<string>[] = [] // one per open bracket that is not too deep; an array's stays empty
+  const found: ExaminedJson = { tooDeep: [], keyFlaw: null, topKeyFlaw: null }
+  let [depth, deepStart] = [0, 0]
   for (let at = 0; at < text.length; at++) {
     const character = text.charCodeAt(at)
     if (character === 0x7b || character === 0x5b) {
-      if (keysSeen.push(new Set()) > depthMax) {
-        return { kind: 'depth', message: `is nested deeper than ${depthMax} levels` }
+      depth += 1
+      if (depth <= depthMax) keysSeen.push(new Set())
+      else if (depth === depthMax + 1) {
+        deepStart = at
+        found.tooDeep.push([at, text.length])
       }
-    } else if (character === 0x7d || character === 0x5d) keysSeen.pop()
-    else if (character === 0x22) {
+    } else if (character === 0x7d || character === 0x5d) {
+      if (depth === depthMax + 1) found.tooDeep.splice(-1, 1, [deepStart, at + 1])
+      else if (depth <= depthMax) keysSeen.pop()
+      depth = Math.max(0, depth - 1)
+    } else if (character === 0x22) {
       const end = endOfString(text, at)
-      if (nextIsColon(text, end)) flaw ??= noteKey(keysSeen.at(-1), text.slice(at, end))
+      if (depth <= depthMax && nextIsColon(text, end)) {
+        const flaw = noteKey(keysSeen.at(-1), text.slice(at, end))
+        found.keyFlaw ??= flaw
+        if (depth === 1) found.topKeyFlaw ??= flaw
+      }
       at = end - 1
     }
   }
-  return flaw
+  return found
 }
 
 /** Index after the closing quote of the string that opens at `start`, or the text's end. */
@@ -126,11 +150,11 @@ function nextIsColon(text: string, start: number): boolean {
   return text.charCodeAt(at) === 0x3a
 }
 
-function noteKey(keys: Set<string> | undefined, quoted: string): Flaw | null {
+function noteKey(keys: Set<string> | undefined, quoted: string): KeyFlaw | null {
   const key = quoted.includes('\\') ? unescapeKey(quoted) : quoted.slice(1, -1)
-  if (key === '__proto__') return { kind: 'key', message: 'contains the key "__proto__", which is not a field name' }
+  if (key === '__proto__') return { kind: 'proto', message: 'contains the key "__proto__", which is not a field name' }
   if (keys?.has(key))
-    return { kind: 'key', message: `has the key ${quote(key)} twice in one object: which one is meant?` }
+    return { kind: 'repeated', message: `has the key ${quote(key)} twice in one object: which one is meant?` }
   keys?.add(key)
   return null
 }

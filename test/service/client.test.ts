@@ -24,6 +24,29 @@ import {
 const tls = (name: string) => readFileSync(join(import.meta.dirname, 'tls', name), 'utf8')
 const accepted = { transactionId: 'tx-1', status: 'accepted', timestamp: '2026-11-21T00:00:00Z' }
 
+describe('the end of Location as an id', () => {
+  test.each([
+    ['/api/v1/data/tx-1', 'tx-1'],
+    ['tx-1', 'tx-1'],
+    ['/status/tx%201/?a=b#c', 'tx 1'],
+    ['{url}/partner/api/v1/data/0193C1B2-0000-7000-8000-00000000000A', '0193C1B2-0000-7000-8000-00000000000A'],
+    ['https://elsewhere.example/api/v1/data/tx-1', null],
+    ['/login', null],
+    ['/partner/api/v1', null],
+    ['/api/v1/data/%zz1', null],
+    [`/${encodeURIComponent(secret)}1`, null],
+    [`/${'1'.repeat(300)}`, null],
+    ['http://[', null],
+    ['', null],
+  ])('%s: %s', async (location, id) => {
+    const { url } = await startServer((_request, response) => {
+      response.writeHead(303, { location: location.replace('{url}', url) }).end()
+    })
+    const answer = await clientFor(`${url}/partner`).send(submitRequest, accessToken)
+    expect(answer).toMatchObject({ status: 303, locationId: id })
+  })
+})
+
 describe('the request on the wire', () => {
   test('a POST carries the frozen body byte for byte, the token, and the idempotency key in quotes', async () => {
     const { received, url } = await startServer((_request, response) => json(response, 200, accepted))

@@ -12,6 +12,8 @@ test.each([
   [response(401), 'unauthorized'],
   [response(403), 'unauthorized'],
   [response(307), 'unauthorized'],
+  [response(407), 'unauthorized'],
+  [response(401, { code: 'E003' }), 'unauthorized'],
   [response(429), 'throttled'],
   [response(503), 'unavailable'],
   [response(400, { code: 'E003' }), 'unavailable'],

@@ -6,6 +6,8 @@ const nowMs = Date.parse('2026-11-21T00:00:00Z')
 test.each([
   ['7', 7_000],
   [' 0 ', 0],
+  ['99999999999', 99_999_999_999_000],
+  ['9'.repeat(400), Number.MAX_SAFE_INTEGER],
   ['Sat, 21 Nov 2026 00:01:30 GMT', 90_000],
   ['Saturday, 21-Nov-26 00:01:30 GMT', 90_000],
   ['Fri, 20 Nov 2026 00:00:00 GMT', 0],

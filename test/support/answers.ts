@@ -13,6 +13,8 @@ export function response(status: number, body: unknown = '', retryAfterMs: numbe
     json,
     excerpt: text.slice(0, 2048),
     code: findErrorCode(status, json, text),
+    locationId: null as string | null,
+    repeatsKey: false,
     retryAfterMs,
     rateRemaining: null,
     dateMs: null,

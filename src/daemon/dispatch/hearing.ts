@@ -1,4 +1,13 @@
-import { type Answer, type AttemptResult, isSuccess, type Passage, type Refusal, type Submission } from '../../model.ts'
+import {
+  type Answer,
+  type AttemptResult,
+  isSuccess,
+  type Passage,
+  type PostMeaning,
+  type Refusal,
+  type Submission,
+  statusRow,
+} from '../../model.ts'
 
 /**
  * Whether a request left and brought no answer of the service's own: a timeout, a lost connection, a gateway's 502, a
@@ -6,12 +15,14 @@ import { type Answer, type AttemptResult, isSuccess, type Passage, type Refusal,
  */
 export function isSilence(answer: Answer): boolean {
   if (answer.kind === 'no-answer') return answer.sent
-  if (answer.status === 503 || answer.code === 'E003') return false
-  return answer.status > 500 || (isSuccess(answer.status) && answer.json === undefined)
+  const { post } = statusRow(answer.status)
+  if (answer.code === 'E003') return false
+  return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)
 }
 
 /** Statuses that speak of the way, the rate or the client, and never of the record. */
-const ofTheWay: ReadonlySet<number> = new Set([401, 403, 404, 405, 410, 429])
+const isOfTheWay = (status: number): boolean => ofTheWay.has(statusRow(status).post)
+const ofTheWay: ReadonlySet<PostMeaning> = new Set(['token-refused', 'forbidden', 'nothing-there', 'throttled'])
 
 /** The passage of a record whose POST the service itself has answered: with an id, or a refusal in JSON. */
 export function passageOf(
@@ -22,7 +33,7 @@ export function passageOf(
   if (answer?.kind !== 'response' || step.pause !== null) return []
   const { status, json, code } = answer
   const accepted = isSuccess(status) && step.change.state !== 'uncertain'
-  const refused = status >= 400 && status < 500 && json !== undefined && !ofTheWay.has(status) && code !== 'E003'
+  const refused = status >= 400 && status < 500 && json !== undefined && !isOfTheWay(status) && code !== 'E003'
   return accepted || refused ? [{ resource, met: met?.reason ?? null, judged: fingerprint === null }] : []
 }
 
@@ -33,7 +44,7 @@ export function refusalOf(
   fingerprint: string | null,
 ): Refusal[] {
   const { state } = step.change
-  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || ofTheWay.has(answer.status))
+  if (fingerprint === null || answer?.kind !== 'response' || state !== 'rejected' || isOfTheWay(answer.status))
     return []
   return [{ submissionId, resource, fingerprint, summary: step.cause }]
 }

@@ -42,7 +42,7 @@ export function advanceSubmit(
       return step({ ...answered, ...told(verdict), state: 'uncertain', doneMs: null }, verdict.reason)
     case 'renew-key': {
       const renewed = { idempotencyKey: freshKey, renewedKeys: submission.renewedKeys + 1 }
-      return step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason)
+      return { ...step({ ...answered, ...renewed, state: 'queued', dueInMs: 0 }, verdict.reason), pause: verdict.pause }
     }
     case 'retry': {
       // A server that failed may have stored the record before it did: an E002 after this must not get a new key.
@@ -56,8 +56,8 @@ export function advanceSubmit(
         {
           ...answered,
           state: 'sending',
-          transactionId: submission.id,
-          pollInMs: probeAfterMs,
+          transactionId: verdict.transactionId ?? submission.id,
+          pollInMs: verdict.transactionId === null ? probeAfterMs : firstPollMs,
           polledRarely: false,
           unknown: false,
           inDoubt: true,
@@ -72,6 +72,7 @@ export function advanceSubmit(
           ...answered,
           state: 'queued',
           dueInMs: 0,
+          ...(verdict.mayHaveArrived && { inDoubt: true }),
           ...(verdict.times > 0 && { met: { reason: verdict.pause.reason, times: verdict.times } }),
         },
         cause: `pause ${verdict.pause.reason}: ${verdict.pause.detail}`,

@@ -1,15 +1,17 @@
 import {
   type Answer,
   type Breach,
-  isSuccess,
   type MetPause,
   type PauseCall,
+  statusRow,
+  type Taken,
   type UncertainPolicy,
 } from '../../model.ts'
 
 /** What an answer to a POST says, as src/service/reading.ts reads it. */
 export interface SubmitReading {
   submittedId: string | null
+  taken: Taken
   namesId: boolean
   pause: PauseCall | null
   summary: string
@@ -19,6 +21,8 @@ export interface SubmitReading {
 export interface SubmitCircumstances {
   history: SubmitHistory
   policy: UncertainPolicy
+  /** False if acceptance is the end: its mapping says `track: false`. */
+  tracked: boolean
   /** The number of the attempt that was answered, from 1: after one in doubt the wait grows with it. */
   attempt: number
   /** Whether the token had outlived itself by the time of the answer, so that a 401 says no more than that. */
@@ -47,21 +51,21 @@ export type SubmitVerdict =
   | { kind: 'rejected'; code: string | null; reason: string; leftTrace: boolean }
   | { kind: 'failed'; code: string | null; reason: string }
   | { kind: 'uncertain'; code: string | null; reason: string; breach: Breach | null }
-  /** Send again with a new idempotency key. */
-  | { kind: 'renew-key'; reason: string }
+  /** Send again with a new idempotency key; if the service says that it is down, after a pause for everyone. */
+  | { kind: 'renew-key'; pause: PauseCall | null; reason: string }
   /** Answered 500: send again after a while with the same key; uses up a retry. */
   | { kind: 'retry'; afterMs: number; reason: string }
   /** Nobody knows whether it arrived, and the policy is to send again with the same key. */
   | { kind: 'resend'; afterMs: number; reason: string }
-  /** Nobody knows whether it arrived, and the policy is to ask the service for the id that the mapping sends. */
-  | { kind: 'probe'; reason: string }
+  /** Ask the service for an id: the one that its Location names, or (null) the one that the mapping sends. */
+  | { kind: 'probe'; transactionId: string | null; reason: string }
   /** Repeat with a new token; uses up nothing. A second refusal is none where this one came of the token's age. */
   | { kind: 'new-token'; ofAge: boolean; reason: string }
   /**
-   * Nothing arrived and nobody sends for a while; the record stays queued and has used up nothing. `times`: how often
-   * it has met this pause while others got through; 0 where that says nothing about it.
+   * Nobody sends for a while; the record stays queued and has used up nothing. `times`: how often it has met this pause
+   * while others got through; 0 if that says nothing about it. `mayHaveArrived`: after a redirect.
    */
-  | { kind: 'pause'; pause: PauseCall; times: number }
+  | { kind: 'pause'; pause: PauseCall; times: number; mayHaveArrived: boolean }
 
 /** Durations in milliseconds; tests and benchmarks compress them. */
 export interface SubmitLimits {
@@ -77,27 +81,83 @@ const serverErrorsMax = 3
 const renewalsMax = 3
 
 /**
- * What an answer to a POST means for its submission: the first table of
- * docs/contract.md, "What an answer means". Never throws.
+ * What an answer to a POST means for its submission (docs/guarantee.md, "What each status means"). Never throws.
  *
- * A success with an id is looked at first, since an id or a text in it may look like an error's code; then what the
- * codes say of any status; then the statuses.
+ * A success with an id is looked at first, since an id or a text in it may look like an error's code; then E002 and E003,
+ * if the status heeds them; then the status.
  *
  * @see docs/interface.md, 7
  */
 export function decideSubmit(answer: Answer, reading: SubmitReading, now: SubmitCircumstances): SubmitVerdict {
   const { submittedId, pause, summary } = reading
-  if (answer.kind === 'no-answer') return pause === null ? inDoubt(summary, now) : { kind: 'pause', pause, times: 0 }
-  const { status, code } = answer
-  if (submittedId !== null) return { kind: 'accepted', transactionId: submittedId, breach: null }
-  if (code === 'E002') return duplicate(summary, now.history)
-  if (isSuccess(status) && pause === null) return withoutId(answer, summary)
-  if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
+  if (answer.kind === 'no-answer')
+    return pause === null ? inDoubt(summary, now) : { kind: 'pause', pause, times: 0, mayHaveArrived: false }
+  const { code } = answer
+  const { post, heedsCode } = statusRow(answer.status)
+  if (submittedId !== null) return withId(submittedId, answer, reading, now)
+  if (heedsCode && code === 'E002') return duplicate(summary, now.history)
+  if (post === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
   if (pause !== null) return paused(answer, summary, pause, now.history)
-  if (status === 500) return serverError(code, summary, now)
-  if (status >= 400 && status < 500) return refused(answer, reading, now.history)
-  return inDoubt(summary, now)
+  switch (post) {
+    case 'taken':
+      return withoutId(answer, summary)
+    case 'performed':
+      return performed(answer, summary, now)
+    case 'server-error':
+      return serverError(code, summary, now)
+    case 'invalid':
+    case 'refused':
+    case 'refused-in-doubt':
+    case 'nothing-there': // in the service's own words
+      return refused(answer, reading, now.history)
+    case 'in-doubt':
+    // Each of the others called for a pause.
+    case 'moved':
+    case 'token-refused':
+    case 'forbidden':
+    case 'throttled':
+    case 'unavailable':
+      return inDoubt(summary, now)
+    default:
+      return post satisfies never
+  }
+}
+
+/** The service gave it an id. What stands beside the id may say that it failed, and then it is not accepted. */
+function withId(
+  transactionId: string,
+  { code }: Answer & { kind: 'response' },
+  { taken, summary, pause }: SubmitReading,
+  { history, tracked }: SubmitCircumstances,
+): SubmitVerdict {
+  // What the service says of a transaction that is tracked, its next poll will tell.
+  if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
+  const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`
+  if (taken === 'unclear')
+    return { kind: 'uncertain', code, reason: `${reason}; nobody asks again: track: false`, breach: 'unknown_status' }
+  if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
+  // The key's transaction has failed: under the same key the service could only say so again.
+  const again = duplicate(reason, history, code)
+  return again.kind === 'renew-key' && code === 'E003' ? { ...again, pause } : again
+}
+
+/**
+ * 300, 303 and 304: the request was performed, so it is never sent again, whatever the policy. The id at the end of
+ * Location is asked for; without one, the id that the mapping sends, if the policy is to ask.
+ *
+ * @see RFC 9110, 15.4.4
+ */
+function performed(
+  { locationId: transactionId }: Answer & { kind: 'response' },
+  summary: string,
+  { policy }: SubmitCircumstances,
+): SubmitVerdict {
+  const reason = `${summary}; that says that the request was performed`
+  if (transactionId !== null)
+    return { kind: 'probe', transactionId, reason: `${reason}: asking for ${transactionId}, which Location names` }
+  if (policy === 'probe') return { kind: 'probe', transactionId: null, reason }
+  return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 
 /** Nobody can know whether it arrived: the policy decides, and `hold` is the one that never sends again by itself. */
@@ -109,7 +169,7 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
     case 'resend':
       return { kind: 'resend', afterMs: Math.min(backoffMs(limits, attempt - 1), limits.backoffMaxMs), reason }
     case 'probe':
-      return { kind: 'probe', reason }
+      return { kind: 'probe', transactionId: null, reason }
     default:
       return policy satisfies never
   }
@@ -120,11 +180,20 @@ function inDoubt(summary: string, { policy, attempt, limits }: SubmitCircumstanc
  * another's and a new one helps (docs/interface.md, 7.2). Otherwise it was ours, and under a new id it would be there twice.
  * An answer 500 counts as such an attempt: the service may have stored the record before it fell over.
  */
-function duplicate(summary: string, { earlierInDoubt, serverErrors, renewedKeys }: SubmitHistory): SubmitVerdict {
+function duplicate(
+  summary: string,
+  { earlierInDoubt, serverErrors, renewedKeys }: SubmitHistory,
+  code = 'E002',
+): SubmitVerdict {
   if (earlierInDoubt || serverErrors > 0)
-    return { kind: 'uncertain', code: 'E002', reason: `${summary}; an earlier attempt arrived`, breach: null }
-  if (renewedKeys < renewalsMax) return { kind: 'renew-key', reason: summary }
-  return { kind: 'failed', code: 'E002', reason: `${summary}; ${renewalsMax} new ids did not help` }
+    return {
+      kind: 'uncertain',
+      code,
+      reason: `${summary}; an earlier attempt ${code === 'E002' ? 'arrived' : 'may have arrived'}`,
+      breach: null,
+    }
+  if (renewedKeys < renewalsMax) return { kind: 'renew-key', pause: null, reason: summary }
+  return { kind: 'failed', code, reason: `${summary}; ${renewalsMax} new ids did not help` }
 }
 
 /**
@@ -137,30 +206,29 @@ function refused(
   { summary, namesId }: SubmitReading,
   history: SubmitHistory,
 ): SubmitVerdict {
-  if (history.earlierInDoubt && status !== 400 && code !== 'E001')
+  const { post } = statusRow(status)
+  if (history.earlierInDoubt && post !== 'invalid' && code !== 'E001')
     return { kind: 'uncertain', code, reason: `${summary}; an earlier attempt may have arrived`, breach: null }
-  return namesId || tracesLeft.has(status)
+  return namesId || post === 'refused-in-doubt'
     ? { kind: 'rejected', code, reason: `${summary}; the service may have it all the same`, leftTrace: true }
     : { kind: 'rejected', code, reason: summary, leftTrace: false }
 }
 
-/** Out of time, a conflict, too early, the client gone: nothing in them says that the record was not stored. */
-const tracesLeft: ReadonlySet<number> = new Set([408, 409, 425, 499])
-
 /** So often a record may meet a pause while others get through; then it is itself the cause. */
 const pausesMax = 3
 
-/** Nothing arrived. Nobody sends for a while, unless it is this record alone that is answered so, as by a firewall. */
+/** Nobody sends for a while, unless it is this record alone that is answered so, as by a firewall. */
 function paused(
-  { code }: Answer & { kind: 'response' },
+  { status, code }: Answer & { kind: 'response' },
   summary: string,
   pause: PauseCall,
   { met, earlierInDoubt }: SubmitHistory,
 ): SubmitVerdict {
   const times = timesMet(pause, met)
-  if (times < pausesMax) return { kind: 'pause', pause, times }
+  const moved = statusRow(status).post === 'moved'
+  if (times < pausesMax) return { kind: 'pause', pause, times, mayHaveArrived: moved }
   const reason = `${summary}; it was answered so ${times} times while others got through, so it is this record`
-  return earlierInDoubt
+  return earlierInDoubt || moved
     ? { kind: 'uncertain', code, reason: `${reason}; an earlier attempt may have arrived`, breach: null }
     : { kind: 'rejected', code, reason, leftTrace: false }
 }

@@ -55,6 +55,7 @@ export function interpretAnswer(
     },
     // Only a mapping that sends its own id can be asked about by it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
+    tracked: submission.tracked,
     attempt: submission.attempt,
     tokenOutlived,
     limits: deps.limits,

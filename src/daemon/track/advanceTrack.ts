@@ -37,7 +37,7 @@ export function advanceTrack(
         verdict.reason,
       )
     case 'lost': {
-      if (submission.probing) return notArrived(submission)
+      if (submission.probing) return notKnown(submission)
       // That the service forgot it says nothing about how long it takes, and it has not ended it.
       const lost = { doneMs: null, errorCode: null, error: verdict.reason }
       return step(
@@ -63,7 +63,7 @@ export function advanceTrack(
       )
     case 'ask-again':
       if (submission.probing && verdict.unknown && (submission.unknownForMs ?? 0) > probeUnknownMs)
-        return notArrived(submission)
+        return notKnown(submission)
       return step(
         {
           ...polled,
@@ -111,11 +111,23 @@ export function advanceTrack(
   }
 }
 
-/** The probe's answer: the service does not know the id, so the request never arrived and may be sent again. */
-function notArrived(submission: Submission): Step {
+/**
+ * The probe's answer: the service does not know the id. If the mapping sent it, the request never arrived and may be sent
+ * again. If it came with an answer that the request was performed, nobody knows under which id it was.
+ */
+function notKnown(submission: Submission): Step {
+  const { id, transactionId } = submission
+  const polls = submission.polls + 1
+  if (transactionId === null || transactionId === id)
+    return {
+      change: { state: 'queued', dueInMs: 0, transactionId: null, polls },
+      cause: 'the service does not know it: it had not arrived',
+      pause: null,
+    }
+  const error = `the service answered that it performed the request, and does not know ${transactionId}, which its Location names`
   return {
-    change: { state: 'queued', dueInMs: 0, transactionId: null, polls: submission.polls + 1 },
-    cause: 'the service does not know it: it had not arrived',
+    change: { state: 'uncertain', transactionId: null, polls, doneMs: null, errorCode: null, error },
+    cause: error,
     pause: null,
   }
 }

@@ -2,9 +2,10 @@ import { boundText, textMax } from '../../boundText.ts'
 import {
   type Answer,
   type Breach,
-  isSuccess,
+  isSameId,
   type PauseCall,
   type RefusedPolls,
+  statusRow,
   type TransactionStatus,
 } from '../../model.ts'
 
@@ -99,8 +100,7 @@ const resubmissionsMax = 3
 const refusedPollsMax = 2
 
 /**
- * What an answer to a GET means for its transaction: the second table of
- * docs/contract.md, "What an answer means". Never throws.
+ * What an answer to a GET means for its transaction (docs/guarantee.md, "What each status means"). Never throws.
  *
  * However often a question goes wrong, the transaction does not fail by it: the service alone can say that it failed,
  * or, for ten minutes on end, that it does not know it.
@@ -110,16 +110,16 @@ const refusedPollsMax = 2
 export function decideTrack(answer: Answer, reading: TrackReading, now: TrackCircumstances): TrackVerdict {
   const { transaction, pause, summary } = reading
   if (transaction !== null) return decideStatus(transaction, now)
-  const status = answer.kind === 'response' ? answer.status : null
-  if (pause?.reason === 'unauthorized' && status === 401 && (now.tokenOutlived || !now.history.repeatedAfter401))
+  if (answer.kind === 'no-answer')
+    return pause === null
+      ? askAgain(summary, null, now)
+      : { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
+  const { get } = statusRow(answer.status)
+  if (get === 'token-refused' && (now.tokenOutlived || !now.history.repeatedAfter401))
     return { kind: 'new-token', ofAge: now.tokenOutlived, reason: summary }
-  if (pause !== null)
-    return answer.kind === 'no-answer'
-      ? { kind: 'pause', pause, refusedPolls: now.history.refusedPolls.times }
-      : refused(summary, pause, now)
-  if (status === 404) return unknown(summary, now)
-  const success = status !== null && isSuccess(status)
-  return askAgain(summary, success ? 'unreadable_answer' : null, now)
+  if (pause !== null) return refused(summary, pause, now)
+  if (get === 'unknown') return unknown(summary, now)
+  return askAgain(summary, get === 'answered' ? 'unreadable_answer' : null, now)
 }
 
 /**
@@ -137,7 +137,7 @@ function refused(summary: string, pause: PauseCall, now: TrackCircumstances): Tr
 
 /** What the service says of the transaction. */
 function decideStatus(read: TransactionStatus, now: TrackCircumstances): TrackVerdict {
-  if (read.transactionId !== null && read.transactionId !== now.transactionId)
+  if (read.transactionId !== null && !isSameId(read.transactionId, now.transactionId))
     return askAgain('the service answered about another transaction', 'other_transaction', now)
   switch (read.status) {
     case 'completed':

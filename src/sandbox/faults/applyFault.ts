@@ -54,7 +54,14 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Man
     case 'answer':
       return present(toldAnswer(spec))
     case 'redirect':
-      return present(problem(spec.status, 'The sandbox was told to redirect.', {}, { location: spec.location }))
+      return present(
+        problem(
+          spec.status,
+          'The sandbox was told to redirect.',
+          {},
+          { location: located(spec.location, answer.body) },
+        ),
+      )
     case 'garbage':
       return { ...answer, body: spec.body }
     case 'oversized':
@@ -73,6 +80,12 @@ function faultyAnswer(answer: Answer, spec: FaultAction, { present, newId }: Man
     default:
       return spec satisfies never
   }
+}
+
+/** The address with the answer's own id in place of `{id}`. */
+function located(location: string, body: unknown): string {
+  const { transactionId, orderId } = isObject(body) ? body : {}
+  return location.replaceAll('{id}', String(transactionId ?? orderId ?? ''))
 }
 
 function toldAnswer(spec: Extract<FaultAction, { kind: 'answer' }>): Answer {

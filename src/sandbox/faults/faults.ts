@@ -62,8 +62,10 @@ function kindsWith<T extends z.ZodRawShape>(which: T) {
     z.strictObject({ kind: z.literal('answer'), ...answer, when: when('before'), ...common }),
     z.strictObject({
       kind: z.literal('redirect'),
-      status: z.int().min(301).max(308).default(307),
-      location: headerText.default('http://127.0.0.1:9/'),
+      status: z.int().min(300).max(308).default(307),
+      location: headerText
+        .default('http://127.0.0.1:9/')
+        .describe('{id} stands for the id of the transaction or order, with when: after'),
       when: when('before'),
       ...common,
     }),

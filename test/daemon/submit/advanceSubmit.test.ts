@@ -44,7 +44,7 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { state: 'uncertain', errorCode: null, error: 'lost' },
   ],
   [
-    { kind: 'renew-key', reason: 'E002' },
+    { kind: 'renew-key', pause: null, reason: 'E002' },
     { renewedKeys: 1 },
     { state: 'queued', dueInMs: 0, idempotencyKey: now.freshKey, renewedKeys: 2 },
   ],
@@ -55,18 +55,28 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
   ],
   [{ kind: 'resend', afterMs: 4_000, reason: 'lost' }, {}, { state: 'queued', dueInMs: 4_000, inDoubt: true }],
   [
-    { kind: 'probe', reason: 'lost' },
+    { kind: 'probe', transactionId: null, reason: 'lost' },
     { id: 'me' },
     { state: 'sending', transactionId: 'me', pollInMs: 5_000, inDoubt: true },
+  ],
+  [
+    { kind: 'probe', transactionId: 'tx-1', reason: '303' },
+    { id: 'me' },
+    { state: 'sending', transactionId: 'tx-1', pollInMs: now.firstPollMs, inDoubt: true },
   ],
   [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
   [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
   [
-    { kind: 'pause', pause, times: 0 },
+    { kind: 'pause', pause, times: 0, mayHaveArrived: false },
     { repeatedAfter401: true },
     { state: 'queued', dueInMs: 0, repeatedAfter401: false },
   ],
-  [{ kind: 'pause', pause, times: 2 }, {}, { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } }],
+  [
+    { kind: 'pause', pause, times: 2, mayHaveArrived: false },
+    {},
+    { state: 'queued', dueInMs: 0, met: { reason: pause.reason, times: 2 } },
+  ],
+  [{ kind: 'pause', pause, times: 0, mayHaveArrived: true }, {}, { state: 'queued', dueInMs: 0, inDoubt: true }],
 ])('%o of %o', (verdict, given, change) => {
   const step = advance(verdict, given)
   expect(step.change).toMatchObject(change)
@@ -94,7 +104,7 @@ describe('what must not change:', () => {
 
   test('a pause and a new token use up nothing', () => {
     for (const verdict of [
-      { kind: 'pause', pause, times: 0 } as const,
+      { kind: 'pause', pause, times: 0, mayHaveArrived: false } as const,
       { kind: 'new-token', ofAge: false, reason: '' } as const,
     ]) {
       const { change } = advance(verdict)
@@ -134,6 +144,11 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
   const reason = anyMessage
   const code = fc.option(fc.string())
   const afterMs = fc.double({ min: 0, max: 1e7, noNaN: true })
+  const pause = fc.record({
+    reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
+    askedMs: fc.option(fc.nat()),
+    detail: fc.string(),
+  })
   return fc.oneof(
     fc.record({
       kind: fc.constant('accepted' as const),
@@ -144,16 +159,14 @@ function anyVerdict(): fc.Arbitrary<SubmitVerdict> {
     fc.record({ kind: fc.constant('failed' as const), code, reason }),
     fc.record({ kind: fc.constant('uncertain' as const), code, reason, breach: fc.constant(null) }),
     fc.record({ kind: fc.constantFrom('retry' as const, 'resend' as const), afterMs, reason }),
-    fc.record({ kind: fc.constantFrom('renew-key' as const, 'probe' as const), reason }),
+    fc.record({ kind: fc.constant('renew-key' as const), pause: fc.option(pause), reason }),
+    fc.record({ kind: fc.constant('probe' as const), transactionId: fc.option(fc.uuid()), reason }),
     fc.record({ kind: fc.constant('new-token' as const), ofAge: fc.boolean(), reason }),
     fc.record({
       kind: fc.constant('pause' as const),
       times: fc.nat(2),
-      pause: fc.record({
-        reason: fc.constantFrom(...pauseReasons.filter((each) => each !== 'operator' && each !== 'history')),
-        askedMs: fc.option(fc.nat()),
-        detail: fc.string(),
-      }),
+      mayHaveArrived: fc.boolean(),
+      pause,
     }),
   )
 }

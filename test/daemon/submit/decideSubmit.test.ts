@@ -25,6 +25,44 @@ describe('200 or 201 with an id', () => {
   })
 })
 
+describe('2xx with an id that says that it failed (it was completed if its mapping said track: false)', () => {
+  const untracked = { tracked: false }
+  const failed = (more: object) => response(200, { transactionId: 'tx', ...more })
+
+  test.each([
+    [failed({ status: 'failed' }), null],
+    [failed({ status: ' Rejected' }), null],
+    [failed({ status: 'failed', errorCode: 'E001' }), 'E001'],
+    [failed({ status: 'declined', code: 'E042' }), 'E042'],
+  ])('%j: failed, whether it is tracked or not', (answer, code) => {
+    for (const now of [{}, untracked]) expect(decide(answer, now)).toMatchObject({ kind: 'failed', code })
+  })
+
+  test('an error’s code beside another status: its poll decides, and without polls a person', () => {
+    for (const answer of [failed({ errorCode: 'E003' }), failed({ status: 'accepted', code: 'E001' })]) {
+      expect(kind(decide(answer))).toBe('accepted')
+      expect(decide(answer, untracked)).toMatchObject({ kind: 'uncertain', breach: 'unknown_status' })
+    }
+  })
+
+  test('failed with E003: everybody pauses, and it is sent under a new key, at most three times', () => {
+    const answer = failed({ status: 'failed', errorCode: 'E003' })
+    expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: { reason: 'unavailable' } })
+    expect(decide(answer, { history: { renewedKeys: 3 } })).toMatchObject({ kind: 'failed', code: 'E003' })
+    expect(kind(decide(answer, { history: { earlierInDoubt: true } }))).toBe('uncertain')
+  })
+
+  test('failed with E002: a new key, without a pause', () => {
+    const answer = failed({ status: 'failed', errorCode: 'E002' })
+    expect(decide(answer, untracked)).toMatchObject({ kind: 'renew-key', pause: null })
+  })
+
+  test('any other word says no failure', () => {
+    for (const status of ['completed', 'created', 'whatever', 202])
+      expect(kind(decide(failed({ status }), untracked))).toBe('accepted')
+  })
+})
+
 describe('2xx that cannot be read, or has no id', () => {
   test.each(['hold', 'resend', 'probe'] as const)('uncertain, under %s too, and a breach', (policy) => {
     const breachOf = (answer: Answer, resource: Resource = 'data') => {
@@ -52,7 +90,7 @@ describe('400 with E001', () => {
 })
 
 describe('E002, whatever the status', () => {
-  const duplicates = [200, 400, 401, 409, 422, 429, 500, 503].map((status) => response(status, { code: 'E002' }))
+  const duplicates = [200, 400, 403, 409, 422, 429, 500, 503].map((status) => response(status, { code: 'E002' }))
 
   test.each(duplicates)('$status with no earlier attempt in doubt: a new idempotency key', (answer) => {
     expect(kind(decide(answer))).toBe('renew-key')
@@ -79,7 +117,7 @@ describe('E002, whatever the status', () => {
 
 describe('E003, whatever the status, or 503', () => {
   test.each([
-    ...[200, 400, 401, 404, 429, 500, 502].map((status) => response(status, { code: 'E003' })),
+    ...[200, 400, 403, 404, 429, 500, 502].map((status) => response(status, { code: 'E003' })),
     response(503),
     response(503, '<html>'),
   ])('$status $excerpt: pause unavailable, for as long as is configured', (answer) => {
@@ -143,6 +181,22 @@ describe('404, 405 and 410', () => {
 })
 
 describe('401', () => {
+  test.each([
+    'E001',
+    'E002',
+    'E003',
+    'E042',
+    'invalid_token',
+  ])('with %s it is about us as well (E002 failed records within a second)', (code) => {
+    const answer = response(401, { code })
+    expect(kind(decide(answer))).toBe('new-token')
+    for (const earlierInDoubt of [false, true])
+      expect(decide(answer, { history: { repeatedAfter401: true, earlierInDoubt } })).toMatchObject({
+        kind: 'pause',
+        pause: { reason: 'unauthorized' },
+      })
+  })
+
   test('the first: a new token', () => {
     expect(kind(decide(response(401)))).toBe('new-token')
   })
@@ -161,15 +215,46 @@ describe('401', () => {
   })
 })
 
-describe('403 and 3xx', () => {
-  test.each([403, 300, 301, 302, 307, 308])('%i: pause unauthorized at once', (status) => {
-    expect(decide(response(status))).toMatchObject({ kind: 'pause', pause: { reason: 'unauthorized' } })
+describe('403, 407 and redirects', () => {
+  test.each([403, 407])('%i: pause unauthorized at once, and nothing arrived', (status) => {
+    const unauthorized = { kind: 'pause', pause: { reason: 'unauthorized' }, mayHaveArrived: false }
+    expect(decide(response(status))).toMatchObject(unauthorized)
+    expect(decide(response(status, { code: 'E001' }))).toMatchObject(unauthorized)
+  })
+
+  test.each([301, 302, 305, 307, 308, 399])('%i: the same, and it may have arrived', (status) => {
+    for (const code of [undefined, 'E001', 'E002', 'E003'])
+      expect(decide(response(status, { code }))).toMatchObject({
+        kind: 'pause',
+        pause: { reason: 'unauthorized' },
+        mayHaveArrived: true,
+      })
   })
 
   test('a redirect says where it would have gone', () => {
     expect(decide(response(307, '(redirect to https://elsewhere/x) '))).toMatchObject({
       pause: { detail: expect.stringMatching(/elsewhere.*not followed.*SERVICE_BASE_URL/) },
     })
+  })
+})
+
+describe('300, 303 and 304: the request was performed (each was sent again and again)', () => {
+  const answers = [300, 303, 304].flatMap((status) =>
+    [undefined, 'E001', 'E002', 'E003'].map((code) => response(status, { code })),
+  )
+
+  test.each(answers)('$status $code: uncertain, never sent again, whatever the policy', (answer) => {
+    for (const policy of ['hold', 'resend'] as const)
+      expect(decide(answer, { policy })).toMatchObject({ kind: 'uncertain', breach: 'missing_id' })
+    expect(decide(answer, { policy: 'probe' })).toMatchObject({ kind: 'probe', transactionId: null })
+  })
+
+  test.each(answers)('$status $code with a Location that ends in an id: asked for, whatever the policy', (answer) => {
+    for (const policy of ['hold', 'resend', 'probe'] as const)
+      expect(decide({ ...answer, locationId: 'tx-1' }, { policy })).toMatchObject({
+        kind: 'probe',
+        transactionId: 'tx-1',
+      })
   })
 })
 
@@ -186,6 +271,10 @@ describe('the same pause again and again', () => {
 
   test('after an attempt in doubt: uncertain', () => {
     expect(kind(decide(refused, { history: { met, earlierInDoubt: true } }))).toBe('uncertain')
+  })
+
+  test('after a redirect, which may be an answer to what arrived: uncertain', () => {
+    expect(kind(decide(response(302), { history: { met } }))).toBe('uncertain')
   })
 
   test.each([
@@ -317,7 +406,7 @@ describe('whatever the answer and the history', () => {
       if (verdict.kind !== 'pause') return
       if (answer.kind === 'no-answer') expect(answer.sent).toBe(false)
       else if (answer.code !== 'E003')
-        expect([401, 403, 404, 405, 410, 429, 503]).toContain(answer.status < 400 ? 403 : answer.status)
+        expect([401, 403, 404, 405, 407, 410, 429, 503]).toContain(answer.status < 400 ? 403 : answer.status)
     })
   })
 
@@ -343,16 +432,24 @@ interface Circumstances {
   resource?: Resource
   history?: Partial<SubmitHistory>
   policy?: UncertainPolicy
+  tracked?: boolean
   attempt?: number
   tokenOutlived?: boolean
 }
 
 function decide(
   answer: Answer,
-  { resource = 'data', history, policy = 'hold', attempt = 1, tokenOutlived = false }: Circumstances = {},
+  {
+    resource = 'data',
+    history,
+    policy = 'hold',
+    tracked = true,
+    attempt = 1,
+    tokenOutlived = false,
+  }: Circumstances = {},
 ) {
   const clean = { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null }
-  const now = { history: { ...clean, ...history }, policy, attempt, tokenOutlived, limits: submitLimits }
+  const now = { history: { ...clean, ...history }, policy, tracked, attempt, tokenOutlived, limits: submitLimits }
   return decideSubmit(answer, readSubmitAnswer(answer, resource), now)
 }
 

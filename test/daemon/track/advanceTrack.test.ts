@@ -19,6 +19,7 @@ const probing: Partial<Submission> = {
   ...accepted,
   state: 'sending',
   probing: true,
+  id: 'me',
   transactionId: 'me',
   inDoubt: true,
 }
@@ -92,6 +93,12 @@ test.each<[string, TrackVerdict, Partial<Submission>, object]>([
     unknown,
     { ...probing, unknownForMs: 60_001 },
     { state: 'queued', dueInMs: 0, transactionId: null, polls: 3 },
+  ],
+  [
+    'the id of a Location, unknown for a minute: it arrived, and nobody knows as what (303 was sent again for ever)',
+    unknown,
+    { ...probing, transactionId: 'tx-1', unknownForMs: 60_001 },
+    { state: 'uncertain', transactionId: null, polls: 3, error: expect.stringContaining('tx-1') },
   ],
   [
     'a connection lost, after it was unknown for a minute',

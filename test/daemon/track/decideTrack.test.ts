@@ -24,6 +24,14 @@ describe('pending', () => {
   })
 })
 
+test('an id that is a UUID may come back in capitals (it was another transaction for ever); any other id may not', () => {
+  const [lower, upper] = ['0193c1b2-0000-7000-8000-00000000000a', '0193C1B2-0000-7000-8000-00000000000A']
+  const says = (transactionId: string) => response(200, { transactionId, status: 'completed' })
+  expect(decide(says(upper), { transactionId: lower }).kind).toBe('completed')
+  expect(decide(says(lower), { transactionId: upper }).kind).toBe('completed')
+  expect(decide(says('TX'))).toMatchObject({ kind: 'ask-again', breach: 'other_transaction' })
+})
+
 describe('completed', () => {
   test('completed, with the result in the service’s own digits', () => {
     const answer = response(200, '{"transactionId":"tx","status":"completed","result":{"paid":1234.50}}')
@@ -236,12 +244,16 @@ describe('whatever the answer and the history', () => {
 
 interface Circumstances {
   resource?: Resource
+  transactionId?: string
   ageMs?: number
   history?: Partial<TrackHistory>
   tokenOutlived?: boolean
 }
 
-function decide(answer: Answer, { resource = 'data', ageMs = 0, history, tokenOutlived = false }: Circumstances = {}) {
+function decide(
+  answer: Answer,
+  { resource = 'data', transactionId = 'tx', ageMs = 0, history, tokenOutlived = false }: Circumstances = {},
+) {
   const clean = {
     unknownForMs: null,
     resubmissions: 0,
@@ -251,6 +263,6 @@ function decide(answer: Answer, { resource = 'data', ageMs = 0, history, tokenOu
     idByPerson: false,
     refusedPolls: { times: 0, othersThrough: false },
   }
-  const now = { transactionId: 'tx', ageMs, history: { ...clean, ...history }, tokenOutlived, limits: trackLimits }
+  const now = { transactionId, ageMs, history: { ...clean, ...history }, tokenOutlived, limits: trackLimits }
   return decideTrack(answer, readAnswer(answer, resource), now)
 }

@@ -1,4 +1,8 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { mappingsDir } from '../../support/daemon.ts'
 import { type Harness, type Outcome, setup } from './harness.ts'
 
 /** Every answer to a POST that a service can give, to one record each, side by side through one daemon. */
@@ -8,6 +12,8 @@ interface Row {
   fault: Record<string, unknown>
   field2?: string
   customerId?: string
+  /** Of a mapping that says track: false. */
+  isUntracked?: true
   becomes: Partial<Outcome>
 }
 
@@ -88,6 +94,59 @@ const rows: Row[] = [
     becomes: { state: 'uncertain', posts: [null], effects: 1 },
   },
   {
+    says: '303 whose Location ends in its id: the id is asked for, completed, one POST (it was sent again at each trial)',
+    fault: { kind: 'redirect', status: 303, location: '/status/{id}', when: 'after' },
+    becomes: { state: 'completed', posts: [303], effects: 1 },
+  },
+  {
+    says: '303 to another place although it was stored: uncertain, one POST',
+    fault: { kind: 'redirect', status: 303, when: 'after' },
+    becomes: { state: 'uncertain', posts: [303], effects: 1 },
+  },
+  {
+    says: '300: uncertain, one POST',
+    fault: { kind: 'redirect', status: 300 },
+    becomes: { state: 'uncertain', posts: [300], effects: 0 },
+  },
+  {
+    says: '304: uncertain, one POST',
+    fault: { kind: 'answer', status: 304, body: '' },
+    becomes: { state: 'uncertain', posts: [304], effects: 0 },
+  },
+  {
+    says: '200 with an id that says rejected: failed (an untracked one was completed)',
+    fault: { kind: 'unknown_status', value: 'rejected' },
+    becomes: { state: 'failed', posts: [200], effects: 1 },
+  },
+  ...[
+    { transactionId: 'u-1', status: 'failed' },
+    { transactionId: 'u-2', status: 'Rejected', errorCode: 'E001' },
+  ].map(
+    (body): Row => ({
+      says: `${JSON.stringify(body)} to an untracked one: failed (it was completed)`,
+      fault: { kind: 'answer', status: 200, body },
+      isUntracked: true,
+      becomes: { state: 'failed', code: body.errorCode ?? null, posts: [200] },
+    }),
+  ),
+  {
+    says: 'an id and E003 to an untracked one: uncertain, since nobody asks again (it was completed)',
+    fault: { kind: 'answer', status: 200, body: { transactionId: 'u-3', errorCode: 'E003' } },
+    isUntracked: true,
+    becomes: { state: 'uncertain', code: 'E003', posts: [200] },
+  },
+  {
+    says: 'accepted to an untracked one: completed',
+    fault: { kind: 'delay', delayMs: 1 },
+    isUntracked: true,
+    becomes: { state: 'completed', posts: [200], effects: 1 },
+  },
+  {
+    says: '200 in which the status stands twice: uncertain',
+    fault: { kind: 'garbage', body: '{"transactionId":"twice","status":"failed","status":"accepted"}' },
+    becomes: { state: 'uncertain', posts: [200], effects: 1 },
+  },
+  {
     says: '400: rejected',
     fault: { kind: 'answer', status: 400 },
     becomes: { state: 'rejected', posts: [400], effects: 0 },
@@ -135,20 +194,27 @@ const rows: Row[] = [
 ]
 
 let harness: Harness
+const folder = mkdtempSync(join(tmpdir(), 'outboxd-'))
 beforeAll(async () => {
   harness = await setup()
   await Promise.all(
-    rows.map(async ({ fault, field2 = '', customerId = 'C1' }, i) => {
+    rows.map(async ({ fault, field2 = '', customerId = 'C1', isUntracked }, i) => {
       const marker = `answer-${i}-`
       await harness.fault({ ...fault, endpoint: 'submit', bodyContains: marker })
       if (field2 === 'then-409-')
         await harness.fault({ kind: 'answer', status: 409, body: 'conflict', endpoint: 'submit', bodyContains: marker })
-      await harness.insert(marker, { field2, customerId })
+      await harness.insert(marker, { field2, customerId, type: isUntracked ? 'untracked' : 'data' })
     }),
   )
-  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '12' })
+  const data = readFileSync(join(mappingsDir, 'data.yaml'), 'utf8')
+  writeFileSync(join(folder, 'data.yaml'), data)
+  writeFileSync(join(folder, 'untracked.yaml'), `${data.replace('type: data ', 'type: untracked ')}\ntrack: false\n`)
+  await harness.start({ MAX_IN_FLIGHT: '50', REQUEST_TIMEOUT_SECONDS: '12', MAPPINGS_DIR: folder })
 })
-afterAll(() => harness[Symbol.asyncDispose]())
+afterAll(async () => {
+  await harness[Symbol.asyncDispose]()
+  rmSync(folder, { recursive: true })
+})
 
 describe('an answer to a POST', () => {
   test.concurrent.each(rows.map((row, i) => ({ ...row, marker: `answer-${i}-` })))('$says', async ({

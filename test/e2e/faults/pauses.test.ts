@@ -84,9 +84,15 @@ test('tokens revoked at the service: fetched anew', async () => {
   expect(outcome?.posts).toEqual([401, 200])
 })
 
-test('401 again and again: paused as unauthorized, looking again now and then, nothing used up', async () => {
-  await harness.fault({ kind: 'answer', status: 401, endpoint: 'submit' })
-  const markers = await insertMany('always-401', 5)
+test.each([
+  { name: 'without a code', more: {} },
+  { name: 'with E002, which failed records within a second', more: { code: 'E002' } },
+])('401 again and again $name: paused as unauthorized, looking again now and then, nothing used up', async ({
+  name,
+  more,
+}) => {
+  await harness.fault({ kind: 'answer', status: 401, ...more, endpoint: 'submit' })
+  const markers = await insertMany(`always-401-${name}`, 5)
   await until(harness.pauses, (reasons) => reasons.includes('unauthorized'))
   await harness.control('DELETE', 'faults')
   const outcomes = await completed(markers)

@@ -1,0 +1,248 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { decideSubmit, type SubmitVerdict, submitLimits } from '../../src/daemon/submit/decideSubmit.ts'
+import { decideTrack, type TrackVerdict, trackLimits } from '../../src/daemon/track/decideTrack.ts'
+import {
+  type GetMeaning,
+  type PauseCall,
+  type PostMeaning,
+  type StatusRow,
+  statusRow,
+  statusRows,
+  type TokenMeaning,
+} from '../../src/model.ts'
+import { type Resource, resourceNames } from '../../src/resources.ts'
+import { decideToken } from '../../src/service/decideToken.ts'
+import { judgeTrial } from '../../src/service/harmlessCall.ts'
+import { outcomeOf } from '../../src/service/outcome.ts'
+import { readAnswer, readSubmitAnswer } from '../../src/service/reading.ts'
+import { response } from '../support/answers.ts'
+
+/** What docs/guarantee.md says of a meaning, and what must come of it, for an answer without a code. */
+interface Said<Kind> {
+  /** What becomes of the record. */
+  record: string
+  /** The pause that everybody makes, if any. */
+  everyone: PauseCall['reason'] | null
+  kind: Kind
+}
+
+const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
+  taken: { record: 'accepted with an id, uncertain without one', everyone: null, kind: 'uncertain' },
+  performed: {
+    record: 'the id in Location is asked for; uncertain without one. Never sent again',
+    everyone: null,
+    kind: 'uncertain',
+  },
+  moved: {
+    record: 'stays queued, and may have arrived',
+    everyone: 'unauthorized',
+    kind: 'pause',
+    mayHaveArrived: true,
+  },
+  invalid: { record: 'rejected', everyone: null, kind: 'rejected' },
+  'token-refused': {
+    record: 'sent again once with a new token, then stays queued',
+    everyone: 'unauthorized',
+    kind: 'new-token',
+  },
+  forbidden: { record: 'stays queued', everyone: 'unauthorized', kind: 'pause' },
+  'nothing-there': {
+    record: 'stays queued; rejected if a code of the service is there',
+    everyone: 'unreachable',
+    kind: 'pause',
+  },
+  'refused-in-doubt': {
+    record: 'rejected, and may have arrived',
+    everyone: null,
+    kind: 'rejected',
+    mayHaveArrived: true,
+  },
+  refused: { record: 'rejected', everyone: null, kind: 'rejected' },
+  throttled: { record: 'stays queued', everyone: 'throttled', kind: 'pause' },
+  'server-error': {
+    record: 'sent again three times under its key, then failed, and may have arrived',
+    everyone: null,
+    kind: 'retry',
+  },
+  unavailable: { record: 'stays queued', everyone: 'unavailable', kind: 'pause' },
+  'in-doubt': { record: 'in doubt: `UNCERTAIN_POLICY`', everyone: null, kind: 'uncertain' },
+}
+
+const get: Record<GetMeaning, Said<TrackVerdict['kind']>> = {
+  answered: { record: 'its status decides; asked again if it cannot be read', everyone: null, kind: 'ask-again' },
+  moved: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
+  'token-refused': { record: 'asked again with a new token', everyone: 'unauthorized', kind: 'new-token' },
+  forbidden: { record: 'asked again', everyone: 'unauthorized', kind: 'pause' },
+  unknown: {
+    record: 'asked again for ten minutes, then failed, and may have arrived',
+    everyone: null,
+    kind: 'ask-again',
+  },
+  throttled: { record: 'asked again', everyone: 'throttled', kind: 'pause' },
+  unavailable: { record: 'asked again', everyone: 'unavailable', kind: 'pause' },
+  'ask-again': { record: 'asked again, more and more rarely', everyone: null, kind: 'ask-again' },
+}
+
+const token: Record<TokenMeaning, PauseCall['reason']> = {
+  answered: 'unreachable',
+  moved: 'unauthorized',
+  'wrong-address': 'unauthorized',
+  refused: 'unauthorized',
+  throttled: 'throttled',
+  unavailable: 'unavailable',
+  unreachable: 'unreachable',
+}
+
+test('docs/guarantee.md shows the table (npm test -- test/model/statuses -u writes it)', async () => {
+  const path = join(import.meta.dirname, '../../docs/guarantee.md')
+  const [before = '', after = ''] = readFileSync(path, 'utf8').split(
+    /(?<=<!-- statuses: generated -->\n).*(?=<!-- end -->)/s,
+  )
+  expect(after).not.toBe('')
+  await expect(`${before}\n${table()}\n\n${after}`).toMatchFileSnapshot('../../docs/guarantee.md')
+})
+
+function table(): string {
+  const order = (row: StatusRow) => Number.parseInt(row.statuses, 10)
+  const rows = statusRows
+    .toSorted((one, other) => order(one) - order(other))
+    .map((row) => [
+      row.statuses,
+      post[row.post].record,
+      get[row.get].record,
+      everyone(post[row.post].everyone, get[row.get].everyone),
+      token[row.token],
+      row.heedsCode ? 'yes' : 'no',
+    ])
+  const head = [
+    'status',
+    'POST: the record',
+    'GET: the record',
+    'everybody pauses',
+    'token: everybody pauses',
+    'E002, E003 heeded',
+  ]
+  return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n')
+}
+
+const everyone = (ofPost: string | null, ofGet: string | null): string =>
+  ofPost === ofGet ? (ofPost ?? '') : ofGet === null ? `after a POST: ${ofPost}` : `after a GET: ${ofGet}`
+
+test('each status from 100 to 599 is in one row', () => {
+  const ranges = statusRows.flatMap(({ statuses }) => statuses.split(', ').map((range) => range.split('-').map(Number)))
+  const all = ranges.flatMap(([first = 0, last = first]) =>
+    Array.from({ length: last - first + 1 }, (_, i) => first + i),
+  )
+  expect(all.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 500 }, (_, i) => 100 + i))
+})
+
+/** Every status, and what is no status of HTTP. */
+const every = Array.from({ length: 700 }, (_, i) => 50 + i)
+
+describe.each(resourceNames)('an answer about %s without a code', (resource) => {
+  test('to a POST does what its row says, whatever the status', () => {
+    for (const status of every) {
+      const { kind, everyone, mayHaveArrived } = post[statusRow(status).post]
+      const verdict = submit(status, resource)
+      expect(verdict.kind, String(status)).toBe(kind)
+      expect(pauseOf(submit(status, resource, { repeatedAfter401: true })), String(status)).toBe(everyone)
+      expect('mayHaveArrived' in verdict ? verdict.mayHaveArrived : false, String(status)).toBe(
+        kind === 'pause' && mayHaveArrived === true,
+      )
+      expect('leftTrace' in verdict && verdict.leftTrace, String(status)).toBe(
+        kind === 'rejected' && mayHaveArrived === true,
+      )
+    }
+  })
+
+  test('to a GET does what its row says, whatever the status', () => {
+    for (const status of every) {
+      const { kind, everyone } = get[statusRow(status).get]
+      expect(track(status, resource).kind, String(status)).toBe(kind)
+      expect(pauseOf(track(status, resource, { repeatedAfter401: true })), String(status)).toBe(everyone)
+    }
+  })
+})
+
+test('an answer to a request for a token does what its row says, whatever the status', () => {
+  for (const status of every)
+    expect(decideToken(response(status)).reason, String(status)).toBe(token[statusRow(status).token])
+})
+
+describe.each(['E001', 'E002', 'E003', 'E042', 'invalid_token'])('with the code %s', (code) => {
+  const about = [401, 403, 407, 429, 503]
+
+  test('401 and 407 say the same as without: a pause, and no record fails', () => {
+    for (const status of [401, 407]) {
+      const now = { repeatedAfter401: true }
+      expect(pauseOf(submit(status, 'data', now, code))).toBe('unauthorized')
+      expect(pauseOf(track(status, 'data', now, code))).toBe('unauthorized')
+      expect(decideToken(response(status, { code })).reason).toBe('unauthorized')
+      expect(judgeTrial(response(status, { code })).kind).toBe(status === 401 ? 'token-refused' : 'pause')
+      expect(outcomeOf(response(status, { code }))).toBe('unauthorized')
+    }
+  })
+
+  test('what speaks of everybody pauses, unless E002 or E003 say more', () => {
+    for (const status of about.filter((each) => statusRow(each).heedsCode)) {
+      const usual = { post: post[statusRow(status).post].everyone, get: get[statusRow(status).get].everyone }
+      const now = { repeatedAfter401: true }
+      expect(pauseOf(track(status, 'data', now, code))).toBe(code === 'E003' ? 'unavailable' : usual.get)
+      expect(decideToken(response(status, { code })).reason).toBe(
+        code === 'E003' ? 'unavailable' : token[statusRow(status).token],
+      )
+      const verdict = submit(status, 'data', now, code)
+      if (code === 'E002') expect(verdict.kind).toBe('renew-key')
+      else expect(pauseOf(verdict)).toBe(code === 'E003' ? 'unavailable' : usual.post)
+    }
+  })
+
+  test('no status but a success, a redirect and those about us hides E002 and E003', () => {
+    for (const status of every) {
+      const { heedsCode, post, token } = statusRow(status)
+      if (heedsCode && code === 'E002') expect(submit(status, 'data', {}, code).kind, String(status)).toBe('renew-key')
+      if (heedsCode && code === 'E003') {
+        expect(pauseOf(submit(status, 'data', {}, code)), String(status)).toBe('unavailable')
+        expect(pauseOf(track(status, 'data', {}, code)), String(status)).toBe('unavailable')
+        if (token !== 'answered') expect(decideToken(response(status, { code })).reason).toBe('unavailable')
+      }
+      if (!heedsCode) expect([401, 407].includes(status) || post === 'performed' || post === 'moved').toBe(true)
+    }
+  })
+})
+
+function submit(status: number, resource: Resource, more: { repeatedAfter401?: boolean } = {}, code?: string) {
+  const answer = response(status, code === undefined ? '' : { code })
+  return decideSubmit(answer, readSubmitAnswer(answer, resource), {
+    history: { serverErrors: 0, renewedKeys: 0, earlierInDoubt: false, repeatedAfter401: false, met: null, ...more },
+    policy: 'hold',
+    tracked: true,
+    attempt: 1,
+    tokenOutlived: false,
+    limits: submitLimits,
+  })
+}
+
+function track(status: number, resource: Resource, more: { repeatedAfter401?: boolean } = {}, code?: string) {
+  const answer = response(status, code === undefined ? '' : { code })
+  return decideTrack(answer, readAnswer(answer, resource), {
+    transactionId: 'tx',
+    ageMs: 0,
+    history: {
+      unknownForMs: null,
+      resubmissions: 0,
+      fruitless: 0,
+      repeatedAfter401: false,
+      earlierInDoubt: false,
+      idByPerson: false,
+      refusedPolls: { times: 0, othersThrough: false },
+      ...more,
+    },
+    tokenOutlived: false,
+    limits: trackLimits,
+  })
+}
+
+const pauseOf = (verdict: SubmitVerdict | TrackVerdict) => (verdict.kind === 'pause' ? verdict.pause.reason : null)
