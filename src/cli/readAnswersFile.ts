@@ -1,4 +1,5 @@
 import { CsvError, parse } from 'csv-parse/sync'
+import { unmarkFormulas } from './spreadsheet.ts'
 import { pluralize } from './table.ts'
 import { transactionIdProblem } from './transactionIdProblem.ts'
 
@@ -61,7 +62,7 @@ function readRows(text: string): Row[] | string {
       trim: true,
     }) as unknown as { info: { lines: number }; record: string[] }[]
     return rows
-      .map(({ info, record }) => ({ line: info.lines, cells: record.map(withoutMark) }))
+      .map(({ info, record }) => ({ line: info.lines, cells: record.map(unmarkFormulas) }))
       .filter(({ cells }) => cells.some((cell) => cell !== ''))
   } catch (error) {
     if (error instanceof CsvError) return `that is no CSV file: ${error.message}`
@@ -74,9 +75,6 @@ function separatorOf(text: string): string {
   const [head = ''] = text.split('\n', 1)
   return /[,;\t]/.exec(head.replace(/"[^"]*"/g, ''))?.[0] ?? ','
 }
-
-/** Without the apostrophe that keeps a spreadsheet from calculating. */
-const withoutMark = (cell: string) => (/^'[=+\-@\t\r＝＋－＠]/.test(cell) ? cell.slice(1) : cell)
 
 /** Where in a row stands what; the likeliest first, and nowhere where the row does not have it. */
 type Columns = Record<keyof typeof names, number[]>

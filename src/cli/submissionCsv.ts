@@ -1,5 +1,5 @@
-import { stringify } from 'csv-stringify/sync'
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
+import { csvHead, csvLines } from './spreadsheet.ts'
 import { escapeControl, truncate } from './table.ts'
 import { isoTime } from './time.ts'
 
@@ -12,7 +12,7 @@ export const answerColumn = 'arrived_as'
  * calculate is marked with an apostrophe; what moves a terminal's cursor is written out, but in ids, which are read again.
  */
 export function submissionCsv(submissions: readonly ListedSubmission[]): string {
-  return stringify(submissions.map(rowOf), { header: true, columns: [...columns], escape_formulas: true })
+  return `${csvHead(columns)}${csvLines(submissions.map(rowOf), columns)}`
 }
 
 const columns = [

@@ -1,4 +1,4 @@
-import { stringify } from 'csv-stringify/sync'
+import { csvHead, csvLines } from '../cli/spreadsheet.ts'
 import { escapeControl, truncate } from '../cli/table.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../cli/time.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
@@ -40,15 +40,14 @@ const columns = [
 ]
 
 /** The first line of a CSV. */
-export const auditCsvHead = (): string => stringify([columns])
+export const auditCsvHead = (): string => csvHead(columns)
 
 /**
- * A line for a spreadsheet (RFC 4180). What a spreadsheet would calculate is marked with an apostrophe; what moves a terminal's cursor is
- * written out.
+ * A line for a spreadsheet (`csvLines`). What moves a terminal's cursor is written out.
  */
 export function auditCsv(line: AuditLine): string {
   const cells = Object.entries(cellsOf(line)).map(([name, cell]) => [name, escapeControl(cell ?? '')])
-  return stringify([Object.fromEntries(cells)], { columns, escape_formulas: true })
+  return csvLines([Object.fromEntries(cells)], columns)
 }
 
 function cellsOf(line: AuditLine): Record<string, string | null> {

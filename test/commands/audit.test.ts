@@ -140,6 +140,13 @@ test('--csv is a table for a spreadsheet: hostile texts calculate nothing and br
   expect(record?.steps).toMatch(/^\S+Z queued: captured; \S+Z sending: /)
 })
 
+test('--csv begins no cell that calculates where semicolons separate, as in a German or French spreadsheet', async () => {
+  await fixture.end(completed, { outboxId: 'a;@b', key: 'x;=1+1;y', ...mappedRecord() })
+  const { printed } = await run({ csv: true })
+  expect(printed).toContain(`"x;'=1+1;y"`)
+  expect(printed).toContain(`"a;'@b"`)
+})
+
 test('what is emptied keeps its amounts; of what is pruned the outcome is known, and it says that no more is', async () => {
   await fixture.end(completed, { outboxId: 'emptied', ...mappedRecord({ amount: '77.70' }) })
   await fixture.end({ ...completed, transactionId: 'tx-2' }, { outboxId: 'gone', ...mappedRecord() })

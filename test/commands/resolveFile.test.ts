@@ -62,6 +62,16 @@ const states = async () => {
   return rows.map(({ outbox_id, state, transaction_id }) => [outbox_id, state, transaction_id].join(' ').trim())
 }
 
+test('a row whose id would calculate where semicolons separate is settled by its id as list --csv wrote it', async () => {
+  await fixture.end(uncertain, { outboxId: 'x;=1+1;y' })
+  const listed = fixture.context()
+  await list(listed, { state: 'uncertain', csv: true })
+  expect(listed.printed()).toContain(`"x;'=1+1;y"`)
+  const text = listed.printed().replace(`"x;'=1+1;y",`, `"x;'=1+1;y",not-arrived`)
+  expect(await run(text, { yes: true })).toMatchObject({ code: 0 })
+  expect(await states()).toEqual(['x;=1+1;y queued'])
+})
+
 test('what list --csv made and a person filled in is settled, after a preview and a yes', async () => {
   const { env, asked } = await service()
   for (const outboxId of ['1', '2', '3']) await fixture.end(uncertain, { outboxId })
