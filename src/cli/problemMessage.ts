@@ -1,4 +1,5 @@
 import type { Problem, ProblemKind } from '../model.ts'
+import { unknownStatusAdvice } from '../store/unknownStatuses.ts'
 import { conflictAdvice } from './rowConflict.ts'
 import { pluralize, truncate } from './table.ts'
 
@@ -26,6 +27,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. The daemon reads the table from its beginning and takes them; nothing is sent twice, and there is nothing to do.`,
+  unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,
   stuck_transaction: ([all]) =>
     `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
   mass_refusal: (halves) =>

@@ -20,6 +20,7 @@ import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { passedOverMessage } from '../store/passedOver.ts'
+import { unknownStatusAdvice, unknownStatusMessage } from '../store/unknownStatuses.ts'
 import { limitMessage } from './checkLedger.ts'
 import { checkTypes } from './checkTypes.ts'
 import { type Finding, notAsked } from './finding.ts'
@@ -126,6 +127,9 @@ async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | '
   const passed = await open.findPassedOver(() => performance.now() < until)
   if (passed.rows > 0)
     return { mark: 'warning', message: `${passedOverMessage(passed)}. A daemon finds and takes them within the hour` }
+  const unknown = await open.countUnknownStatuses(() => performance.now() < until)
+  if (unknown.statuses.length > 0)
+    return { mark: 'warning', message: `${unknownStatusMessage(unknown)}. ${unknownStatusAdvice}` }
   const { mark, message } = trialMessage(await open.outbox.tryRow())
   const start = startMessage((await open.readServedOutbox()).start)
   const before = historyMessage(history)

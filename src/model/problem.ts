@@ -10,6 +10,7 @@ export const problemKinds = [
   'foreign_outbox',
   'ledger_behind',
   'rows_passed_over',
+  'unknown_status',
   'stuck_transaction',
   'mass_refusal',
   'loop_failing',

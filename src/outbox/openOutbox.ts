@@ -31,6 +31,7 @@ import { toRecord } from './toRecord.ts'
 import { tryRow } from './tryRow.ts'
 import type { TypeCount } from './typeCounts.ts'
 import { createUnfilterable } from './unfilterable.ts'
+import { readUnknownStatuses } from './unknownStatuses.ts'
 import { createUnreadableIds } from './unreadableIds.ts'
 
 /**
@@ -134,6 +135,11 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
         if (wasCanceled(error)) return null // without an index on the id a slice is the whole table
         throw error
       })
+    },
+    async readUnknownStatuses(after, sliceRows) {
+      return withFilter(
+        async ({ unknownStatus }) => unknownStatus && readUnknownStatuses(pool, unknownStatus, after, sliceRows),
+      )
     },
     async findPresent(outboxIds) {
       const { sql } = await open()

@@ -20,6 +20,7 @@ import { type RowExpressions, rowExpressions } from './statements.ts'
 import { type TakenStatements, takenStatements } from './takenRows.ts'
 import { typeCounts } from './typeCounts.ts'
 import type { FilterStatements } from './unfilterable.ts'
+import { type UnknownStatusStatements, unknownStatusStatements } from './unknownStatuses.ts'
 import { unreadableMax } from './unreadableIds.ts'
 import { type WriteStatements, writeStatements } from './writeBack.ts'
 
@@ -59,6 +60,8 @@ export interface OpenTable {
   /** What rows say of their records. */
   readonly said: SaidStatements
   readonly memory: CursorStore
+  /** Null if rows have no status that could be unknown. */
+  readonly unknownStatus: UnknownStatusStatements | null
   readonly passed: PassedStatements
 }
 
@@ -96,6 +99,7 @@ export function openTable(
     taken: takenStatements(table, shape, rows, served, encoding),
     said: saidStatements(table, shape, ideal, encoding),
     memory,
+    unknownStatus: unknownStatusStatements(table, shape, rows, start, encoding),
     passed: passedStatements(from, rows),
     cursorScan: saysTaken(table)
       ? null

@@ -9,6 +9,7 @@ import type { SaidRow } from './saidRows.ts'
 import type { TakenRow } from './takenRows.ts'
 import type { RowTrial } from './tryRow.ts'
 import type { TypeCount } from './typeCounts.ts'
+import type { UnknownStatus } from './unknownStatuses.ts'
 
 /** What is left in the outbox. */
 export interface OutboxBacklog {
@@ -81,6 +82,16 @@ export interface Outbox {
    * @returns null where rows say themselves that they wait, there is no position yet, or the slice takes too long to read
    */
   readPassedOver(after: string | null, sliceRows: number): Promise<PassedSlice | null>
+  /**
+   * Counts the rows of a slice, in the order of ids, by statuses that the description does not name.
+   *
+   * @param after the id that ended the slice before
+   * @returns null if rows have no such status, or the slice takes too long to read
+   */
+  readUnknownStatuses(
+    after: string | null,
+    sliceRows: number,
+  ): Promise<{ unknown: UnknownStatus[]; upTo: string | null } | null>
   /** Those of these ids that are in the table, whatever their rows say. */
   findPresent(outboxIds: readonly string[]): Promise<ReadonlySet<string>>
   /** Conflicts of rows that the ERP has taken out or put right are over. */

@@ -125,7 +125,8 @@ const saysEnd = (states: readonly State[]): boolean =>
   states.every((state) => ended.some((each) => each === state)) &&
   states.some((state) => state === 'completed' || state === 'discarded')
 
-function textOf(name: string, shape: TableShape, encoding: string): string {
+/** A column's text, whatever its type. */
+export function textOf(name: string, shape: TableShape, encoding: string): string {
   const { baseType } = columnOf(shape, name)
   if (/^jsonb?$/.test(baseType)) return `(${column(name)} #>> '{}')`
   return readableText(column(name), baseType, encoding).text

@@ -5,10 +5,11 @@ import type { Outbox } from '../outbox/outbox.ts'
 import { inTransaction } from '../postgres/database.ts'
 import { findGap, forgetForeign, forgetUnfilterable, type LedgerGap, takeComparison, tellGap } from './ledgerGap.ts'
 import { beginAnew, endPassedOver, findPassedOver } from './passedOver.ts'
+import { countUnknownStatuses, noStatuses, tellUnknownStatuses } from './unknownStatuses.ts'
 
 export interface ComparisonDeps {
   ledger: pg.Pool
-  outbox: Pick<Outbox, 'readTaken' | 'readPassedOver' | 'reviewConflicts'>
+  outbox: Pick<Outbox, 'readTaken' | 'readPassedOver' | 'readUnknownStatuses' | 'reviewConflicts'>
   /** For the log: whose word it is. */
   who: string
   /** Rows behind the position are looked at in slices of so many … */
@@ -20,7 +21,7 @@ export interface ComparisonDeps {
 /** Some four minutes, most of which are pauses. */
 export const comparisonBounds = { sliceRows: 10_000, slicesMost: 100 } as const
 
-/** Compares the outbox with the ledger: rows that the ledger has lost, and rows that nobody would look at. */
+/** Compares the outbox with the ledger: rows that the ledger has lost, and rows that nobody would look at, by their place or their status. */
 export interface Comparison {
   /**
    * @param everyMs not where an instance has done so within that time
@@ -37,13 +38,14 @@ const gapRowsMax = 10_000
 const roundMaxMs = 20_000
 
 /** What a comparison that was interrupted goes on with. */
-type Stage = { kind: 'none' } | { kind: 'taken'; gap: LedgerGap } | { kind: 'passed'; slices: number }
+type Stage = { kind: 'none' } | { kind: 'taken'; gap: LedgerGap } | { kind: 'passed' | 'statuses'; slices: number }
 
 export function createComparison({ ledger, outbox, who, sliceRows, slicesMost }: ComparisonDeps): Comparison {
   const tellAgain = (outboxIds: readonly string[]) => renewEnds(ledger, outboxIds, who)
   let stage: Stage = { kind: 'none' }
   /** Where a table that is too large for one comparison goes on with the next. */
   let passedAfter: string | null = null
+  let statuses = noStatuses
 
   /** @returns whether it is through */
   async function compareTaken(begun: LedgerGap | null, goOn: () => Promise<boolean>): Promise<boolean> {
@@ -66,6 +68,16 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMost }:
     return isThrough
   }
 
+  async function compareStatuses(before: number, goOn: () => Promise<boolean>): Promise<boolean> {
+    let slices = before + 1
+    const hasRoom = async () => slices++ < slicesMost && (await goOn())
+    statuses = await countUnknownStatuses(outbox, statuses, { goOn: hasRoom, sliceRows })
+    await tellUnknownStatuses(ledger, statuses)
+    const isThrough = statuses.after === null || slices > slicesMost
+    if (!isThrough) stage = { kind: 'statuses', slices }
+    return isThrough
+  }
+
   return {
     async runOnce(everyMs, mayGoOn) {
       await forgetForeign(ledger)
@@ -77,11 +89,15 @@ export function createComparison({ ledger, outbox, who, sliceRows, slicesMost }:
         await setTimeout(betweenSlicesMs)
         return mayGoOn() && performance.now() < until
       }
-      if (stage.kind !== 'passed') {
+      if (stage.kind === 'none' || stage.kind === 'taken') {
         if (!(await compareTaken(stage.kind === 'taken' ? stage.gap : null, goOn))) return 'begun'
         stage = { kind: 'passed', slices: 0 }
       }
-      if (!(await comparePassed(stage.slices, goOn))) return 'begun'
+      if (stage.kind === 'passed') {
+        if (!(await comparePassed(stage.slices, goOn))) return 'begun'
+        stage = { kind: 'statuses', slices: 0 }
+      }
+      if (!(await compareStatuses(stage.slices, goOn))) return 'begun'
       stage = { kind: 'none' }
       return 'done'
     },

@@ -66,6 +66,7 @@ import { assertMigrated } from './migrateStores.ts'
 import { createNamedRowSearch } from './namedRow.ts'
 import { type OperatorChanges, operatorChanges, type Seen } from './operatorChanges.ts'
 import { findPassedOver, type PassedOver } from './passedOver.ts'
+import { countUnknownStatuses, noStatuses, type StatusCount } from './unknownStatuses.ts'
 
 const goodbyeMs = 1_000
 
@@ -162,6 +163,8 @@ export interface OperatorStore extends AsyncDisposable {
   mayWaitingBeSent(): Promise<boolean>
   /** Rows that wait behind the position up to which the table was read. @param goOn asked between slices */
   findPassedOver(goOn: () => boolean): Promise<PassedOver>
+  /** Rows whose status the description does not name. @param goOn asked between slices */
+  countUnknownStatuses(goOn: () => boolean): Promise<StatusCount>
   /** What the retention of this configuration lets go now. */
   countPrunable(): Promise<PrunableCount[]>
   /** The types that a running daemon has a mapping file for; null where one, of an older version, does not say. */
@@ -327,6 +330,10 @@ export async function openOperatorStore(
           sliceRows: comparisonBounds.sliceRows,
           after: null,
         }),
+      ),
+    countUnknownStatuses: (goOn) =>
+      onOutbox((erp) =>
+        countUnknownStatuses(erp, noStatuses, { goOn: async () => goOn(), sliceRows: comparisonBounds.sliceRows }),
       ),
     countPrunable: () => countPrunable(pool, config.retention),
     readPublishedTypes: () => readPublishedTypes(pool),
