@@ -1,9 +1,7 @@
 import { z } from 'zod'
-import { isAddressOrNetwork } from './gate/allowedAddresses.ts'
-import { isLoopbackName } from './gate/loopback.ts'
+import { isAddressOrNetwork, isLoopbackName } from './gate/addresses.ts'
 import { notShownSettings, serverWide } from './notShownSettings.ts'
 import { distributionForms, parseDistribution } from './processing/distribution.ts'
-import type { ScenarioInput } from './scenario/scenarioSchema.ts'
 
 /** How long a window may be that is set or asked about: one of no microsecond would hold nothing. */
 export const windowSecondsSchema = z
@@ -170,7 +168,7 @@ const fixedSettingsSchema = z.strictObject({
     .default(2000)
     .describe('connections at once; what comes beyond is closed at once'),
   scenario: z
-    .union([z.string().min(1), z.custom<ScenarioInput>((value) => typeof value === 'object' && value !== null)], {
+    .union([z.string().min(1), z.custom<object>((value) => typeof value === 'object' && value !== null)], {
       error: 'must be the name of a file',
     })
     .optional()
@@ -181,7 +179,7 @@ const fixedSettingsSchema = z.strictObject({
     .describe('off is faster, and forgets up to a second of answered requests when Postgres itself crashes'),
 })
 
-/** What startSandbox takes. */
+/** The settings of a start. */
 export const optionsSchema = z
   .strictObject({ ...fixedSettingsSchema.shape, ...liveSettingsSchema.shape })
   .refine(
@@ -207,5 +205,4 @@ export function clientsOf({ clients, clientId, clientSecret }: Credentials): rea
 }
 type Credentials = Pick<z.infer<typeof fixedSettingsSchema>, 'clients' | 'clientId' | 'clientSecret'>
 
-export type SandboxOptions = z.input<typeof optionsSchema>
 export type SandboxSettings = z.infer<typeof optionsSchema>

@@ -5,17 +5,17 @@ import { setTimeout as delay } from 'node:timers/promises'
 import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { readTransaction, submitData } from './endpoints/dataEndpoints.ts'
 import { createOrder, readOrder } from './endpoints/orderEndpoints.ts'
-import { type Answer, problem, tokenError } from './endpoints/problemAnswer.ts'
-import { sendAnswer } from './endpoints/sendAnswer.ts'
+import { type Answer, problem, sendAnswer, tokenError } from './endpoints/problemAnswer.ts'
 import { grantToken } from './endpoints/tokenEndpoint.ts'
-import { type Arrival, type Exchange, type Gate, type Handler, type Parts, serve } from './exchange.ts'
+import type { Arrival, Exchange, Gate, Handler, Parts } from './exchange.ts'
 import type { Delivery } from './faults/applyFault.ts'
+import { plainAddress } from './gate/addresses.ts'
 import { apiGate, openGate, tokenGate } from './gate/gates.ts'
 import { maskBody, maskPath } from './gate/maskSecrets.ts'
-import { plainAddress } from './gate/plainAddress.ts'
 import { openApiDocument } from './openapi/openapi.ts'
 import { toldUs } from './sandboxClock.ts'
 import type { LiveSettings } from './sandboxSettings.ts'
+import { serve } from './serve.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -239,4 +239,22 @@ function drip(parts: Parts, reply: FastifyReply, delivery: Extract<Delivery, { k
   }
   dripping().catch(() => reply.raw.destroy()) // the sandbox closes
   return reply
+}
+
+/** Who is still sending after it, or waits for a database that does not answer, is cut off. */
+const graceMs = 4_500
+
+/** Between a request's answer and the client's next on the same connection. */
+const idleCheckMs = 50
+
+/** Stops listening and answers what has arrived; connections that wait for a next request are closed as they become idle. */
+export async function finishRequests(app: FastifyInstance): Promise<void> {
+  const idleCheck = setInterval(() => app.server.closeIdleConnections(), idleCheckMs)
+  const impatience = setTimeout(() => app.server.closeAllConnections(), graceMs)
+  try {
+    await app.close()
+  } finally {
+    clearInterval(idleCheck)
+    clearTimeout(impatience)
+  }
 }

@@ -5,11 +5,10 @@ import { forget, forgetClient } from './control/controlQueries.ts'
 import { CurrentSettings } from './currentSettings.ts'
 import type { Parts } from './exchange.ts'
 import { Faults } from './faults/faults.ts'
-import { finishRequests } from './finishRequests.ts'
+import { reachableUrl } from './gate/addresses.ts'
 import { ClientRates } from './gate/clientRates.ts'
 import { Failures } from './gate/failures.ts'
 import { Tokens } from './gate/issuedTokens.ts'
-import { reachableUrl } from './gate/loopback.ts'
 import { Draws, seededKey } from './processing/draws.ts'
 import { SandboxClock } from './sandboxClock.ts'
 import {
@@ -17,14 +16,13 @@ import {
   type LiveSettings,
   liveSettingsSchema,
   optionsSchema,
-  type SandboxOptions,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import { beginScenario, continueScenario } from './scenario/beginScenario.ts'
-import { openScenario, withScenario } from './scenario/openScenario.ts'
+import type { SandboxOptions } from './scenario/openScenario.ts'
+import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
 import type { Scenario } from './scenario/scenarioSchema.ts'
-import { buildServer } from './server.ts'
+import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
 import { Connections, forControl, forRequests } from './storage/connections.ts'
 import { Outage } from './storage/databaseAway.ts'
@@ -38,9 +36,10 @@ import { prepareSchema } from './storage/sandboxSchema.ts'
 import { ServingLock } from './storage/servingLock.ts'
 import { writeEntries } from './storage/writeEntries.ts'
 
-export { isEveryInterface } from './gate/loopback.ts'
+export { isEveryInterface } from './gate/addresses.ts'
 export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
-export { optionsSchema, type SandboxOptions, type SandboxSettings } from './sandboxSettings.ts'
+export { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
+export type { SandboxOptions } from './scenario/openScenario.ts'
 export { SettingsWrong } from './settingsWrong.ts'
 export { isEmbedded } from './storage/sandboxDatabase.ts'
 

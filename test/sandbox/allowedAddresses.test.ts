@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAddressOrNetwork, isAllowed } from '../../src/sandbox/gate/allowedAddresses.ts'
+import { isAddressOrNetwork, isAllowed } from '../../src/sandbox/gate/addresses.ts'
 import { readEnvironment } from '../../src/sandbox/readEnvironment.ts'
 
 test.each([

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { generationsNow, type TokenGenerations } from '../../src/sandbox/gate/tokenGenerations.ts'
+import { generationsNow, type TokenGenerations } from '../../src/sandbox/gate/issuedTokens.ts'
 
 const a = { id: 'a', secret: 'one' }
 const generationOf = (kept: TokenGenerations, id: string) => kept[id]?.generation

@@ -1,26 +1,24 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import type { FastifyInstance } from 'fastify'
 import type pg from 'pg'
 import { z } from 'zod'
 import type { CurrentSettings } from '../currentSettings.ts'
 import type { Parts } from '../exchange.ts'
 import { faultSchema } from '../faults/faults.ts'
+import { isoTime, latestUs, type SandboxClock } from '../sandboxClock.ts'
 import { clientPatchSchema, type SettingsPatch, settingsPatchSchema, windowSecondsSchema } from '../sandboxSettings.ts'
 import { verifyRoutes } from '../scenario/controlVerify.ts'
 import type { Expectation } from '../scenario/scenarioSchema.ts'
 import { DatabaseAway } from '../storage/databaseAway.ts'
 import { isOneEntrysFault } from '../storage/journal.ts'
 import type { OrderEvents } from '../storage/orderEvents.ts'
-import { BeyondBounds, readJson, refuse } from './controlAnswers.ts'
-import { knownClient, readQuery } from './controlClient.ts'
-import { clockRoutes } from './controlClock.ts'
+import { BeyondBounds, knownClient, readJson, readQuery, refuse, sendRows } from './controlAnswers.ts'
 import { courseRoutes } from './controlCourse.ts'
 import { guardControl } from './controlGuard.ts'
 import * as reads from './controlQueries.ts'
 import { followEvents } from './followEvents.ts'
-import { readHealth } from './health.ts'
 import { pageRoutes } from './page.ts'
 import { readRate } from './readRate.ts'
-import { sendRows } from './sendRows.ts'
 import * as shown from './shownRows.ts'
 
 /** What the control API changes besides reading the parts. */
@@ -143,4 +141,36 @@ export async function controlRoutes(app: FastifyInstance, controls: Controls): P
     await parts.tokens.revoke(clientOf(query))
     return { revoked: true }
   })
+}
+
+const advanceSchema = z.strictObject({
+  advanceSeconds: z.number().min(0, 'the clock goes only on; DELETE /_sandbox/ledger?everything=true sets it back'),
+})
+
+/** /_sandbox/clock: what time it is for the sandbox, and to move it on. */
+export function clockRoutes(app: FastifyInstance, clock: SandboxClock): void {
+  app.get('/clock', async () => clock.read())
+  app.post('/clock', async ({ body }, reply) => {
+    const { advanceSeconds } = advanceSchema.parse(readJson(body))
+    if (await clock.advance(advanceSeconds)) return clock.read()
+    return refuse(reply, 400, `The clock goes no further than ${isoTime(latestUs)}.`)
+  })
+}
+
+/** Below the patience of a container's health check. */
+const patienceMs = 2_000
+
+/** Whether the sandbox can serve, without a word of what it holds. */
+export type Health = { status: 'ok' } | { status: 'unavailable'; reason: string }
+
+/** Asks the database for a sign of life. Never throws. */
+export async function readHealth(pool: pg.Pool): Promise<Health> {
+  const late = new AbortController()
+  const isAlive = pool.query('select 1').then(
+    () => true,
+    () => false,
+  )
+  const isInTime = await Promise.race([isAlive, delay(patienceMs, false, { signal: late.signal })])
+  late.abort()
+  return isInTime ? { status: 'ok' } : { status: 'unavailable', reason: 'The database does not answer.' }
 }

@@ -1,7 +1,9 @@
+import { Readable } from 'node:stream'
 import type { FastifyReply } from 'fastify'
-import { beyondBounds, holdsNul } from '../endpoints/bodyBounds.ts'
-import { problem } from '../endpoints/problemAnswer.ts'
-import { sendAnswer } from '../endpoints/sendAnswer.ts'
+import { z } from 'zod'
+import type { Clients } from '../clients.ts'
+import { beyondBounds, holdsNul } from '../endpoints/parseExactly.ts'
+import { jsonType, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
 
 /** What the routes of /_sandbox/ share. */
 
@@ -22,4 +24,34 @@ export function readJson(body: unknown): unknown {
 
 export function refuse(reply: FastifyReply, status: number, detail: string): FastifyReply {
   return sendAnswer(reply, problem(status, detail))
+}
+
+/** A client's id; one that is not known is refused, because a misspelt one would look like one that has done nothing. */
+export function knownClient(clients: Clients) {
+  return z.string().refine((id) => clients.has(id), `there is no such client; there are ${clients.ids.join(', ')}`)
+}
+
+/** Reads a query that may name a client, as all of /_sandbox/ that concerns clients; null where it names none. */
+export function readQuery<T extends z.ZodRawShape>(clients: Clients, query: unknown, shape: T) {
+  return z.strictObject({ ...shape, client: knownClient(clients).nullable().default(null) }).parse(query)
+}
+
+/**
+ * Answers `{"rows":[…]}` as the batches come, each only when the reader has taken the one before.
+ *
+ * @param batches rows as JSON text; the first is read before anything is answered, so that its fault is still a status
+ */
+export async function sendRows(reply: FastifyReply, batches: AsyncGenerator<string[]>): Promise<FastifyReply> {
+  const first = await batches.next()
+  return reply.type(jsonType).send(Readable.from(document(first.value ?? [], batches)))
+}
+
+async function* document(first: string[], more: AsyncGenerator<string[]>): AsyncGenerator<string> {
+  yield `{"rows":[${first.join(',')}`
+  let comma = first.length > 0 ? ',' : ''
+  for await (const rows of more) {
+    if (rows.length > 0) yield `${comma}${rows.join(',')}`
+    comma = rows.length > 0 ? ',' : comma
+  }
+  yield ']}'
 }

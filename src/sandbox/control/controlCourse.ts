@@ -3,8 +3,7 @@ import { z } from 'zod'
 import type { Parts } from '../exchange.ts'
 import { type Changed, type CourseChange, changeCourse, ownersOf, type Which } from '../processing/courseChanges.ts'
 import { errorCodeSchema } from '../sandboxSettings.ts'
-import { readJson, refuse } from './controlAnswers.ts'
-import { readQuery } from './controlClient.ts'
+import { readJson, readQuery, refuse } from './controlAnswers.ts'
 
 const hold = z.boolean().optional().describe('true: pending until it is let go (false) or finished')
 

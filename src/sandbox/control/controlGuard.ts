@@ -1,11 +1,9 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest, onRequestAsyncHookHandler } from 'fastify'
-import { type Answer, problem } from '../endpoints/problemAnswer.ts'
-import { sendAnswer } from '../endpoints/sendAnswer.ts'
+import { sameSecret } from '../clients.ts'
+import { type Answer, problem, sendAnswer } from '../endpoints/problemAnswer.ts'
+import { isLoopbackAddress, isLoopbackName, plainAddress } from '../gate/addresses.ts'
 import type { Failures } from '../gate/failures.ts'
-import { isLoopbackAddress, isLoopbackName } from '../gate/loopback.ts'
-import { plainAddress } from '../gate/plainAddress.ts'
-import { sameSecret } from '../gate/sameSecret.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {

@@ -1,6 +1,8 @@
 import { once } from 'node:events'
 import type { FastifyReply } from 'fastify'
-import type { Controls } from './control.ts'
+import type pg from 'pg'
+import type { Parts } from '../exchange.ts'
+import type { OrderEvents } from '../storage/orderEvents.ts'
 import { eventLine, eventLines } from './shownRows.ts'
 
 /** A reader who is this far behind what is committed is let go, or its lines would fill the memory. */
@@ -15,7 +17,7 @@ const rememberedMax = 10_000
  * @param whose those of one client, or null for all
  */
 export async function followEvents(
-  { parts, pool, events }: Controls,
+  { parts, pool, events }: { parts: Parts; pool: pg.Pool; events: OrderEvents },
   whose: string | null,
   reply: FastifyReply,
 ): Promise<void> {

@@ -1,8 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { FastifyInstance } from 'fastify'
-import type { Controls } from './control.ts'
-import { readQuery } from './controlClient.ts'
+import type pg from 'pg'
+import type { CurrentSettings } from '../currentSettings.ts'
+import type { Parts } from '../exchange.ts'
+import { readQuery } from './controlAnswers.ts'
 import { renderPage } from './pageHtml.ts'
 import { readNewestRequests, readNewestTransactions } from './pageQueries.ts'
 
@@ -18,8 +20,14 @@ const pageHeaders = {
   'cache-control': 'no-store',
 }
 
+interface PageParts {
+  parts: Parts
+  pool: pg.Pool
+  settings: CurrentSettings
+}
+
 /** /_sandbox/ itself: what the sandbox sees and is told, for people. */
-export function pageRoutes(app: FastifyInstance, { parts, pool, settings }: Controls): void {
+export function pageRoutes(app: FastifyInstance, { parts, pool, settings }: PageParts): void {
   app.get('/', async (request, reply) => {
     const { client } = readQuery(parts.clients, request.query, {})
     await parts.journal.idle()

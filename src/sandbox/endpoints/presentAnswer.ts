@@ -1,6 +1,8 @@
+import { z } from 'zod'
+import type { ErrorShape } from '../notShownSettings.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { errorShapes } from './errorShape.ts'
-import { type Answer, Problem } from './problemAnswer.ts'
+import { type Answer, jsonType, Problem, problemType } from './problemAnswer.ts'
+import { problemSchema } from './requestSchemas.ts'
 
 /**
  * Says an answer as is set: the body of a refusal, and the form of Retry-After.
@@ -28,4 +30,64 @@ function timedHeaders(headers: Record<string, string>, { retryAfterForm }: LiveS
 /** A date has whole seconds: the next, or it would name a moment too early. */
 function later(us: number, seconds: number): string {
   return new Date((Math.ceil(us / 1_000_000) + seconds) * 1000).toUTCString()
+}
+
+/** How a refusal is said: its media type, what is sent, and the schema that the OpenAPI document has for it. */
+interface Shape {
+  contentType: string
+  body(problem: Problem): unknown
+  schema: z.ZodType
+}
+
+const code = z.string().optional()
+const message = z.string()
+const textType = 'text/plain; charset=utf-8'
+const words = ({ code, title, detail }: Problem) => [code, title, detail].filter(Boolean).join(': ')
+
+/** The interface shows none: docs/interface.md, 7.2. */
+export const errorShapes: Record<ErrorShape, Shape> = {
+  problem: { contentType: problemType, body: (problem) => problem, schema: problemSchema },
+  code: {
+    contentType: jsonType,
+    body: ({ code, detail }) => ({ code, message: detail }),
+    schema: z.object({ code, message }),
+  },
+  errorCode: {
+    contentType: jsonType,
+    body: ({ code, detail }) => ({ errorCode: code, errorMessage: detail }),
+    schema: z.object({ errorCode: code, errorMessage: message }),
+  },
+  error: {
+    contentType: jsonType,
+    body: ({ code, detail }) => ({ error: { code, message: detail } }),
+    schema: z.object({ error: z.object({ code, message }) }),
+  },
+  errors: {
+    contentType: jsonType,
+    body: ({ code, detail, errors }) => ({
+      errors: errors?.map(({ field, detail }) => ({ code, field, message: detail })) ?? [{ code, message: detail }],
+    }),
+    schema: z.object({ errors: z.array(z.object({ code, field: z.string().optional(), message })) }),
+  },
+  type: {
+    contentType: problemType,
+    body: ({ type, title, status, detail, code }) => ({
+      type: code === undefined ? type : `https://service.example/errors/${code}`,
+      title,
+      status,
+      detail,
+    }),
+    schema: z.object({ type: z.string(), title: z.string(), status: z.int(), detail: z.string() }),
+  },
+  text: { contentType: textType, body: words, schema: z.string() },
+  html: {
+    contentType: 'text/html; charset=utf-8',
+    body: (problem) => `<!doctype html><title>${problem.status}</title><h1>${escaped(words(problem))}</h1>\n`,
+    schema: z.string(),
+  },
+  empty: { contentType: textType, body: () => '', schema: z.string().max(0) },
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }

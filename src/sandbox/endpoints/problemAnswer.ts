@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http'
+import type { FastifyReply } from 'fastify'
 
 /** What the sandbox answers, before a fault is applied to it. */
 export interface Answer {
@@ -84,4 +85,9 @@ export function tokenError(status: number, error: string, description: string, a
 
 function isErrorCode(code: string | undefined): code is ErrorCode {
   return code !== undefined && code in errorMessages
+}
+
+/** Sends an answer as it is, with no fault applied to it. */
+export function sendAnswer(reply: FastifyReply, { status, headers, contentType, body }: Answer): FastifyReply {
+  return reply.code(status).headers(headers).header('content-type', contentType).send(JSON.stringify(body))
 }

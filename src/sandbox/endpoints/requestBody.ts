@@ -1,7 +1,6 @@
 import type { z } from 'zod'
 import type { Exchange, Parts } from '../exchange.ts'
-import { beyondBounds, depthMax } from './bodyBounds.ts'
-import { parseExactly } from './parseExactly.ts'
+import { beyondBounds, depthMax, parseExactly } from './parseExactly.ts'
 import { type Answer, type FieldError, problem } from './problemAnswer.ts'
 
 export type BodyRead<T> = { kind: 'value'; value: T } | { kind: 'invalid'; answer: Answer }

@@ -1,15 +1,14 @@
 import type { CurrentSettings } from '../currentSettings.ts'
-import type { Exchange } from '../exchange.ts'
+import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { CountedArrivals } from '../storage/findStored.ts'
-import { FixedWindow } from './fixedWindow.ts'
-import { RateWindow, type Slot } from './rateWindow.ts'
+import { FixedWindow, RateWindow, type Slot } from './rateWindow.ts'
 
 /** Who asks, and for what: by which of it the limit counts is set. */
 interface Asker {
   client: string | null
   tokenId: string | null
   address: string
-  endpoint: Exchange['endpoint']
+  endpoint: Endpoint | 'other'
 }
 
 /** The rate limits: each client has a window of its own length and limit, and each address whose client is not known. */

@@ -1,7 +1,7 @@
 import { type Answer, problem } from '../endpoints/problemAnswer.ts'
 import type { Admission, Arrival, Parts } from '../exchange.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
-import { isAllowed } from './allowedAddresses.ts'
+import { isAllowed } from './addresses.ts'
 import { isForm } from './maskSecrets.ts'
 
 /** Lets a request to the API pass: a valid token, an allow-listed address, room in the rate window. */

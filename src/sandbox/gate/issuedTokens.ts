@@ -1,10 +1,10 @@
+import { createHmac } from 'node:crypto'
 import { type CryptoKey, exportJWK, generateKeyPair, importJWK, type JWK, jwtVerify, SignJWT } from 'jose'
 import type pg from 'pg'
 import type { Draws } from '../processing/draws.ts'
 import type { SandboxClock } from '../sandboxClock.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
-import { type ClientKeys, generationsNow, type TokenGenerations } from './tokenGenerations.ts'
 
 /** Who sent a request, going by its Authorization header. */
 export type Caller = { kind: 'client'; id: string; tokenId: string } | { kind: 'refused'; detail: string }
@@ -158,4 +158,37 @@ function asJwt(token: string): string {
 
 function refused(detail: string): Caller {
   return { kind: 'refused', detail }
+}
+
+/** Of each client that ever was: the generation of its tokens, and what its credentials were known by; null: it is gone. */
+export type TokenGenerations = Record<string, { generation: number; fingerprint: string | null }>
+
+export interface ClientKeys {
+  id: string
+  secret: string
+}
+
+/**
+ * The generations at a start: one that is new stays valid as long as its credentials do. A client that comes back, or comes with
+ * another secret, begins the next, so that no token of before is good again.
+ *
+ * @param first for clients not seen before
+ * @param key   makes the fingerprint one that says nothing of the secret
+ */
+export function generationsNow(
+  kept: TokenGenerations,
+  clients: readonly ClientKeys[],
+  first: number,
+  key: string,
+): TokenGenerations {
+  const gone = Object.entries(kept).map(([id, { generation }]) => [id, { generation, fingerprint: null }] as const)
+  const here = clients.map(({ id, secret }) => {
+    const fingerprint = createHmac('sha256', key)
+      .update(JSON.stringify([id, secret]))
+      .digest('base64url')
+    const before = kept[id]
+    if (before === undefined) return [id, { generation: first, fingerprint }] as const
+    return [id, { generation: before.generation + (before.fingerprint === fingerprint ? 0 : 1), fingerprint }] as const
+  })
+  return Object.fromEntries([...gone, ...here])
 }

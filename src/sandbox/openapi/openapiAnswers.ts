@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { errorShapes } from '../endpoints/errorShape.ts'
+import { errorShapes } from '../endpoints/presentAnswer.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'
 import { componentHeaders, type HeaderName, type SchemaName } from './openapiSchemas.ts'
 

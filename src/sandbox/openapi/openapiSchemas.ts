@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { errorShapes } from '../endpoints/errorShape.ts'
+import { errorShapes } from '../endpoints/presentAnswer.ts'
 import { orderRequestSchema, submissionSchema } from '../endpoints/recordSchemas.ts'
 import * as wire from '../endpoints/requestSchemas.ts'
 import type { LiveSettings } from '../sandboxSettings.ts'

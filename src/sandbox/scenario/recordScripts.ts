@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import type pg from 'pg'
-import type { Exchange } from '../exchange.ts'
+import type { Endpoint } from '../endpoints/requestSchemas.ts'
 import type { FaultAction } from '../faults/faults.ts'
 import { bodyDifferences, readBody } from './requestMatch.ts'
 import type { RecordScript, Step } from './scenarioSchema.ts'
 
-type Sent = Pick<Exchange, 'endpoint' | 'body'>
+type Sent = { endpoint: Endpoint | 'other'; body: string }
 
 /** The scripts of a scenario: what becomes of the records that they match. How far each is told is in the database. */
 export class RecordScripts {

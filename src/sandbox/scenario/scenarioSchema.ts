@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults/faults.ts'
 import { clientsSchema, clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
-import { refuseWhatIsNotKept } from './notKept.ts'
-import { bodyMatch, requestMatch } from './requestMatch.ts'
+import { bodyMatch, refuseWhatIsNotKept, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
 const wordMessage = 'must be pending, completed, failed, failed CODE (as failed E001), or a fault with its kind'

@@ -1,5 +1,4 @@
 import { BlockList, isIP } from 'node:net'
-import { plainAddress } from './plainAddress.ts'
 
 /** Whether `text` is an address or a network, such as `10.0.0.0/8`; anything else would match nobody. */
 export function isAddressOrNetwork(text: string): boolean {
@@ -42,4 +41,30 @@ function readAddress(address: string): { plain: string; family: Family | undefin
   const plain = plainAddress(address).replace(/%.*$/, '')
   const version = isIP(plain)
   return { plain, family: version === 0 ? undefined : version === 4 ? 'ipv4' : 'ipv6' }
+}
+
+/** IPv4 as people write it, also where it came in through an IPv6 socket. */
+export function plainAddress(address: string | undefined): string {
+  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '')
+}
+
+/** Whether an address is one that only this machine reaches. */
+export function isLoopbackAddress(address: string): boolean {
+  return address === '::1' || /^127\.\d+\.\d+\.\d+$/.test(address)
+}
+
+/** Whether a host to listen on or to ask for is loopback, by address or by its one name. */
+export function isLoopbackName(host: string): boolean {
+  return host.toLowerCase() === 'localhost' || isLoopbackAddress(host.replace(/^\[(.*)\]$/, '$1'))
+}
+
+/** The URL under which this machine reaches what listens on `host`: nobody can ask for the address that means all. */
+export function reachableUrl(host: string, port: number): string {
+  const name = { '0.0.0.0': '127.0.0.1', '::': '::1' }[host] ?? host
+  return `http://${name.includes(':') ? `[${name}]` : name}:${port}`
+}
+
+/** Whether to listen on `host` is to listen on every interface. */
+export function isEveryInterface(host: string): boolean {
+  return host === '0.0.0.0' || host === '::'
 }
