@@ -32,7 +32,7 @@ export type Seen =
       code: string | null
       tookMs: number
     }
-  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network'; detail: string; tookMs: number }
+  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
 export type Response = Seen & { kind: 'response' }
 

@@ -37,7 +37,8 @@ export type Answer =
       kind: 'no-answer'
       /** False only where it is certain that no byte of the request left this machine. */
       sent: boolean
-      cause: 'timeout' | 'network'
+      /** `suspended`: this process stood still meanwhile, so that it says nothing about the service or the network. */
+      cause: 'timeout' | 'network' | 'suspended'
       /** What went wrong, in words, without addresses' credentials or tokens. */
       detail: string
       tookMs: number
@@ -48,6 +49,9 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 /** Whether two ids name the same transaction or order: UUIDs compare without case (RFC 9562, 4). */
 export const isSameId = (one: string, other: string): boolean =>
   one === other || (uuid.test(one) && one.toLowerCase() === other.toLowerCase())
+
+/** Whether a request has no answer because this process stood still: nothing is concluded from it for other requests. */
+export const wasSuspended = (answer: Answer): boolean => answer.kind === 'no-answer' && answer.cause === 'suspended'
 
 /** Whether a status says that what was asked is done. */
 export const isSuccess = (status: number): boolean => status >= 200 && status < 300

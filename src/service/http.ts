@@ -27,7 +27,7 @@ export type HttpAnswer =
       unreadable: string | null
       tookMs: number
     }
-  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network'; detail: string; tookMs: number }
+  | { kind: 'no-answer'; sent: boolean; cause: 'timeout' | 'network' | 'suspended'; detail: string; tookMs: number }
 
 export interface Http {
   /** @returns null where the request was not to leave any more */
@@ -109,11 +109,15 @@ function createAgent(deps: HttpDeps, settings: ConnectionSettings): Agent {
 function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<HttpAnswer | null> {
   return new Promise((resolve) => {
     const tookMs = deps.clock.stopwatch()
+    const standstill = watchForStandstill(deps.clock)
     const answer = new AnswerReader(deps.answerMaxBytes, request.mayLeave, (outcome) => {
       clearTimeout(deadline)
-      resolve(outcome && { ...outcome, tookMs: tookMs() })
+      const stoodStillMs = standstill.end()
+      const judged = outcome === null || stoodStillMs === 0 ? outcome : withoutJudgement(outcome, stoodStillMs)
+      resolve(judged && { ...judged, tookMs: tookMs() })
     })
-    const deadline = setTimeout(() => answer.giveUp(deps.timeoutMs), deps.timeoutMs)
+    // A process that wakes up runs its timers before it reads what has come meanwhile: one turn of the loop reads that first.
+    const deadline = setTimeout(() => setImmediate(() => answer.giveUp(deps.timeoutMs)), deps.timeoutMs)
     const { origin, path, method, headers, body } = request
     try {
       agent.dispatch({ origin, path, method, headers, body, idempotent: false, reset: method === 'POST' }, answer)
@@ -121,6 +125,37 @@ function exchange(agent: Agent, request: HttpRequest, deps: HttpDeps): Promise<H
       answer.onResponseError(null, error)
     }
   })
+}
+
+const tickMs = 500
+/** A tick that comes later than this was held up by a process that stood still: SIGSTOP, a suspended machine. */
+const stoodStillMinMs = 2_000
+
+/** Notices while a request is under way whether this process stood still. `end` says for how long; 0: it did not. */
+function watchForStandstill(clock: HttpDeps['clock']): { end(): number } {
+  let stoodStillMs = 0
+  let sinceTickMs = clock.stopwatch()
+  function look() {
+    const lateMs = sinceTickMs() - tickMs
+    if (lateMs > stoodStillMinMs) stoodStillMs += lateMs
+    sinceTickMs = clock.stopwatch()
+  }
+  const ticking = setInterval(look, tickMs)
+  return {
+    end() {
+      clearInterval(ticking)
+      look()
+      return stoodStillMs
+    },
+  }
+}
+
+/** An answer that came is one. What ended without one while this process stood still says nothing about the service. */
+function withoutJudgement(outcome: Outcome, stoodStillMs: number): Outcome | null {
+  if (outcome.kind !== 'no-answer') return outcome
+  if (!outcome.sent) return null
+  const detail = `${outcome.detail}; outboxd itself stood still for ${Math.round(stoodStillMs / 1000)} s meanwhile`
+  return { ...outcome, cause: 'suspended', detail }
 }
 
 type Outcome = HttpAnswer extends infer A ? (A extends HttpAnswer ? Omit<A, 'tookMs'> : never) : never

@@ -1,5 +1,5 @@
 import type { Clock } from '../clock.ts'
-import { type Answer, type Breach, isSuccess, type TokenVerdict } from '../model.ts'
+import { type Answer, type Breach, isSuccess, type TokenVerdict, wasSuspended } from '../model.ts'
 import type { Token, TokenAnswer } from './client.ts'
 import { decideToken } from './decideToken.ts'
 
@@ -80,7 +80,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     const sent = { ageMs: deps.clock.stopwatch(), atMs: deps.clock.nowMs() }
     let fetched = await deps.spendSlot(deps.requestToken, need)
     if (isRefused(fetched) && deps.renewSecret()) fetched = await deps.spendSlot(deps.requestToken, need)
-    if (fetched === 'no-slot') return { kind: 'no-slot' }
+    if (fetched === 'no-slot' || wasSuspended(fetched.answer)) return { kind: 'no-slot' } // asked again at the next look
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
     remembered = [held, ...remembered].slice(0, rememberedMax)

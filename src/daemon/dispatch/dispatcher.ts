@@ -1,16 +1,17 @@
 import type { Clock } from '../../clock.ts'
-import type {
-  Answer,
-  AttemptResult,
-  Claim,
-  ClaimRequest,
-  Demand,
-  Outcome,
-  PollJob,
-  Slot,
-  Submission,
-  TokenVerdict,
-  TrialVerdict,
+import {
+  type Answer,
+  type AttemptResult,
+  type Claim,
+  type ClaimRequest,
+  type Demand,
+  type Outcome,
+  type PollJob,
+  type Slot,
+  type Submission,
+  type TokenVerdict,
+  type TrialVerdict,
+  wasSuspended,
 } from '../../model.ts'
 import { allocateSlots, type Balance, freshBalance, type Spending } from './allocateSlots.ts'
 import { createInHand } from './inHand.ts'
@@ -236,7 +237,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
   async function finishTrial(permit: Permit, accessToken: string): Promise<void> {
     const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
-    const asked = answer === null ? null : { answer, judged: judge(answer, accessToken) }
+    const asked = answer === null || wasSuspended(answer) ? null : { answer, judged: judge(answer, accessToken) }
     await write(interpretTrial(asked, heard, { ...deps, permitsFree }), accessToken)
   }
 
@@ -248,7 +249,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const fingerprint = answer === null ? null : deps.fingerprint(answer)
     const outcome = answer === null ? null : deps.outcomeOf(answer)
     const isJudged = trial && job !== null && step.pause === null
-    const judged = isJudged && answer !== null ? judge(answer, accessToken) : null
+    const judged = isJudged && answer !== null && !wasSuspended(answer) ? judge(answer, accessToken) : null
     const ended = { submission, job, trial, attempted, fingerprint, outcome, judged }
     await write(interpretAttempt(ended, heard, { ...deps, permitsFree }), accessToken)
   }

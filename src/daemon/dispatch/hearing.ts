@@ -7,6 +7,7 @@ import {
   type Refusal,
   type Submission,
   statusRow,
+  wasSuspended,
 } from '../../model.ts'
 
 /**
@@ -14,7 +15,7 @@ import {
  * page that is no JSON where a success was said. A 503 or E003 that stops nobody was taken for one record's own.
  */
 export function isSilence(answer: Answer): boolean {
-  if (answer.kind === 'no-answer') return answer.sent
+  if (answer.kind === 'no-answer') return answer.sent && !wasSuspended(answer)
   const { post } = statusRow(answer.status)
   if (answer.code === 'E003') return false
   return post === 'in-doubt' || (post === 'taken' && answer.json === undefined)

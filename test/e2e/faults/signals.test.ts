@@ -47,6 +47,41 @@ test('a second SIGTERM leaves at once, and what was on the wire stays sending fo
   expect(await harness.outcome('twice-')).toMatchObject({ state: 'sending', posts: [200] })
 })
 
+test('a daemon that wakes up reads the answers that came meanwhile, and does not take its own standstill for the service’s', async () => {
+  const lines: string[] = []
+  await using daemon = await startDaemonProcess(
+    { ...harness.env, REQUEST_TIMEOUT_SECONDS: '5' },
+    { onLine: (line) => lines.push(line) },
+  )
+  const answered = [1, 2, 3].map((n) => `answered-${n}-`)
+  const hanging = [1, 2, 3, 4, 5].map((n) => `hanging-${n}-`)
+  await harness.fault({ kind: 'delay', delayMs: 2_500, endpoint: 'submit', bodyContains: 'answered-' })
+  await harness.fault({ kind: 'delay', delayMs: 60_000, endpoint: 'submit', bodyContains: 'hanging-' })
+  for (const marker of [...answered, ...hanging]) await harness.insert(marker)
+  for (const marker of [...answered, ...hanging])
+    await until(
+      () => harness.outcome(marker),
+      ({ state, posts }) => state === 'sending' && posts.length === 1,
+    )
+  daemon.signal('SIGSTOP')
+  const beat = async () => {
+    const { rows } = await harness.pool.query<{ ageS: number }>(
+      `select extract(epoch from clock_timestamp() - max(beat_at))::float8 as "ageS" from outboxd.instance`,
+    )
+    return rows[0]?.ageS ?? 0
+  }
+  await until(beat, (ageS) => ageS > 8) // longer than REQUEST_TIMEOUT_SECONDS
+  daemon.signal('SIGCONT')
+  for (const marker of answered) expect(await harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
+  for (const marker of hanging)
+    expect((await harness.becomes(marker, 'uncertain')).error).toMatch(/stood still for \d+ s/)
+  await harness.insert('awake-')
+  await harness.becomes('awake-', 'completed')
+  expect(lines.filter((line) => line.includes('unreachable'))).toEqual([])
+  daemon.signal('SIGTERM')
+  expect((await daemon.ended()).code).toBe(0)
+}, 120_000)
+
 test('stopped past its lease, another rescues what a worker was sending within 20 s, and woken late it changes nothing', async () => {
   const patient = { ...harness.env, REQUEST_TIMEOUT_SECONDS: '60' }
   await using sleeper = await startDaemonProcess(patient)
