@@ -72,6 +72,8 @@ export interface Config extends StoreConfig {
   http: { host: string; port: number }
   logLevel: string
   logFormat: 'auto' | 'json' | 'journald'
+  /** What all instances on a ledger should share: the value of each variable with `same: reported`, in its own unit. */
+  shared: Record<string, string>
 }
 
 /**
@@ -97,8 +99,21 @@ export function readConfig(env: Environment): Config {
     http: { host: value('HTTP_HOST'), port: value('HTTP_PORT') },
     logLevel: value('LOG_LEVEL'),
     logFormat: value('LOG_FORMAT'),
+    shared: sharedValues(reader),
   }
   return done(config)
+}
+
+function sharedValues({ value }: Reader): Record<string, string> {
+  const names = (Object.keys(variables) as (keyof typeof variables)[]).filter(
+    (name) => variables[name].instances === 'same: reported',
+  )
+  return Object.fromEntries(names.map((name) => [name, inUnit(name, value(name))]))
+}
+
+/** Durations are kept in milliseconds, null where 0 stands for never; the variable says seconds. */
+export function inUnit(name: string, value: unknown): string {
+  return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }
 
 const readSecret = ({ value }: Reader) => ({

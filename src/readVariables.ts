@@ -1,8 +1,18 @@
 import { readFileSync } from 'node:fs'
 import type { z } from 'zod'
 
+/** Whether the instances on one ledger may differ in a variable. */
+export type Sharing =
+  /** No: `status` reports who has what. */
+  | 'same: reported'
+  /** No: the ledger belongs to a value of it, and a daemon with another one does not start. */
+  | 'same: refused'
+  /** Yes, with the reason. */
+  | `own: ${string}`
+
 /** A variable of the environment. */
 export interface Variable {
+  instances: Sharing
   schema: z.ZodType
   about: string
   shownDefault?: string
@@ -41,10 +51,15 @@ export function readVariables<V extends { readonly [N in keyof V]: Variable }>(v
     const parsed = schema.safeParse(text)
     // A file that cannot be read has been reported as such; "is required" on top would send people the wrong way.
     if (!parsed.success && problems.length === problemsBefore)
-      problems.push(
+      report(
         `${name} ${text === undefined ? 'is required' : parsed.error.issues[0]?.message}: ${about}${given(text, secret)}${readFrom(name, secret)}`,
       )
     return parsed.data as Value<N>
+  }
+
+  /** A variable may be read twice. */
+  function report(problem: string): void {
+    if (!problems.includes(problem)) problems.push(problem)
   }
 
   function secretText(name: string, isOptional: boolean): string | undefined {

@@ -4,7 +4,9 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readConfig, readCredentials, readStoreConfig } from '../src/config.ts'
+import type { Variable } from '../src/readVariables.ts'
 import { ConfigInvalid } from '../src/readVariables.ts'
+import { variables } from '../src/variables.ts'
 import { createAuthority } from './support/certificates.ts'
 
 const ours = createAuthority('ours')
@@ -56,7 +58,31 @@ describe('what is set and what is not', () => {
       http: { host: '127.0.0.1', port: 9464 },
       logLevel: 'info',
       logFormat: 'auto',
+      shared: {
+        RATE_LIMIT_REQUESTS: '100',
+        RATE_LIMIT_WINDOW_SECONDS: '60',
+        REQUEST_TIMEOUT_SECONDS: '30',
+        TOKEN_EXPIRES_IN_UNIT: 'seconds',
+        UNAVAILABLE_PAUSE_SECONDS: '300',
+        UNAUTHORIZED_PAUSE_SECONDS: '60',
+        STUCK_AFTER_SECONDS: '86400',
+        RETENTION_DAYS: '90',
+        RETENTION_PAYLOAD_DAYS: '30',
+        IDEMPOTENCY_HEADER: 'Idempotency-Key',
+        UNCERTAIN_POLICY: 'hold',
+        KEY_ON_FAILURE: 'continue',
+        CAPTURE_WINDOW: '1000',
+        PAYLOAD_MAX_BYTES: '1000000',
+      },
     })
+  })
+
+  test('a variable that instances may differ in says why, and a secret is never among those that they compare', () => {
+    for (const [name, variable] of Object.entries(variables)) {
+      const { instances, secret = false }: Variable = variable
+      expect(instances, name).toMatch(/^(same: (reported|refused)|own: .{12,})$/)
+      if (secret) expect(instances, name).not.toBe('same: reported')
+    }
   })
 
   test('an empty variable counts as not set', () => {

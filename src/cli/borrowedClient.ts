@@ -31,7 +31,11 @@ export interface AskingDeps<T> {
   ask(client: ServiceClient, mayLeave: () => boolean, requests: number): Promise<T>
 }
 
-/** Lets a command ask the service, and pays from the budget where there is one. */
+/**
+ * Lets a command ask the service, and pays from the budget if there is one.
+ *
+ * @throws ForeignService if the ledger belongs to another service
+ */
 export async function withBorrowedClient<T>(config: Config, deps: AskingDeps<T>): Promise<Asked<T>> {
   const { loan, ageMs } = await waitForSlots(config, deps)
   if (loan.kind === 'none-free' || (loan.kind === 'unknown' && !deps.askAnyway)) return loan
@@ -66,7 +70,7 @@ async function waitForSlots(
   const elapsedMs = systemClock.stopwatch()
   for (let turn = 0; ; turn++) {
     const ageMs = systemClock.stopwatch()
-    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs })
+    const loan = await borrowSlots(config.stateDatabaseUrl, { permits, reachMs, service: config.service })
     if (loan.kind !== 'none-free' || elapsedMs() > slotsWithinMs || signal.aborted) return { loan, ageMs }
     if (turn === 0) onWait()
     await wait(slotsAgainMs)

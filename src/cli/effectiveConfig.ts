@@ -1,5 +1,5 @@
 import { resolve } from 'node:path'
-import { readMappingsDir } from '../config.ts'
+import { inUnit, readMappingsDir } from '../config.ts'
 import { ConfigInvalid, type Environment, readVariables, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
 import type { CommandContext } from './context.ts'
@@ -50,9 +50,4 @@ function show(name: string, { secret, shownDefault }: Variable, value: unknown):
   if (secret) return value === undefined ? (shownDefault ?? notSet) : 'set'
   if (value === undefined) return null
   return name.endsWith('_FILE') ? resolve(String(value)) : inUnit(name, value)
-}
-
-/** Durations are kept in milliseconds, null where 0 stands for never; the variable says seconds. */
-export function inUnit(name: string, value: unknown): string {
-  return String(name.endsWith('_SECONDS') ? Number(value ?? 0) / 1000 : value)
 }

@@ -1,4 +1,5 @@
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { ForeignService } from '../ledger/servedService.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
@@ -14,7 +15,7 @@ export function explain(error: unknown): { message: string; exitCode: 1 | 2 } {
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
   if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
-  if (error instanceof ForeignOutbox || error instanceof OutboxTableUnusable)
+  if (error instanceof ForeignOutbox || error instanceof ForeignService || error instanceof OutboxTableUnusable)
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error

@@ -23,6 +23,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
+  foreign_service: ([problem]) =>
+    `A daemon is configured for another service (${problem?.subject}) than the ledger belongs to, and was refused: correct its variables, or say with outboxd adopt --service that the service has moved.`,
   ledger_behind: () =>
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
   rows_passed_over: ([found]) =>

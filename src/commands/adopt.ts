@@ -9,7 +9,8 @@ import { pluralize } from '../cli/table.ts'
 import { isoTime, parseMoment } from '../cli/time.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import type { Adoption, UnderWay } from '../ledger/operator/adoptOutbox.ts'
+import { readConfig } from '../config.ts'
+import { type Adoption, judgeServiceUse, type ServiceAdoption, type UnderWay } from '../ledger/operator/adoptOutbox.ts'
 import { ForeignOutbox, nameOutbox, type StartPosition } from '../ledger/servedOutbox.ts'
 import type { HiddenRows } from '../outbox/beforeStart.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -18,6 +19,7 @@ import { actorProblems, asOption, reasonOption } from './actorOptions.ts'
 export interface AdoptOptions extends ActorOptions {
   same?: boolean
   new?: boolean
+  service?: boolean
   start?: string
   yes?: boolean
   dryRun?: boolean
@@ -26,12 +28,13 @@ export interface AdoptOptions extends ActorOptions {
 
 export function describeAdopt(command: Command): Command {
   return command
-    .description('say which outbox table the ledger belongs to, and from which row on')
+    .description('say which outbox table and which service the ledger belongs to, and from which row on')
     .option(
       '--same',
       'the configured table has the rows that the ledger knows: it was renamed or moved, or the ERP edits them',
     )
     .option('--new', 'its rows are others: another table, or ids that began anew (truncate … restart identity)')
+    .option('--service', 'the service has moved: the ledger belongs to the one that is configured now')
     .option('--start <position>', 'ignore rows before it: now, id:N, or since:D (2026-11-01, 2h)')
     .addOption(asOption)
     .addOption(reasonOption)
@@ -45,10 +48,17 @@ A ledger serves one outbox table, known by its database, its name and its id col
 another one, nothing is captured until this says what is meant. Where the ledger knows no table yet, --start alone will do:
 give it before the first start to leave an existing table's history alone. It holds for all instances, at once and for ever.
 
+A ledger serves one service, too, known by SERVICE_BASE_URL, SERVICE_AUTH_URL and SERVICE_CLIENT_ID. --service says that it serves the
+configured one from now on, for instance production after a test. Stop all daemons before. While records are sending, accepted or
+uncertain, or queued to be sent again, it refuses: another service does not know them. Let a daemon of the former service finish them,
+or settle them with resolve and discard. With --service --same it is the same service, which has a new address or gave you a new
+client id: everything goes on.
+
 Examples:
   outboxd adopt --start now              from the rows on that are written from now on
   outboxd adopt --new --yes              the table was emptied, and its ids began anew
-  outboxd adopt --same                   OUTBOX_TABLE was renamed`,
+  outboxd adopt --same                   OUTBOX_TABLE was renamed
+  outboxd adopt --service                from test to production`,
     )
 }
 
@@ -61,9 +71,13 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
     ...actorProblems(options),
     start === undefined ? `--start takes now, id:N or since:D, and not ${options.start}` : null,
     options.same && options.new ? 'give --same or --new, not both' : null,
-    !options.same && !options.new && start === null ? 'give --same, --new or --start' : null,
+    options.service && (options.new || start !== null) ? 'give --service alone, or with --same' : null,
+    !options.service && !options.same && !options.new && start === null
+      ? 'give --same, --new, --start or --service'
+      : null,
   ].filter((problem) => problem !== null)
   if (problems.length > 0 || start === undefined) return usageError(context, problems)
+  if (options.service) return moveService(context, options)
   return withOperatorStore(context, async (store) => {
     const served = await store.readServedOutbox()
     const identity = await store.outbox.identify()
@@ -97,6 +111,52 @@ export async function adopt(context: CommandContext, options: AdoptOptions): Pro
       printJson(context, { dryRun: options.dryRun ?? false, ...adoption, underWay, hidden, notCaptured })
     return exit.done
   })
+}
+
+/** Says that the ledger belongs to the configured service. @returns 1 if a daemon runs, or records are under way at the former service */
+async function moveService(context: CommandContext, options: AdoptOptions): Promise<number> {
+  const { service } = readConfig(context.env)
+  const isSame = options.same ?? false
+  return withOperatorStore(context, async (store) => {
+    const use = await store.readServiceUse(service)
+    const kind = judgeServiceUse(use, isSame)
+    if (kind === 'adopted') {
+      const former = use.served?.baseUrl ?? 'no service yet'
+      const meaning = isSame ? 'It is the same service, and knows all that was sent' : 'It is another service'
+      context.stderr.write(`The ledger belongs to ${former}. It will belong to ${service.baseUrl}. ${meaning}.\n`)
+      if (!options.yes && !options.dryRun) {
+        const answer = await confirm(context, 'Is that so?')
+        if (answer === 'no-terminal')
+          context.stderr.write('outboxd: this is no terminal, so nobody could confirm: give --yes\n')
+        if (answer !== 'yes') return exit.unconfirmed
+      }
+    }
+    const mayWrite = kind === 'adopted' && !options.dryRun
+    const adoption = mayWrite
+      ? await store.actingAs(actorOf(context, options)).adoptService({ service, isSame })
+      : { kind, use }
+    if (options.json)
+      printJson(context, { dryRun: options.dryRun ?? false, same: isSame, result: adoption.kind, ...adoption.use })
+    if (!options.dryRun || kind !== 'adopted') context.stderr.write(`${serviceMessage(adoption, service.baseUrl)}\n`)
+    return adoption.kind === 'adopted' || adoption.kind === 'served' ? exit.done : exit.failed
+  })
+}
+
+function serviceMessage({ kind, use: { daemons, records, served } }: ServiceAdoption, baseUrl: string): string {
+  switch (kind) {
+    case 'adopted':
+      return `The ledger belongs to the service ${baseUrl}.`
+    case 'served':
+      return `The ledger belongs to the service ${baseUrl} already.`
+    case 'daemons':
+      return `outboxd: ${pluralize(daemons.length, 'daemon')} still ${daemons.length === 1 ? 'runs' : 'run'} (${daemons.join(', ')}), so nothing was changed. Stop all daemons, and give the command again`
+    case 'records': {
+      const counts = Object.entries(records).map(([state, many]) => `${many} ${state}`)
+      return `outboxd: records were sent to ${served?.baseUrl} and have not ended (${counts.join(', ')}). Another service does not know them, so nothing was changed. Let a daemon of the former service finish them, or settle them with \`outboxd resolve\` and \`outboxd discard\`. If it is the same service at a new address or with a new client, give --same`
+    }
+    default:
+      return kind satisfies never
+  }
 }
 
 /** Of a table whose ids began anew nothing can be told: which of its rows the ledger knows is what is being said. */

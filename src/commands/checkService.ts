@@ -2,6 +2,7 @@ import { slotsWithinMs, withBorrowedClient } from '../cli/borrowedClient.ts'
 import { showDuration } from '../cli/time.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { ForeignService } from '../ledger/servedService.ts'
 import { loadMappings, usedResource } from '../mapping/loadMappings.ts'
 import type { Answer } from '../model.ts'
 import { type Resource, resourceNames } from '../resources.ts'
@@ -31,10 +32,15 @@ export async function checkService(config: Config, signal: AbortSignal, askAnywa
       shown.splice(0, 1, { whose: 'that of the service', endsMs })
     },
     ask: (client, mayLeave, requests) => ask(client, resource, mayLeave, requests),
+  }).catch((error: unknown) => {
+    if (error instanceof ForeignService) return { kind: 'foreign', message: error.message } as const
+    throw error
   })
   switch (asked.kind) {
     case 'asked':
       return { ...asked.result, certificates: shown }
+    case 'foreign':
+      return { findings: [{ what: 'service', mark: 'problem', message: asked.message }], clocks: [], certificates: [] }
     case 'none-free':
       return unseen(noneFree)
     case 'unknown':

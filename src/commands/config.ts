@@ -1,10 +1,10 @@
 import type { Command } from 'commander'
 import type { CommandContext } from '../cli/context.ts'
-import { effectiveConfig, inUnit } from '../cli/effectiveConfig.ts'
+import { effectiveConfig } from '../cli/effectiveConfig.ts'
 import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { renderTable, terminalOf } from '../cli/table.ts'
-import { readConfig } from '../config.ts'
+import { inUnit, readConfig } from '../config.ts'
 import { ConfigInvalid, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
 

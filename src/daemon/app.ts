@@ -58,7 +58,7 @@ export interface App {
  * Builds every part of the daemon once, and starts it: listens first and takes on work last, so that a start that fails
  * has not begun. What was opened by then is closed in order.
  *
- * @throws AddressUnusable when it cannot be listened on, Error when a database cannot be used as it is
+ * @throws AddressUnusable when it cannot be listened on, ForeignOutbox and ForeignService, Error when a database cannot be used as it is
  */
 export async function startApp(deps: AppDeps): Promise<App> {
   const { config, clock, log, metrics, version } = deps
@@ -193,7 +193,7 @@ async function openPatiently(deps: AppDeps, waitsFor: (why: string) => void): Pr
 }
 
 function storeDeps(deps: AppDeps): StoreDeps {
-  const { config, outboxTable, log, version } = deps
+  const { config, outboxTable, mappings, log, version } = deps
   const { requestTimeoutMs } = config.service
   const instanceId = randomUUID()
   return {
@@ -203,6 +203,10 @@ function storeDeps(deps: AppDeps): StoreDeps {
       ledger: addressOf(deps, 'stateDatabaseUrl', 'STATE_DATABASE_URL'),
     },
     outboxTable: outboxTable ?? config.outboxTable,
+    given: () => ({
+      ...config.shared,
+      ...Object.fromEntries([...mappings().values()].map(({ type, digest }) => [`mapping of ${type}`, digest])),
+    }),
     instance: { id: instanceId, who: `daemon ${instanceId.slice(0, 8)}`, version, host: hostname() },
     reachMs: slotReachMs(config.rateLimit.windowMs, requestTimeoutMs),
     leaseMs: slotLeaseMs(config.rateLimit.windowMs, requestTimeoutMs),

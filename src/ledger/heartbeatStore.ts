@@ -1,5 +1,5 @@
 import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { createPool } from '../postgres/database.ts'
+import { createPool, type Database } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { readLockingSessions } from '../postgres/lockingSessions.ts'
 import { deleteInstance, writeHeartbeat } from './instances.ts'
@@ -30,17 +30,24 @@ const limits = { connectMs: 2_000, statementMs: 2_500, answerMs: 3_000 }
 /**
  * Opens the connections on which an instance says that it lives: no other work may make it wait, and neither a standby
  * nor a disk that is away. Nothing is lost with a sign of life that a crash takes back.
+ *
+ * @param assertBound asked after each: throws if this instance may not go on, so that it takes on no more work
  */
 export function openHeartbeatStore(
   url: string | DatabaseAddress,
   instance: { id: string; version: string; host: string },
   onIdleError: (error: Error) => void,
+  assertBound: (db: Database) => Promise<void> = async () => {},
 ): HeartbeatStore {
   const settings = { ...ownNames, synchronous_commit: 'off' }
   const connections = heartbeatConnections
   const pool = createPool({ url, name: daemonSessions.heartbeat, connections, onIdleError, settings, limits })
   return {
-    beat: () => writeHeartbeat(pool, instance),
+    async beat() {
+      const asked = await writeHeartbeat(pool, instance)
+      await assertBound(pool)
+      return asked
+    },
     tell: (problems) => tellProblems(pool, instance.id, problems),
     readBlockers: async () => (await readLockingSessions(pool, daemonSessions.work)).map(({ pid }) => pid),
     answerReload: (answer) => answerReload(pool, instance.id, answer),

@@ -16,6 +16,8 @@ export interface Mapping {
   readonly sendsSubmissionId: boolean
   readonly fields: readonly Field[]
   readonly body: Render
+  /** Of what the file means: instances compare it. */
+  readonly digest: string
 }
 
 /** One entry under `fields:`, compiled. */

@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { digestOf } from '../yaml/digestOf.ts'
 import { isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
 import type { FileProblem } from '../yaml/fileProblem.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
@@ -64,6 +65,7 @@ function compileMapping(content: PayloadValue, document: YamlDocument): Mapping 
     sendsSubmissionId: body.sendsSubmissionId,
     fields: fields.filter((field) => field !== null),
     body: body.render,
+    digest: digestOf(plainOf(content)),
   }
 }
 

@@ -8,6 +8,7 @@ export const problemKinds = [
   'mark_ineffective',
   'row_conflict',
   'foreign_outbox',
+  'foreign_service',
   'ledger_behind',
   'rows_passed_over',
   'unknown_status',

@@ -42,7 +42,7 @@ import { createUnreadableIds } from './unreadableIds.ts'
  * @param ledger    remembers what is taken where the table cannot say so
  */
 export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
-  const described = typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
+  const described = describeTable(table)
   const unfilterable = createUnfilterable({ pool, ledger })
   const unreadableIds = createUnreadableIds({ pool, ledger })
   let inspected: Promise<InspectedTable> | undefined
@@ -276,6 +276,10 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     },
   }
 }
+
+/** @param table as described, or the name of a table such as migrations/outbox.sql creates */
+export const describeTable = (table: OutboxTable | string): OutboxTable =>
+  typeof table === 'string' ? standardTable(table, states, outboxChannel) : table
 
 /** More rows are not counted by their types: some ten milliseconds. */
 const typedMax = 10_000

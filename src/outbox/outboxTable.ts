@@ -1,4 +1,5 @@
 import type { State } from '../model.ts'
+import { digestOf } from '../yaml/digestOf.ts'
 
 /**
  * An outbox table as `mappings/outbox.yaml` describes it, or section 10's: where each part of a record is, which rows
@@ -93,6 +94,10 @@ export function standardTable(name: string, states: readonly State[], channel: s
     channel,
   }
 }
+
+/** A digest of how the table is read and written. Which table it is, the ledger compares by its name in the catalog. */
+export const tableDigest = (table: OutboxTable): string =>
+  digestOf({ ...table, file: null, schema: null, table: null, id: null, channel: null })
 
 /** Whether a row says that it is taken as soon as it is; otherwise the ledger has to remember. */
 export function saysTaken({ state }: OutboxTable): boolean {

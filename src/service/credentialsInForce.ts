@@ -47,12 +47,18 @@ export function createCredentialsInForce(deps: CredentialsInForceDeps): Credenti
 
   function readPart(part: CredentialPart): Partial<Credentials> | string {
     const read = deps.read(part, credentials)
-    return typeof read === 'string' ? read : (emptied(read) ?? untimely(read) ?? read)
+    return typeof read === 'string' ? read : (emptied(read) ?? otherClient(read) ?? untimely(read) ?? read)
   }
 
   /** One that need not be set has an empty file for not set: but it was. */
   function emptied({ proxy }: Partial<Credentials>): string | null {
     return proxy === null && credentials.proxy !== null ? 'SERVICE_PROXY_FILE is empty' : null
+  }
+
+  /** The ledger belongs to one client, whose transactions another one may not see. */
+  function otherClient({ clientId }: Partial<Credentials>): string | null {
+    if (clientId === undefined || clientId === credentials.clientId) return null
+    return 'SERVICE_CLIENT_ID is a different client: stop all daemons, give outboxd adopt --service --same, and start them again'
   }
 
   function untimely({ cert }: Partial<Credentials>): string | null {

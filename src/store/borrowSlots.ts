@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import * as budget from '../ledger/budget.ts'
+import { assertService, ForeignService, type ServiceIdentity } from '../ledger/servedService.ts'
 import { type Database, isReadOnly } from '../postgres/database.ts'
 import { inspectDatabase } from './inspectDatabase.ts'
 
@@ -12,16 +13,22 @@ export type SlotLoan =
   /** Nobody can say what a daemon has spent: the ledger cannot be read, or not be written. */
   | { kind: 'unknown'; readOnly: boolean }
 
-/** Takes slots for requests that are no submission's. */
+/**
+ * Takes slots for requests that are no submission's.
+ *
+ * @param service that is going to be asked
+ * @throws ForeignService if the ledger belongs to another one
+ */
 export async function borrowSlots(
   url: string,
-  { permits, reachMs }: { permits: number; reachMs: number },
+  { permits, reachMs, service }: { permits: number; reachMs: number; service: ServiceIdentity },
 ): Promise<SlotLoan> {
   const onBudget = <T>(look: (db: Database) => Promise<T>) =>
     inspectDatabase({ variable: 'STATE_DATABASE_URL', url, look })
   try {
     return await onBudget(async (db) => {
       if (!(await budget.hasSlots(db))) return { kind: 'no-budget' }
+      await assertService(db, service)
       const slots = await budget.takeSlots(db, permits, reachMs, randomUUID())
       const spent = (used: boolean) =>
         slots.map((slot) => ({ ...slot, used, submissions: 0, polls: 0, others: used ? slot.permits : 0 }))
@@ -31,6 +38,7 @@ export async function borrowSlots(
       return { kind: 'none-free' }
     })
   } catch (error) {
+    if (error instanceof ForeignService) throw error
     return { kind: 'unknown', readOnly: isReadOnly(error) } // check's finding about the ledger says why
   }
 }

@@ -1,7 +1,7 @@
 import { uptime } from 'node:os'
 import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
-import { type Agreed, agreeOnBudget, withdrawSettings } from '../ledger/agreeOnBudget.ts'
+import { type Agreed, agreeOnBudget, isFileInForce, withdrawSettings } from '../ledger/agreeOnBudget.ts'
 import { type Chain, createChain } from '../ledger/audit/chain.ts'
 import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
@@ -19,6 +19,8 @@ import { publishTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { readPruneOverdueMs } from '../ledger/retention/readPrunable.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
+import { assertService, claimService, ForeignService } from '../ledger/servedService.ts'
+import { outboxFile } from '../ledger/sharedSettings.ts'
 import { shortReads } from '../ledger/shortReads.ts'
 import {
   compactCounts,
@@ -28,12 +30,20 @@ import {
   readLastEventId,
   readSnapshot,
 } from '../ledger/snapshot.ts'
-import type { CaptureTrouble, Demand, MovedPoll, PlannedPoll, ProblemKind, RaisedProblem } from '../model.ts'
+import type {
+  CaptureTrouble,
+  ClaimedRows,
+  Demand,
+  MovedPoll,
+  PlannedPoll,
+  ProblemKind,
+  RaisedProblem,
+} from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
-import { openOutbox } from '../outbox/openOutbox.ts'
+import { describeTable, openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
-import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
@@ -117,6 +127,8 @@ export interface StoreDeps {
   addresses: DatabaseAddresses
   /** As described, or its name. */
   outboxTable: OutboxTable | string
+  /** What this instance was given that all should share, by the names of variables and files. */
+  given(): Record<string, string>
   instance: { id: string; who: string; version: string; host: string }
   /** How long after a slot was taken its last request may arrive. */
   reachMs: number
@@ -131,12 +143,14 @@ const goodbyeMs = 3_000
 
 /**
  * @throws DatabaseUnusable when the ledger's database cannot be reached or has not been migrated; OutboxTableUnusable and
- * ForeignOutbox where the outbox is there and cannot be used as it is, or is not the ledger's
+ * ForeignOutbox where the outbox is there and cannot be used as it is, or is not the ledger's; ForeignService if the ledger belongs to
+ * another service
  */
 export async function openStore({
   config,
   addresses,
   outboxTable,
+  given,
   instance,
   reachMs,
   leaseMs,
@@ -159,8 +173,9 @@ export async function openStore({
     onIdleError: onError,
     everywhere: asText,
   })
-  const pulse = openHeartbeatStore(addresses.ledger, instance, onError)
+  const pulse = openHeartbeatStore(addresses.ledger, instance, onError, (db) => assertService(db, config.service))
   let listener: Listener | undefined
+  const digest = tableDigest(describeTable(outboxTable))
   const agreeOnSettings = () =>
     agreeOnBudget(pool, {
       instanceId: instance.id,
@@ -168,12 +183,18 @@ export async function openStore({
       ...config.rateLimit,
       requestTimeoutMs: config.service.requestTimeoutMs,
       keyOnFailure: config.keyOnFailure,
+      given: { ...given(), [outboxFile]: digest },
     })
+  const isInForce = () => isFileInForce(pool, digest)
   let opened: Queue | undefined
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertMigrated(pool, config.stateDatabaseUrl)
       await assertWhole(pool, config.stateDatabaseUrl)
+      await tellForeign(pool, async () => {
+        await claimService(pool, config.service, instance.who)
+        await assertService(pool, config.service)
+      })
       await agreeOnSettings()
       return openQueue(addresses.ledger, onError)
     })
@@ -189,6 +210,7 @@ export async function openStore({
       ...{ pool, who: instance.who, reachMs },
       namedRows: createNamedRowSearch(outbox),
     })
+    const comparison = createComparison({ ledger: pool, outbox, who: instance.who, ...comparisonBounds })
     let lastEventId = await readLastEventId(pool)
     const takeOperatorActs = async () => {
       const { lastId, ...acts } = await countOperatorActions(pool, lastEventId, instance.id)
@@ -198,8 +220,9 @@ export async function openStore({
     return {
       outbox: {
         ...outbox,
-        claim: (...asked) => asOurs(() => outbox.claim(...asked)),
-        report: (...told) => asOurs(() => outbox.report(...told)),
+        claim: async (...asked) => ((await isInForce()) ? asOurs(() => outbox.claim(...asked)) : noRows),
+        claimOne: async (outboxId) => ((await isInForce()) ? outbox.claimOne(outboxId) : noRows),
+        report: async (...told) => ((await isInForce()) ? asOurs(() => outbox.report(...told)) : { kind: 'busy' }),
       },
       async tryOutboxTable(table) {
         const judge = async (): Promise<TableTrial> => {
@@ -232,7 +255,7 @@ export async function openStore({
       },
       readCaptureTrouble: () => readCaptureTrouble(outboxPool),
       watchLocks: createLockWatch({ outbox, ledger: pool, elapsedMs: () => performance.now() }),
-      compareLedger: createComparison({ ledger: pool, outbox, who: instance.who, ...comparisonBounds }).runOnce,
+      compareLedger: async (...asked) => ((await isInForce()) ? comparison.runOnce(...asked) : 'not-due'),
       prune: (goOn, onProgress) =>
         prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
       lookAtHistory: history.look,
@@ -282,20 +305,31 @@ const untried = { kind: 'unknown' } as const
 const isRefusal = (error: unknown): error is ForeignOutbox | OutboxTableUnusable =>
   error instanceof ForeignOutbox || error instanceof OutboxTableUnusable
 
+/** What a daemon claims whose outbox.yaml is not in force. */
+const noRows: ClaimedRows = {
+  outboxIds: [],
+  leftTypes: [],
+  isRemembered: false,
+  read: async () => [],
+  mark: async () => [],
+  async [Symbol.asyncDispose]() {},
+}
+
 const isUp = (db: Database): Promise<boolean> =>
   db.query('select').then(
     () => true,
     () => false,
   )
 
-/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox. */
+/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox or service. */
 async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Promise<T> {
   try {
     return await dispatch()
   } catch (error) {
-    if (error instanceof ForeignOutbox) {
+    if (error instanceof ForeignOutbox || error instanceof ForeignService) {
       const { subject, message: detail } = error
-      await raiseProblems(ledger, [{ kind: 'foreign_outbox', subject, detail, retryInMs: null }])
+      const kind = error instanceof ForeignService ? 'foreign_service' : 'foreign_outbox'
+      await raiseProblems(ledger, [{ kind, subject, detail, retryInMs: null }])
     }
     throw error
   }

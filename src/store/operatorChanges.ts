@@ -6,8 +6,10 @@ import { createChain } from '../ledger/audit/chain.ts'
 import { type Erasure, eraseRecords } from '../ledger/audit/eraseRecords.ts'
 import { inLines, lockSubmissions } from '../ledger/keyOrder.ts'
 import { lockJobsOf } from '../ledger/lockJobs.ts'
+
 import { type Actor, logAct, logSight, type Sight } from '../ledger/operator/acts.ts'
-import { type Adoption, adoptOutbox } from '../ledger/operator/adoptOutbox.ts'
+import { type Adoption, adoptOutbox, adoptService, type ServiceAdoption } from '../ledger/operator/adoptOutbox.ts'
+
 import { discardSubmissions } from '../ledger/operator/discardSubmissions.ts'
 import { endOperatorPause, raiseOperatorPause, shortenPauses } from '../ledger/operator/pauses.ts'
 import { pollsOf, recoverDoubtful, type SettledDoubt } from '../ledger/operator/recoverDoubtful.ts'
@@ -69,6 +71,7 @@ export interface OperatorChanges {
   /** Asks all daemons that live to read their files again. */
   askReload(): Promise<InstanceReload[]>
   adopt(adoption: Adoption): Promise<void>
+  adoptService(adoption: Parameters<typeof adoptService>[1]): Promise<ServiceAdoption>
   /** Compares the outbox with the ledger and says how it stands; rows that know less of their ends are told again. @returns how many */
   compare(goOn: () => boolean): Promise<number>
   /** Takes records in that the ledger lost. */
@@ -195,6 +198,7 @@ export function operatorChanges({ ledger, outbox, config, actor }: OperatorChang
         return instances
       }),
     adopt: (adoption) => inTransaction(ledger, (db) => adoptOutbox(db, adoption, actor)),
+    adoptService: (adoption) => inTransaction(ledger, (db) => adoptService(db, adoption, actor)),
     async compare(goOn) {
       let toldAgain = 0
       const gap = await findGap({

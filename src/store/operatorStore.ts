@@ -50,6 +50,7 @@ import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
+import { readServiceUse, type ServiceIdentity, type ServiceUse } from '../ledger/servedService.ts'
 import { type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { OutboxRecord, Problem } from '../model.ts'
@@ -133,6 +134,8 @@ export interface OperatorStore extends AsyncDisposable {
   /** The outbox that the ledger belongs to. */
   readServedOutbox(): Promise<ServedOutbox>
   readUnderWay(): Promise<UnderWay>
+  /** What the ledger's service would be exchanged under. */
+  readServiceUse(service: ServiceIdentity): Promise<ServiceUse>
   /**
    * Rows that say they were taken and that the ledger does not know.
    *
@@ -301,6 +304,7 @@ export async function openOperatorStore(
     readPeriods: (span, withinMs) => readPeriods(pool, span, withinMs),
     readServedOutbox: () => readServedOutbox(pool),
     readUnderWay: () => readUnderWay(pool),
+    readServiceUse: (service) => readServiceUse(pool, service, false),
     findGap: (goOn, isWaitingToo = false) =>
       onOutbox((erp) => {
         const outbox = { readTaken: (after: string | null) => erp.readTaken(after, isWaitingToo) }

@@ -64,7 +64,7 @@ test.each(problemKinds)('%s', async (kind) => {
 
 test('daemons that differ in KEY_ON_FAILURE: nobody decides between them, and status says who has what', async () => {
   const { pool } = fixture.ledger
-  const settings = { host: 'erp-1', requests: 100, windowMs: 60_000, requestTimeoutMs: 30_000 }
+  const settings = { host: 'erp-1', requests: 100, windowMs: 60_000, requestTimeoutMs: 30_000, given: {} }
   await agreeOnBudget(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'continue' })
   await agreeOnBudget(pool, { ...settings, instanceId: randomUUID(), keyOnFailure: 'block' })
   const printed = await said()

@@ -13,6 +13,7 @@ export interface Installation {
   pool: pg.Pool
   url: string
   mappingsDir: string
+  serviceUrl: string
   /** Starts one more instance. @returns what stops it */
   startInstance(env?: Record<string, string>): Promise<() => Promise<unknown>>
   /** Bodies of the POSTs in the order in which the service got them. */
@@ -40,6 +41,7 @@ export async function install(files: Record<string, string>): Promise<Installati
     pool: database.pool,
     url: database.url,
     mappingsDir,
+    serviceUrl: sandbox.url,
     async startInstance(more = {}) {
       const daemon = await startDaemon(
         daemonEnvironment(database.url, sandbox.url, {

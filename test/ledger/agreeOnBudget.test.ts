@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { agreeOnBudget, withdrawSettings } from '../../src/ledger/agreeOnBudget.ts'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { agreeOnBudget, isFileInForce, withdrawSettings } from '../../src/ledger/agreeOnBudget.ts'
 import { takeSlots } from '../../src/ledger/budget.ts'
 import { raiseProblems, readProblems } from '../../src/ledger/problems.ts'
 import type { InstanceSettings } from '../../src/ledger/sharedSettings.ts'
@@ -20,6 +20,7 @@ const given: Omit<InstanceSettings, 'instanceId'> = {
   windowMs: 60_000,
   requestTimeoutMs: 30_000,
   keyOnFailure: 'continue',
+  given: {},
 }
 
 function instance(settings: Partial<InstanceSettings> = {}) {
@@ -156,4 +157,80 @@ test('a problem that a restored ledger brings back is gone at the next look', as
   await raiseProblems(ledger.pool, [{ kind: 'settings_differ', subject: 'gone', detail: 'was', retryInMs: null }])
   await one.agree()
   expect(await problems()).toEqual([])
+})
+
+test('settings that only 0.2.0 does not say are compared among those that say them', async () => {
+  await instance().agree() // of 0.2.0
+  await instance({ given: { UNCERTAIN_POLICY: 'hold', 'mapping of data': 'aaaa' } }).agree()
+  const { differences } = await instance({ given: { UNCERTAIN_POLICY: 'resend', 'mapping of data': 'bbbb' } }).agree()
+  expect(differences.map(({ detail }) => detail).sort()).toEqual([
+    'UNCERTAIN_POLICY is hold here; the instances have hold and resend, and each keeps its own until they are the same',
+    'UNCERTAIN_POLICY is resend here; the instances have hold and resend, and each keeps its own until they are the same',
+    'mapping of data is aaaa here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
+    'mapping of data is bbbb here; the instances have aaaa and bbbb, and each keeps its own until they are the same',
+  ])
+})
+
+test('an instance that reads other mapping files says so with its next round', async () => {
+  const [one, other] = [
+    instance({ given: { 'mapping of data': 'a' } }),
+    instance({ given: { 'mapping of data': 'a' } }),
+  ]
+  await one.agree()
+  await other.agree()
+  other.own.given = { 'mapping of data': 'b' }
+  expect((await other.agree()).differences).toHaveLength(2)
+  one.own.given = { 'mapping of data': 'b' }
+  expect((await one.agree()).differences).toEqual([])
+})
+
+describe('the outbox.yaml in force', () => {
+  const file = (digest: string, host = 'erp-1') => instance({ given: { 'outbox.yaml': digest }, host })
+  const inForce = async (...digests: string[]) => {
+    const held = await Promise.all(digests.map((digest) => isFileInForce(ledger.pool, digest)))
+    return digests.filter((_, i) => held[i])
+  }
+  beforeEach(() => ledger.pool.query('update outboxd.outbox set file_digest = null, file_since = null, file_by = null'))
+
+  test('is that of the daemons that run, until the last of them has left; then that of who comes first', async () => {
+    const [old, another, fresh] = [file('old'), file('old'), file('new', 'erp-2')]
+    for (const each of [old, another]) await each.agree()
+    const { differences } = await fresh.agree()
+    expect(differences.map(({ detail }) => detail).sort()).toEqual([
+      expect.stringMatching(
+        /^outbox.yaml is new here, and old has been in force since 20\S+ \(daemon \w+ on erp-1\): this daemon captures nothing and writes nothing back/,
+      ),
+      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
+      expect.stringMatching(/^outbox.yaml is old here, which has been in force since 20/),
+    ])
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    await old.leave()
+    await fresh.agree()
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    await another.leave()
+    expect((await fresh.agree()).differences).toEqual([])
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
+
+  test('changes at once when all daemons have read the new file', async () => {
+    const [one, other] = [file('old'), file('old')]
+    for (const each of [one, other]) await each.agree()
+    one.own.given = { 'outbox.yaml': 'new' }
+    await one.agree()
+    expect(await inForce('old', 'new')).toEqual(['old'])
+    other.own.given = { 'outbox.yaml': 'new' }
+    await other.agree()
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
+
+  test('does not wait for a daemon that was killed and counts as dead', async () => {
+    const [killed, fresh] = [file('old'), file('new')]
+    await killed.agree()
+    await ledger.pool.query(
+      `insert into outboxd.instance (id, version, host, beat_at) values ($1, '1', 'erp-1', now() - interval '13 s')`,
+      [killed.own.instanceId],
+    )
+    await fresh.agree()
+    expect(await inForce('old', 'new')).toEqual(['new'])
+  })
 })

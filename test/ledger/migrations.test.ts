@@ -5,6 +5,7 @@ import type pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { createChain } from '../../src/ledger/audit/chain.ts'
 import { verifyChain } from '../../src/ledger/audit/verifyChain.ts'
+import { readLedgerName, readServedService } from '../../src/ledger/servedService.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A ledger of an earlier version, with rows in it, comes through the migration that follows. */
@@ -329,4 +330,23 @@ test('0025: rows in every state come through, and how rare a key is among them i
   await migrate()
   expect((await pool.query(rows)).rows).toEqual(before0025)
   expect(await estimated()).toBeLessThan(5)
+})
+
+test('0032: rows in every state come through, and the ledger has a name and belongs to no service until a daemon starts', async () => {
+  const { pool, migrate } = await before('0032_binding.sql')
+  const add = rowsOf(pool)
+  const now = new Date()
+  const some = randomUUID()
+  await add('queued', { due_at: now })
+  await add('sending', { claim_id: some, instance_id: some })
+  for (const state of ['completed', 'failed', 'rejected', 'uncertain', 'discarded']) await add(state, { ended_at: now })
+  await pool.query(`insert into outboxd.instance_setting (instance_id, host, requests, window_ms, request_timeout_ms, key_on_failure)
+    values (gen_random_uuid(), 'erp-1', 100, 60000, 30000, 'continue')`)
+  const rows = 'select * from outboxd.submission order by seq'
+  const before0032 = (await pool.query(rows)).rows
+  await migrate()
+  expect((await pool.query(rows)).rows).toEqual(before0032)
+  expect(await readServedService(pool)).toBeNull()
+  expect(await readLedgerName(pool)).toMatch(/^[0-9a-f-]{36} in /)
+  expect((await pool.query('select given from outboxd.instance_setting')).rows).toEqual([{ given: {} }])
 })

@@ -53,7 +53,7 @@ export function countEveryMs(waiting: number): number {
 export function createObserving<Ledger, Backlog extends { waiting: number }, Acts>(
   deps: ObservingDeps<Ledger, Backlog, Acts>,
 ): Observing {
-  let differences = 0
+  let differences = ''
   let backlog: Backlog | null = null
   let countAtMs = Number.NEGATIVE_INFINITY
 
@@ -69,9 +69,11 @@ export function createObserving<Ledger, Backlog extends { waiting: number }, Act
   function tellSettings(agreed: Agreed): void {
     if (agreed.before !== null)
       deps.warn(`for all instances ${agreed.requests} requests in ${agreed.windowMs / 1000} s hold now`)
-    if (agreed.differences.length !== differences)
-      deps.warn(agreed.differences[0]?.detail ?? 'the settings of the instances no longer differ')
-    differences = agreed.differences.length
+    const details = agreed.differences.map(({ detail }) => detail)
+    if (details.join('\n') !== differences)
+      for (const detail of details.length > 0 ? details : ['the settings of the instances no longer differ'])
+        deps.warn(detail)
+    differences = details.join('\n')
   }
 
   return {

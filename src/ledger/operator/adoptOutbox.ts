@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { nameOutbox, type OutboxIdentity, readServedOutbox, type StartPosition } from '../servedOutbox.ts'
+import { isSameService, readServiceUse, type ServiceIdentity, type ServiceUse, writeService } from '../servedService.ts'
 import { type Actor, logAct } from './acts.ts'
 
 /** What an operator says of the outbox table that is configured. */
@@ -75,4 +76,43 @@ async function sayRowsAreSame(db: Database): Promise<void> {
     `update outboxd.outbox set rows_edited = true where is_current
        and exists (select from outboxd.problem where kind = 'row_conflict')`,
   )
+}
+
+/** What came of saying that the service has moved, and what is under way at it. */
+export interface ServiceAdoption {
+  /**
+   * `served`: the ledger belongs to this service already; `daemons`: one runs; `records`: another service would be asked for what it does
+   * not know.
+   */
+  kind: 'adopted' | 'served' | 'daemons' | 'records'
+  use: ServiceUse
+}
+
+/**
+ * Says which service the ledger belongs to from now on. In a transaction.
+ *
+ * @param isSame the service is the same one: it knows what was sent to its former address, or by its former client
+ */
+export async function adoptService(
+  db: Database,
+  { service, isSame }: { service: ServiceIdentity; isSame: boolean },
+  actor: Actor,
+): Promise<ServiceAdoption> {
+  const use = await readServiceUse(db, service, true)
+  const kind = judgeServiceUse(use, isSame)
+  if (kind !== 'adopted') return { kind, use }
+  await writeService(db, use.configured, actor.who)
+  const { baseUrl, authUrl } = use.configured
+  await logAct(db, actor, 'adopt', { service: { baseUrl, authUrl }, same: isSame, former: use.served?.baseUrl ?? null })
+  return { kind, use }
+}
+
+/** Whether a ledger can change its service as things are. Pure. */
+export function judgeServiceUse(
+  { served, configured, daemons, records }: ServiceUse,
+  isSame: boolean,
+): ServiceAdoption['kind'] {
+  if (served !== null && isSameService(served, configured)) return 'served'
+  if (daemons.length > 0) return 'daemons'
+  return isSame || served === null || Object.keys(records).length === 0 ? 'adopted' : 'records'
 }

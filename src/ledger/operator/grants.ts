@@ -46,6 +46,7 @@ export const changesByTable: Readonly<Record<string, Changes>> = {
   'outboxd.instance_setting': { acts: ['insert', 'update', 'delete'], why: 'settings that instances compare' },
   'outboxd.clock': { acts: ['insert', 'update'], why: 'a clock that was set back is noticed' },
   'outboxd.problem': { acts: ['insert', 'update', 'delete'], why: 'problems begin and end' },
+  'outboxd.ledger': { acts: ['update'], why: 'which service the ledger belongs to' },
   'outboxd.outbox': { acts: ['insert', 'update'], why: 'which outbox the ledger serves' },
   'outboxd.outbox_cursor': { acts: ['insert', 'update'], why: 'how far a table was read that remembers nothing' },
   'outboxd.skipped_row': { acts: ['insert', 'update', 'delete'], why: 'rows that are put off' },

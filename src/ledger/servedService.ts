@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto'
+import type { Database } from '../postgres/database.ts'
+import { isAlive } from './instanceLife.ts'
+
+/** A service, and who we are there, as a configuration names them. */
+export interface ServiceIdentity {
+  baseUrl: string
+  authUrl: string
+  clientId: string
+}
+
+/** The service that a ledger belongs to, as the ledger keeps it. */
+export interface ServedService {
+  baseUrl: string
+  authUrl: string
+  /** Of the ledger's id and the client's, so that the ledger does not hold the client's id. */
+  clientHash: string
+}
+
+/** The configuration names another service than the one that the ledger belongs to. */
+export class ForeignService extends Error {
+  override name = 'ForeignService'
+  /** Which service it is, for the problem that is told of it. */
+  readonly subject: string
+  constructor(configured: ServedService, served: ServedService) {
+    const differences = [
+      configured.baseUrl === served.baseUrl ? null : `SERVICE_BASE_URL is ${configured.baseUrl}, not ${served.baseUrl}`,
+      configured.authUrl === served.authUrl ? null : `SERVICE_AUTH_URL is ${configured.authUrl}, not ${served.authUrl}`,
+      configured.clientHash === served.clientHash ? null : 'SERVICE_CLIENT_ID is a different client',
+    ].filter((difference) => difference !== null)
+    super(
+      `the ledger belongs to another service than the one configured (${differences.join('; ')}): with that, nothing is sent and nothing is asked. If a variable is wrong, correct it. If the service has moved, \`outboxd adopt --service\` says so`,
+    )
+    this.subject = configured.baseUrl
+  }
+}
+
+interface LedgerRow {
+  id: string
+  baseUrl: string | null
+  authUrl: string | null
+  clientHash: string | null
+}
+
+/** Names this ledger: daemons of another ledger on the same outbox have another name. A copy in another database is another ledger. */
+export async function readLedgerName(db: Database): Promise<string> {
+  const { rows } = await db.query<{ name: string }>(
+    `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
+  )
+  return rows[0]?.name ?? missing()
+}
+
+/** @returns null if no daemon of this version has been started on the ledger yet */
+export async function readServedService(db: Database): Promise<ServedService | null> {
+  return toServed(await readRow(db))
+}
+
+/** Lets a ledger that belongs to no service yet belong to this one. Of two daemons at once one wins. */
+export async function claimService(db: Database, service: ServiceIdentity, who: string): Promise<void> {
+  const { baseUrl, authUrl, clientHash } = asServed(await readRow(db), service)
+  await db.query(
+    `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4
+     where base_url is null`,
+    [baseUrl, authUrl, clientHash, who],
+  )
+}
+
+/** @throws ForeignService if the ledger belongs to another service */
+export async function assertService(db: Database, service: ServiceIdentity): Promise<void> {
+  const row = await readRow(db)
+  const served = toServed(row)
+  const configured = asServed(row, service)
+  if (served !== null && !isSameService(served, configured)) throw new ForeignService(configured, served)
+}
+
+/** What the service at which records are under way must not be exchanged under. */
+export interface ServiceUse {
+  served: ServedService | null
+  configured: ServedService
+  /** Daemons that run, as `abcd1234 on erp-1`. */
+  daemons: string[]
+  /** Records that the service has, or may have: by state, only those of which there are any. */
+  records: Record<string, number>
+}
+
+/**
+ * Reads what is under way at the service. In a transaction that adopts another service, no daemon can start between this and the commit.
+ *
+ * @param isAdopting whether the ledger is about to belong to the configured service
+ */
+export async function readServiceUse(db: Database, service: ServiceIdentity, isAdopting: boolean): Promise<ServiceUse> {
+  if (isAdopting) await db.query('lock table outboxd.instance in share row exclusive mode')
+  const row = await readRow(db)
+  const { rows: daemons } = await db.query<{ name: string }>(
+    `select left(i.id::text, 8) || ' on ' || i.host as name from outboxd.instance i
+     join outboxd.instance_setting s on s.instance_id = i.id where ${isAlive('i')} order by 1`,
+  )
+  const { rows: counts } = await db.query<{ state: string; records: number }>(
+    `select state, count(*)::int as records from outboxd.submission
+     where state in ('sending', 'accepted', 'uncertain') or state = 'queued' and attempt > 0 group by state order by state`,
+  )
+  return {
+    served: toServed(row),
+    configured: asServed(row, service),
+    daemons: daemons.map(({ name }) => name),
+    records: Object.fromEntries(counts.map(({ state, records }) => [state, records])),
+  }
+}
+
+export const isSameService = (a: ServedService, b: ServedService): boolean =>
+  a.baseUrl === b.baseUrl && a.authUrl === b.authUrl && a.clientHash === b.clientHash
+
+/** Writes down that the ledger belongs to this service from now on. */
+export async function writeService(db: Database, { baseUrl, authUrl, clientHash }: ServedService, who: string) {
+  await db.query(
+    `update outboxd.ledger set base_url = $1, auth_url = $2, client_hash = $3, service_since = clock_timestamp(), service_by = $4`,
+    [baseUrl, authUrl, clientHash, who],
+  )
+  await db.query(`delete from outboxd.problem where kind = 'foreign_service'`)
+}
+
+async function readRow(db: Database): Promise<LedgerRow> {
+  const { rows } = await db.query<LedgerRow>(
+    `select id::text, base_url as "baseUrl", auth_url as "authUrl", client_hash as "clientHash" from outboxd.ledger`,
+  )
+  return rows[0] ?? missing()
+}
+
+function missing(): never {
+  throw new Error('the row of outboxd.ledger is gone: the ledger was restored in part; restore it again')
+}
+
+const toServed = ({ baseUrl, authUrl, clientHash }: LedgerRow): ServedService | null =>
+  baseUrl === null || authUrl === null || clientHash === null ? null : { baseUrl, authUrl, clientHash }
+
+const asServed = ({ id }: LedgerRow, { baseUrl, authUrl, clientId }: ServiceIdentity): ServedService => ({
+  baseUrl: normalized(baseUrl),
+  authUrl: normalized(authUrl),
+  clientHash: createHash('sha256').update(`${id} ${clientId}`).digest('hex'),
+})
+
+/** The same address written in another way: case of the host, its default port, a slash at the end. */
+const normalized = (address: string): string => new URL(address).href.replace(/\/+$/, '')

@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { type AdoptOptions, adopt } from '../../src/commands/adopt.ts'
+import { resolve } from '../../src/commands/resolve.ts'
+import { assertService, claimService, ForeignService } from '../../src/ledger/servedService.ts'
+import { serviceEnvironment } from '../support/serviceEnvironment.ts'
+import { type Fixture, failedE003, openFixture, uncertain } from './fixture.ts'
+
+let fixture: Fixture
+beforeAll(async () => {
+  fixture = await openFixture()
+})
+afterAll(() => fixture[Symbol.asyncDispose]())
+beforeEach(async () => {
+  await fixture.reset()
+  await fixture.ledger.pool.query('update outboxd.ledger set base_url = null, auth_url = null, client_hash = null')
+  await claimService(fixture.ledger.pool, former, 'daemon')
+})
+
+const former = { baseUrl: 'https://test.example', authUrl: 'https://auth.example', clientId: 'me' }
+async function run(options: AdoptOptions, url = 'https://production.example') {
+  const context = fixture.context(null, serviceEnvironment(url))
+  const code = await adopt(context, { service: true, yes: true, ...options })
+  return { code, said: context.messages(), printed: context.printed() }
+}
+
+test.each([
+  ['https://TEST.example:443/', 'https://auth.example', 'me', null],
+  [
+    'https://test.example/v2',
+    'https://auth.example',
+    'me',
+    'SERVICE_BASE_URL is https://test.example/v2, not https://test.example)',
+  ],
+  ['https://test.example', 'https://auth.example:8443', 'me', 'SERVICE_AUTH_URL is https://auth.example:8443, not'],
+  ['https://test.example', 'https://auth.example', 'you', 'SERVICE_CLIENT_ID is a different client'],
+])('a ledger of one service, and %s with %s and the client %s', async (baseUrl, authUrl, clientId, difference) => {
+  const refused = await assertService(fixture.ledger.pool, { baseUrl, authUrl, clientId }).then(
+    () => null,
+    (error: Error) => error,
+  )
+  if (difference === null) expect(refused).toBeNull()
+  else {
+    expect(refused).toBeInstanceOf(ForeignService)
+    expect(refused?.message).toContain(difference)
+    expect(refused?.message).not.toMatch(/\byou\b(?!r)/)
+  }
+})
+
+test('while a record may be at the former service another one is refused; the same one at a new address is not', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  expect(await run({})).toMatchObject({ code: 1, said: expect.stringContaining('(1 uncertain)') })
+  expect(await run({ dryRun: true, json: true })).toMatchObject({
+    code: 1,
+    printed: expect.stringContaining('"records"'),
+  })
+  expect(await run({ same: true })).toMatchObject({ code: 0, said: expect.stringContaining('It is the same service') })
+  const acts = await fixture.ledger.pool.query('select act, detail from outboxd.operator_act')
+  expect(acts.rows).toEqual([
+    {
+      act: 'adopt',
+      detail: {
+        service: { baseUrl: 'https://production.example', authUrl: 'https://production.example' },
+        same: true,
+        former: 'https://test.example',
+      },
+    },
+  ])
+})
+
+test('what has ended, or was never sent, is in nobody’s way', async () => {
+  await fixture.end(failedE003, { outboxId: '1' })
+  await fixture.ledger.capture([{ outboxId: '2' }])
+  expect(await run({ dryRun: true })).toMatchObject({ code: 0 })
+  expect(await run({})).toMatchObject({ code: 0, said: expect.stringContaining('It is another service') })
+})
+
+test('a record that is being asked for, or is sent again, is in the way', async () => {
+  await fixture.end({ state: 'accepted', transactionId: 'tx-1', pollInMs: 60_000 }, { outboxId: '1' })
+  await fixture.ledger.capture([{ outboxId: '2' }])
+  await fixture.ledger.pool.query(`update outboxd.submission set attempt = 1 where outbox_id = '2'`)
+  expect(await run({})).toMatchObject({ code: 1, said: expect.stringContaining('(1 accepted, 1 queued)') })
+})
+
+test('resolve asks nothing of a service that is not the ledger’s', async () => {
+  await fixture.end(uncertain, { outboxId: '1' })
+  const context = fixture.context(null, serviceEnvironment('https://production.example'))
+  await expect(resolve(context, 'outbox:1', { arrived: 'tx-9', yes: true })).rejects.toThrow(ForeignService)
+})
+
+test('--service stands alone, or with --same', async () => {
+  expect(await run({ new: true })).toMatchObject({ code: 2 })
+  expect(await run({ start: 'now' })).toMatchObject({ code: 2 })
+})
