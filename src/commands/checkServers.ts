@@ -9,6 +9,7 @@ import {
   readServerRoom,
   type ServerRoom,
 } from '../ledger/operator/readServer.ts'
+import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
 import { daemonConnections } from '../store/daemonConnections.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import type { ClockReading } from './checkClocks.ts'
@@ -28,10 +29,12 @@ export async function checkServers(config: StoreConfig): Promise<Servers> {
   ] as const
   const looked = await Promise.all(databases.map((database) => look(database).catch(() => null)))
   const seen = looked.filter((server) => server !== null)
+  const encodings = judgeEncodings(seen)
   return {
     findings: [
       judgeRoom(seen),
       judgeDisks(seen.flatMap(({ disk }) => disk ?? [])),
+      ...(encodings === null ? [] : [encodings]),
       judgeDurability(seen.find(({ of }) => of === 'ledger')?.durability ?? null),
     ],
     clocks: seen.map(({ of, clock }) => ({ whose: `the ${of}’s database`, ...clock })),
@@ -54,8 +57,23 @@ function look({ of, variable, url }: Database) {
       clock: await readClockLead(db, systemClock.nowMs),
       disk: await readDisk(await readLocalData(db)),
       durability: await readDurability(db),
+      encoding: await readEncoding(db),
     }),
   })
+}
+
+/** What is wrong with the databases' encodings; null if both are UTF8. Pure. */
+export function judgeEncodings(databases: readonly { of: Database['of']; encoding: string }[]): Finding | null {
+  const what = 'encoding'
+  const told = (judge: (encoding: string) => string | null) =>
+    databases.flatMap(({ of, encoding }) => {
+      const said = judge(encoding)
+      return said === null ? [] : [`the ${of}’s database: ${said}`]
+    })
+  const refused = told(refusedEncoding)
+  if (refused.length > 0) return { what, mark: 'problem', message: refused.join('\n') }
+  const warned = told(encodingWarning)
+  return warned.length > 0 ? { what, mark: 'warning', message: warned.join('\n') } : null
 }
 
 /** The disk of a folder. */

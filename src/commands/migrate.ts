@@ -6,7 +6,7 @@ import { printJson } from '../cli/printJson.ts'
 import { wakeMessage } from '../cli/wakeMessage.ts'
 import { openStoreOf } from '../cli/withOperatorStore.ts'
 import { readStoreConfig, type StoreConfig } from '../config.ts'
-import { migrateOutbox, migrateState, readMissing } from '../store/migrateStores.ts'
+import { migrateOutbox, migrateState, readEncodingWarning, readMissing } from '../store/migrateStores.ts'
 import { migratePlan } from './migratePlan.ts'
 import { printGrants } from './printGrants.ts'
 
@@ -61,6 +61,8 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
   for (const name of applied) say(`${dryRun ? 'would apply' : 'applied'} ${name}`)
   if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
+  const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
+  if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
   if (options.outbox && dryRun)
     say(`would create the outbox table ${config.outboxTable} where it is not there, and renew its trigger`)
   const outbox = options.outbox && !dryRun ? await createOutbox(config, options) : null

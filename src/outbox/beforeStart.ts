@@ -21,17 +21,16 @@ export const hiddenMax = 10_000
 interface Described {
   table: OutboxTable
   shape: TableShape
-  encoding: string
 }
 
 /** @returns null where rows do not say that they wait, or none lies before the start since there is none */
 export async function readHidden(
   db: Database,
-  { table, shape, encoding }: Described,
+  { table, shape }: Described,
   start: StartPosition,
 ): Promise<HiddenRows | null> {
   if (!saysTaken(table) || (start.id === null && start.at === null)) return null
-  const { waits, createdAt } = rowExpressions(table, shape, { id: null, at: null }, encoding)
+  const { waits, createdAt } = rowExpressions(table, shape, { id: null, at: null })
   const { rows } = await db.query<HiddenRows>(
     `select count(*)::int as rows, min(at) as oldest from (
        select ${createdAt} as at from ${shape.qualified} o
@@ -67,11 +66,11 @@ const ahead = 1_000
  */
 export async function whyNoStart(
   db: Database,
-  { table, shape, encoding }: Described,
+  { table, shape }: Described,
   start: StartPosition,
 ): Promise<string | null> {
   try {
-    const { waits } = rowExpressions(table, shape, start, encoding)
+    const { waits } = rowExpressions(table, shape, start)
     await db.query(`explain select from ${shape.qualified} o where ${waits}`)
   } catch (error) {
     if (start.id !== null && isNoValueOfType(error))

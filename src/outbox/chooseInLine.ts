@@ -11,8 +11,6 @@ export interface MetRow {
   excepted: boolean | null
   /** Its type, where another instance has to take it. */
   leftType: string | null
-  /** Its position, or its id, cannot be given back: nobody can go on from there, or name it. */
-  unreadable: 'position' | 'id' | null
 }
 
 /** The rows that were chosen so far. */
@@ -42,10 +40,9 @@ export function chooseInLine(
     outboxIds,
     leftTypes,
     isFull: () => outboxIds.length >= limit,
-    meet({ outboxId, line, excepted, leftType, unreadable }) {
+    meet({ outboxId, line, excepted, leftType }) {
       if (leftType !== null) leftTypes.add(leftType)
-      const mayGo =
-        leftType === null && unreadable !== 'id' && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true
+      const mayGo = leftType === null && !skipped.has(outboxId.slice(0, idCharsMax)) && excepted !== true
       if (goes(line, mayGo)) outboxIds.push(outboxId)
     },
   }

@@ -22,7 +22,7 @@ export interface ClaimStatements {
 }
 
 export function claimStatements(from: string, rows: RowExpressions): ClaimStatements {
-  const { waits, hasId, key, line, type, sort, idType, idText } = rows
+  const { waits, key, line, type, sort, idType, idText } = rows
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
   const id = expressions.at(-1)
@@ -37,7 +37,7 @@ export function claimStatements(from: string, rows: RowExpressions): ClaimStatem
   return {
     // Not "for update": that would wait for, and hold up, whoever inserts rows that refer to these.
     lock: `select ${idText} as "outboxId", ${line} as line
-      from ${from} where ${waits}${hasId} and ${cutId(idText)} <> all($2::text[]) and not ${stays(type, 3)}
+      from ${from} where ${waits} and ${cutId(idText)} <> all($2::text[]) and not ${stays(type, 3)}
         and (${key} is null or (${key} <> all($5::text[]) and ${line} <> all($6::bigint[])) or ${id} = any($7::${idType}[]))
       order by ${order} limit $1 for no key update of o skip locked`,
     lockById: `select ${idText} as "outboxId" from ${from} where ${waits} and ${id} = $1::${idType}

@@ -160,15 +160,14 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
         const rows = await readPage(at, upTo, request)
         const { known, repeated } = await meet(rows)
         for (const row of rows) {
-          const isKnown = row.unreadable !== 'id' && (known.has(row.outboxId) || repeated.has(row.outboxId))
-          isPassing &&= isKnown && row.settled === true && row.unreadable === null
+          const isKnown = known.has(row.outboxId) || repeated.has(row.outboxId)
+          isPassing &&= isKnown && row.settled === true
           if (isPassing) passed = row.position
           if (!isKnown) choice.meet(row)
           if (choice.isFull()) break
         }
-        const lastReadable = rows.findLast(({ unreadable }) => unreadable === null)
-        at = lastReadable?.position ?? at
-        if (rows.length < pageMost || lastReadable === undefined) break
+        at = rows.at(-1)?.position ?? at
+        if (rows.length < pageMost) break
         if (page >= pagesMost) {
           // Not from beyond a row that was left: those of its key behind it would overtake it.
           if (!isPassing && choice.outboxIds.length === 0 && choice.leftTypes.size === 0) resumeAt = at
@@ -230,7 +229,7 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
         const { known } = await cursorStore.findKnown(read)
         rowsKnown += known.size
         firstId ??= read.find(({ outboxId }) => !known.has(outboxId))?.outboxId ?? null
-        const last = read.findLast(({ unreadable }) => unreadable === null)
+        const last = read.at(-1)
         if (read.length < pageMost || known.size === 0 || last === undefined) break
         at = last.position
       }

@@ -16,7 +16,7 @@ const sampleMax = 20
 /** All that a cursor scan asks of the table, by name. */
 export function cursorScanStatements(
   from: string,
-  { waits, key, line, type, stamp, createdAt, idType, idText, hasId, sort }: RowExpressions,
+  { waits, key, line, type, stamp, createdAt, idType, idText, sort }: RowExpressions,
 ) {
   const expressions = sort.map(({ expression }) => expression)
   const order = expressions.join(', ')
@@ -28,14 +28,11 @@ export function cursorScanStatements(
   const descending = expressions.map((each) => `${each} desc`).join(', ')
   const behind = (and: string) => `
     select ${seen}
-    from ${from} where ${waits}${hasId}${and} order by ${descending} limit ${sampleMax}`
-  const isReadable = (those: RowExpressions['sort']) =>
-    those.map(({ readable }) => readable.isReadable ?? true).join(' and ')
-  const unreadable = `case when not (${isReadable(sort.slice(-1))}) then 'id' when not (${isReadable(sort)}) then 'position' end`
+    from ${from} where ${waits}${and} order by ${descending} limit ${sampleMax}`
   const page = (and: string) => `
     select ${seen}, ${line} as line,
       ${key} = any($3::text[]) as excepted, case when ${stays(type, 4)} then ${type} end as "leftType",
-      array[${sort.map(({ readable }) => readable.text).join(', ')}] as position, ${unreadable} as unreadable,
+      array[${sort.map(({ expression }) => `(${expression})::text`).join(', ')}] as position,
       ${expressions[0]} <= $2::${sort[0]?.type} as settled
     from ${from} where ${waits}${and} order by ${order} limit $1`
   const any = (and: string) => `select from ${from} where ${waits}${and} limit 1`

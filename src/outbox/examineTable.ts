@@ -45,22 +45,13 @@ const anyServed: ServedOutbox = {
 }
 
 /** Every statement on the table, but for those that a person's commands alone use. */
-function statementsOf({
-  sql,
-  writing,
-  taken,
-  unreadable,
-  cursorScan,
-  passed,
-  unknownStatus,
-}: OpenTable): NamedStatements {
+function statementsOf({ sql, writing, taken, cursorScan, passed, unknownStatus }: OpenTable): NamedStatements {
   const { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne, ...read } = sql
   const locking = { marked, free, held, lock, lockById, overtaking, leftTypes, lockOne }
   return {
     ...read,
     ...(cursorScan === null ? locking : { ...cursorScan.statements, passed: passed.rows(true, true) }),
     ...(unknownStatus === null ? {} : { unknownStatus: unknownStatus.rows(true, true) }),
-    ...(unreadable === null ? {} : { unreadable }),
     ...(writing === null ? {} : { mark: writing.mark, report: writing.report, unheld: writing.unheld }),
     ...(taken.taken === null
       ? {}

@@ -41,7 +41,7 @@ const inHandMax = 10_000
 
 export function lockedStatements(
   from: string,
-  { waits, hasId, idType, idText, sort }: RowExpressions,
+  { waits, idType, idText, sort }: RowExpressions,
   { hasSystemColumns }: TableShape,
 ): LockedStatements {
   const order = sort.map(({ expression }) => expression).join(', ')
@@ -51,9 +51,9 @@ export function lockedStatements(
   const these = `from ${from} where ${waits} and ${id} = any($1::${idType}[])`
   return {
     marked: `select "outboxId" from (
-        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits}${hasId} order by ${order} limit ${lookedAtMax}
+        select ${idText} as "outboxId", ${marked} as marked from ${from} where ${waits} order by ${order} limit ${lookedAtMax}
       ) first where marked limit ${markedMax}`,
-    everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits}${hasId} and ${marked} order by ${order} limit ${inHandMax}`,
+    everyMarked: `select ${idText} as "outboxId" from ${from} where ${waits} and ${marked} order by ${order} limit ${inHandMax}`,
     free: `select ${idText} as "outboxId" ${these} for no key update of o skip locked`,
     held: `select waiting."outboxId", waiting.pid, a.application_name as application, a.state from (
         select ${idText} as "outboxId", ${hasSystemColumns ? lockHolder : 'null::int'} as pid ${these}

@@ -32,7 +32,6 @@ import { tryRow } from './tryRow.ts'
 import type { TypeCount } from './typeCounts.ts'
 import { createUnfilterable } from './unfilterable.ts'
 import { readUnknownStatuses } from './unknownStatuses.ts'
-import { createUnreadableIds } from './unreadableIds.ts'
 
 /**
  * Opens an outbox table. Its columns are looked up when it is first used.
@@ -44,7 +43,6 @@ import { createUnreadableIds } from './unreadableIds.ts'
 export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost: number, ledger: Database): Outbox {
   const described = describeTable(table)
   const unfilterable = createUnfilterable({ pool, ledger })
-  const unreadableIds = createUnreadableIds({ pool, ledger })
   let inspected: Promise<InspectedTable> | undefined
   let opened: { from: OpenTable; served: string } | undefined
   const inspect = () => {
@@ -166,7 +164,6 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     async claim(request) {
       if (!isOurs) await adopt('daemon') // its database was away at the start
       return withFilter(async (from) => {
-        await unreadableIds.tell(from.unreadable)
         const meant = { ...request, skipped: [...request.skipped, ...failing()] }
         if (from.cursorScan !== null) {
           const { outboxIds, leftTypes } = await from.cursorScan.findUnknown(meant)

@@ -2,12 +2,13 @@ import type pg from 'pg'
 import { nameOutbox, type OutboxIdentity, type ServedOutbox } from '../ledger/servedOutbox.ts'
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
+import { readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
 import { type ClaimStatements, claimStatements, cutId } from './claimByLock.ts'
 import { type CursorScan, openCursorScan } from './cursorScan.ts'
 import { type CursorStore, openCursorStore } from './cursorStore.ts'
 import type { readHistory } from './history.ts'
 import { openHorizon } from './horizon.ts'
-import { inspectTable, type TableShape } from './inspectTable.ts'
+import { inspectTable, OutboxTableUnusable, type TableShape } from './inspectTable.ts'
 import { type LockedStatements, lockedStatements } from './lockedRows.ts'
 import { readIdentity } from './outboxIdentity.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
@@ -21,23 +22,21 @@ import { type TakenStatements, takenStatements } from './takenRows.ts'
 import { typeCounts } from './typeCounts.ts'
 import type { FilterStatements } from './unfilterable.ts'
 import { type UnknownStatusStatements, unknownStatusStatements } from './unknownStatuses.ts'
-import { unreadableMax } from './unreadableIds.ts'
 import { type WriteStatements, writeStatements } from './writeBack.ts'
 
 /** What was looked up of a table. */
 export interface InspectedTable {
   readonly shape: TableShape
   readonly identity: OutboxIdentity
-  /** Of the database, by Postgres' name. */
-  readonly encoding: string
 }
 
 /** @throws OutboxTableUnusable */
 export async function inspectNamed(pool: pg.Pool, table: OutboxTable): Promise<InspectedTable> {
+  const refusal = refusedEncoding(await readEncoding(pool))
+  if (refusal !== null) throw new OutboxTableUnusable(`the database of DATABASE_URL cannot be used: ${refusal}`)
   const shape = await inspectTable(pool, table)
-  const { rows } = await pool.query<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
   const identity = await readIdentity(pool, shape.qualified, table.id)
-  return { shape, identity, encoding: rows[0]?.encoding ?? 'UTF8' }
+  return { shape, identity }
 }
 
 /** A table with the statements that are made for it. */
@@ -49,8 +48,6 @@ export interface OpenTable {
     FilterStatements &
     Record<'byId' | 'waitsById' | 'waiting' | 'any' | 'lockOne' | 'backlog' | 'types', string>
   readonly history: Parameters<typeof readHistory>[1]
-  /** Finds rows whose ids cannot be read; null where each can. */
-  readonly unreadable: string | null
   readonly writing: WriteStatements | null
   /** Quoted, with its schema where it is described so. */
   readonly table: string
@@ -69,14 +66,14 @@ export interface OpenTable {
 export function openTable(
   pool: pg.Pool,
   table: OutboxTable,
-  { shape, identity, encoding }: InspectedTable,
+  { shape, identity }: InspectedTable,
   { served, unfilterable }: { served: ServedOutbox; unfilterable: readonly string[] },
   ledger: Database,
 ): OpenTable {
   const { epoch, start } = served
-  const rows = rowExpressions(table, shape, start, encoding, unfilterable)
+  const rows = rowExpressions(table, shape, start, unfilterable)
   /** As if the filter and the stamp failed for no row. */
-  const ideal = rowExpressions(table, shape, start, encoding)
+  const ideal = rowExpressions(table, shape, start)
   const memory = openCursorStore(ledger, epoch, nameSelection(ideal, served.readings))
   const from = `${shape.qualified} o`
   const byTransaction = table.sequence === null
@@ -90,16 +87,12 @@ export function openTable(
       ...filterStatements(table, from, ideal),
     },
     history: { from, waits: rows.waits, createdAt: rows.createdAt },
-    unreadable:
-      rows.hasId === ''
-        ? null
-        : `select ${rows.idText} as id from ${from} where ${rows.mayWait} and not (true${rows.hasId}) limit ${unreadableMax}`,
     writing: writeStatements(table, shape, states, rows, served.rowsEdited),
     table: shape.qualified,
-    taken: takenStatements(table, shape, rows, served, encoding),
-    said: saidStatements(table, shape, ideal, encoding),
+    taken: takenStatements(table, shape, rows, served),
+    said: saidStatements(table, shape, ideal),
     memory,
-    unknownStatus: unknownStatusStatements(table, shape, rows, start, encoding),
+    unknownStatus: unknownStatusStatements(table, shape, rows, start),
     passed: passedStatements(from, rows),
     cursorScan: saysTaken(table)
       ? null
@@ -115,16 +108,12 @@ export function openTable(
   }
 }
 
-function filterStatements(
-  table: OutboxTable,
-  from: string,
-  { mayWait, hasId, stamp, idType, idText, sort }: RowExpressions,
-) {
+function filterStatements(table: OutboxTable, from: string, { mayWait, stamp, idType, idText, sort }: RowExpressions) {
   const id = sort.at(-1)?.expression
   const filter = table.filter ?? 'true'
   const asked = saysTaken(table) ? '1' : stamp
   return {
-    candidates: `select ${idText} as id from ${from} where ${mayWait}${hasId} and ($1::${idType} is null or ${id} > $1::${idType})
+    candidates: `select ${idText} as id from ${from} where ${mayWait} and ($1::${idType} is null or ${id} > $1::${idType})
       order by ${id} limit $2`,
     ask: `select count(case when (${filter}\n) then ${asked} end) from ${from} where ${id} = any($1::${idType}[])`,
   }
@@ -132,7 +121,7 @@ function filterStatements(
 
 function lookStatements(
   from: string,
-  { waits, mayWait, hasId, record, createdAt, type, stamp, idType, idText, sort }: RowExpressions,
+  { waits, mayWait, record, createdAt, type, stamp, idType, idText, sort }: RowExpressions,
 ) {
   const order = sort.map(({ expression }) => expression).join(', ')
   const id = sort.at(-1)?.expression
@@ -144,7 +133,7 @@ function lookStatements(
     waitsById: `select from ${from} where ${mayWait} and ${id} = $1::${idType}`,
     waiting: `select ${record} from ${from} where ${waits} order by ${order} limit $2`,
     any: `select from ${from} where ${waits} limit 1`,
-    lockOne: `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits}${hasId} limit 1 for no key update of o skip locked`,
+    lockOne: `select ${idText} as "outboxId", ${stamp} as stamp from ${from} where ${waits} limit 1 for no key update of o skip locked`,
     types: typeCounts(from, type, waits),
     backlog: `select count(*)::float8 as waiting,
         (select ${createdAt} from ${from} where ${waits} order by ${order} limit 1) as oldest

@@ -19,7 +19,7 @@ export interface PassedStatements extends SliceStatements {
 }
 
 export function passedStatements(from: string, rows: RowExpressions): PassedStatements {
-  const { sort, waits, idText, hasId } = rows
+  const { sort, waits, idText } = rows
   const slices = sliceStatements(from, rows)
   const order = sort.map(({ expression }) => expression).join(', ')
   const position = sort.map(({ type }, i) => `$${i + 1}::${type}`).join(', ')
@@ -28,7 +28,7 @@ export function passedStatements(from: string, rows: RowExpressions): PassedStat
     ...slices,
     rows: (after, upTo) =>
       `select ${idText} as "outboxId", '' as stamp, null as "createdAt" from ${from}
-       where ${waits}${hasId} and ${behind}${slices.within(after, upTo, sort.length + 1)} order by ${sort.at(-1)?.expression}`,
+       where ${waits} and ${behind}${slices.within(after, upTo, sort.length + 1)} order by ${sort.at(-1)?.expression}`,
   }
 }
 

@@ -5,7 +5,6 @@ import type { CursorStore, SeenRow } from './cursorStore.ts'
 import { failingRows } from './failingRows.ts'
 import type { TableShape } from './inspectTable.ts'
 import type { OutboxTable, StateColumn, WriteBack } from './outboxTable.ts'
-import { readableText } from './readableText.ts'
 import type { RowExpressions } from './statements.ts'
 
 /** What a row says of its record in the columns that are ours. */
@@ -32,23 +31,22 @@ export function saidStatements(
   table: OutboxTable,
   shape: TableShape,
   { stamp, createdAt, mayWait, idType, idText }: RowExpressions,
-  encoding: string,
 ): SaidStatements {
-  const words = wordsOf(table, shape, encoding)
+  const words = wordsOf(table, shape)
   const said = words.length === 0 ? 'null::text' : `coalesce(${words.map(({ text }) => text)})`
   const isEnd = ['false', ...words.map((word) => word.isEnd)].map((each) => `coalesce(${each}, false)`).join(' or ')
   const these = (its: string, recorded: string) =>
     `select ${idText} as "outboxId", ${its} as stamp, ${recorded} as "createdAt", (${mayWait}) is true as waits,
-       ${said} as said, ${isEnd} as "isEnd", ${transactionText(table, shape, encoding)} as "transactionId"
+       ${said} as said, ${isEnd} as "isEnd", ${transactionText(table, shape)} as "transactionId"
      from ${shape.qualified} o where ${column(table.id)} = any($1::${idType}[])`
   return { stamped: these(stamp, createdAt), unstamped: these(`'unreadable'`, 'null::text') }
 }
 
 /** What a row's columns for the transaction say, an expression; NULL where there is none, or nothing in it. */
-export function transactionText({ write }: OutboxTable, shape: TableShape, encoding: string): string {
+export function transactionText({ write }: OutboxTable, shape: TableShape): string {
   const texts = write
     .filter(({ what }) => what === 'transaction_id')
-    .map(({ column: name }) => `nullif(btrim(${textOf(name, shape, encoding)}), '')`)
+    .map(({ column: name }) => `nullif(btrim(${textOf(name, shape)}), '')`)
   return texts.length === 0 ? 'null::text' : `coalesce(${texts})`
 }
 
@@ -84,11 +82,11 @@ interface Word {
   isEnd: string
 }
 
-function wordsOf(table: OutboxTable, shape: TableShape, encoding: string): Word[] {
+function wordsOf(table: OutboxTable, shape: TableShape): Word[] {
   const { state, write } = table
   return [
-    ...(state === null ? [] : stateWord(state, textOf(state.column, shape, encoding))),
-    ...write.flatMap((each) => writtenWord(each, textOf(each.column, shape, encoding))),
+    ...(state === null ? [] : stateWord(state, textOf(state.column, shape))),
+    ...write.flatMap((each) => writtenWord(each, textOf(each.column, shape))),
   ]
 }
 
@@ -126,8 +124,8 @@ const saysEnd = (states: readonly State[]): boolean =>
   states.some((state) => state === 'completed' || state === 'discarded')
 
 /** A column's text, whatever its type. */
-export function textOf(name: string, shape: TableShape, encoding: string): string {
+export function textOf(name: string, shape: TableShape): string {
   const { baseType } = columnOf(shape, name)
   if (/^jsonb?$/.test(baseType)) return `(${column(name)} #>> '{}')`
-  return readableText(column(name), baseType, encoding).text
+  return `(${column(name)})::text`
 }

@@ -12,11 +12,10 @@ export interface SliceStatements {
 
 export function sliceStatements(
   from: string,
-  { idText, idType, hasId, sort }: Pick<RowExpressions, 'idText' | 'idType' | 'hasId' | 'sort'>,
+  { idText, idType, sort }: Pick<RowExpressions, 'idText' | 'idType' | 'sort'>,
 ): SliceStatements {
   const id = sort.at(-1)?.expression
-  const end = (and: string) =>
-    `select ${idText} as id from ${from} where true${hasId}${and} order by ${id} offset $1 limit 1`
+  const end = (and: string) => `select ${idText} as id from ${from} where true${and} order by ${id} offset $1 limit 1`
   return {
     end: end(''),
     endAfter: end(` and ${id} > $2::${idType}`),

@@ -3,7 +3,6 @@ import { quoteIdentifier } from '../postgres/database.ts'
 import { column, columnOf, iso, literal, literals, unitsPerSecond } from './columns.ts'
 import type { TableShape } from './inspectTable.ts'
 import { type OutboxTable, saysTaken } from './outboxTable.ts'
-import { type ReadableText, readableText } from './readableText.ts'
 import { stampExpression } from './rowStamp.ts'
 import { startExpression } from './startPosition.ts'
 
@@ -27,10 +26,8 @@ export interface RowExpressions {
   /** Records by `outboxId, type, key, createdAt, stamp, raw, bytes`; $1 is the most bytes of payload to read. */
   readonly record: string
   readonly idType: string
-  /** The id as text, whatever its bytes are. */
+  /** The id as text. */
   readonly idText: string
-  /** Whether the id can be read and given back, to follow another condition; empty where each can. */
-  readonly hasId: string
   /** What puts rows in order, and the type of each: the last one is always the id. */
   readonly sort: readonly SortValue[]
 }
@@ -38,29 +35,26 @@ export interface RowExpressions {
 export interface SortValue {
   readonly expression: string
   readonly type: string
-  readonly readable: ReadableText
 }
 
 /**
  * @param start    rows before it are none of ours
  * @param unfilterable ids of rows that the filter or the stamp fails for: neither is asked for, and they count as ours
- * @param encoding the database's, by Postgres' name
  */
 export function rowExpressions(
   table: OutboxTable,
   shape: TableShape,
   start: StartPosition,
-  encoding: string,
   unfilterable: readonly string[] = [],
 ): RowExpressions {
   const typeOf = (name: string) => columnOf(shape, name).type
-  const payload = payloadExpression(table, shape, encoding)
+  const payload = payloadText(table, shape)
   const key = table.key === null ? 'null::text' : `${column(table.key)}::text`
   const createdAt = createdAtExpression(table, shape)
   const type = typeExpression(table)
   const stamp = stampUnless(unfilterable, table, stampExpression(table, shape, { type, key }))
-  const sort = sortExpressions(table, shape, encoding)
-  const { text: idText, isReadable } = readableText(column(table.id), columnOf(shape, table.id).baseType, encoding)
+  const sort = sortExpressions(table, shape)
+  const idText = `(${column(table.id)})::text`
   const record = `${idText} as "outboxId", ${type} as type, ${key} as key,
       ${createdAt} as "createdAt", ${stamp} as stamp, octet_length(${payload}) as bytes,
       case when octet_length(${payload}) <= $1 then ${payload} end as raw`
@@ -80,7 +74,6 @@ export function rowExpressions(
     record,
     idType: typeOf(table.id),
     idText,
-    hasId: isReadable === null ? '' : ` and ${isReadable}`,
     sort,
   }
 }
@@ -137,14 +130,6 @@ function createdAtExpression({ createdAt }: OutboxTable, shape: TableShape): str
   return `case when isfinite(${at}) then ${iso(`(${instant}) at time zone 'UTC'`)} end`
 }
 
-function payloadExpression(table: OutboxTable, shape: TableShape, encoding: string): string {
-  const text = payloadText(table, shape)
-  const isText = table.payload.kind === 'columns' || columnOf(shape, table.payload.column).baseType !== 'bytea'
-  // Where the database does not know what its bytes mean, they are read as such: a text that is not UTF-8 fails the
-  // statement, and with it the rows beside it.
-  return isText && encoding === 'SQL_ASCII' ? `convert_to(${text}, 'SQL_ASCII')` : text
-}
-
 function payloadText({ payload }: OutboxTable, shape: TableShape): string {
   if (payload.kind === 'column') {
     const { baseType } = columnOf(shape, payload.column)
@@ -161,16 +146,9 @@ function payloadText({ payload }: OutboxTable, shape: TableShape): string {
 export const transactionOfRow = `(select pg_snapshot_xmax(pg_current_snapshot())::text::bigint)
   - (((select pg_snapshot_xmax(pg_current_snapshot())::text::bigint) - o.xmin::text::bigint) & 4294967295)`
 
-function sortExpressions(table: OutboxTable, shape: TableShape, encoding: string): SortValue[] {
-  const byColumn = (name: string) => {
-    const { type, baseType } = columnOf(shape, name)
-    return { expression: column(name), type, readable: readableText(column(name), baseType, encoding) }
-  }
-  const ofSystem = (expression: string, type: string) => ({
-    expression,
-    type,
-    readable: { text: `(${expression})::text`, isReadable: null },
-  })
+function sortExpressions(table: OutboxTable, shape: TableShape): SortValue[] {
+  const byColumn = (name: string) => ({ expression: column(name), type: columnOf(shape, name).type })
+  const ofSystem = (expression: string, type: string) => ({ expression, type })
   const byTransaction = saysTaken(table) || table.sequence !== null ? [] : [ofSystem(transactionOfRow, 'bigint')]
   // Within one transaction: the declared order, or that of its statements.
   const within = table.sequence ?? table.order ?? (byTransaction.length > 0 ? null : table.id)

@@ -52,12 +52,11 @@ export function takenStatements(
   shape: TableShape,
   expressions: RowExpressions,
   { start, sinceMs }: { start: StartPosition; sinceMs: number },
-  encoding: string,
 ): TakenStatements {
   const { state } = table
-  const { stamp, createdAt, mayWait, idType, idText, hasId, filtered } = expressions
+  const { stamp, createdAt, mayWait, idType, idText, filtered } = expressions
   const taken = state && takenCondition(table, shape, state, sinceMs)
-  const transaction = transactionText(table, shape, encoding)
+  const transaction = transactionText(table, shape)
   const named = table.write.some(({ what }) => what === 'transaction_id')
     ? `(${mayWait}) and ${transaction} is not null`
     : null
@@ -78,7 +77,7 @@ export function takenStatements(
     rows(condition, after, upTo) {
       return `select ${idText} as "outboxId", '' as stamp, ${createdAt} as "createdAt",
           ${state ? `coalesce(${column(state.column)}::text, 'that it waits')` : `'that it waits'`} as "stateText", ${transaction} as "transactionId"
-        from ${from} where ${condition}${hasId}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)} order by ${id}`
+        from ${from} where ${condition}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)} order by ${id}`
     },
   }
 }

@@ -34,7 +34,6 @@ export function unknownStatusStatements(
   shape: TableShape,
   expressions: RowExpressions,
   start: StartPosition,
-  encoding: string,
 ): UnknownStatusStatements | null {
   const { state } = table
   if (state?.kind !== 'value' || state.values.size === 0 || shape.columns.get(state.column)?.baseType === 'boolean')
@@ -44,13 +43,13 @@ export function unknownStatusStatements(
   const isNull = state.waiting.includes(null) ? 'false' : `${status} is null`
   const from = `${shape.qualified} o`
   const slices = sliceStatements(from, expressions)
-  const { idText, hasId, filtered, sort } = expressions
+  const { idText, filtered, sort } = expressions
   return {
     ...slices,
     rows: (after, upTo) =>
-      `select left(${textOf(state.column, shape, encoding)}, 40) as status, count(*)::int as rows,
+      `select left(${textOf(state.column, shape)}, 40) as status, count(*)::int as rows,
          (array_agg(${idText} order by ${sort.at(-1)?.expression}))[1] as "firstId"
-       from ${from} where (${isNull} or ${status} not in (${literals(known)}))${hasId}${filtered}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)}
+       from ${from} where (${isNull} or ${status} not in (${literals(known)}))${filtered}${startExpression(table, shape, start)}${slices.within(after, upTo, 1)}
        group by 1 order by 2 desc limit ${statusesMax}`,
   }
 }

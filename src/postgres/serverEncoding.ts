@@ -1,3 +1,5 @@
+import type { Database } from './database.ts'
+
 /** What stands for a character of our own sentences that many encodings lack. One for one, so that a bounded text stays bounded. */
 const alike: ReadonlyMap<string, string> = new Map([
   ['…', '.'],
@@ -37,6 +39,24 @@ const labels: Readonly<Record<string, string>> = {
   WIN1256: 'windows-1256',
   WIN1257: 'windows-1257',
   WIN1258: 'windows-1258',
+}
+
+/** The encoding of a database, by Postgres' name. */
+export async function readEncoding(db: Pick<Database, 'query'>): Promise<string> {
+  const { rows } = await db.query<{ encoding: string }>(`select current_setting('server_encoding') as encoding`)
+  return rows[0]?.encoding ?? 'UTF8'
+}
+
+/** Why a database of this encoding cannot be used, and what to do; null if it can. */
+export function refusedEncoding(encoding: string): string | null {
+  if (encoding !== 'SQL_ASCII') return null
+  return 'its encoding is SQL_ASCII, so it does not know which characters its texts hold, and nothing would be sent exactly. Convert it: dump it and restore it into a database of encoding UTF8. Or give outboxd a view: make a view of the outbox in a UTF8 database (postgres_fdw), and name that database and view in DATABASE_URL and OUTBOX_TABLE'
+}
+
+/** What to know of a database of this encoding; null for UTF8. */
+export function encodingWarning(encoding: string): string | null {
+  if (encoding === 'UTF8') return null
+  return `its encoding is ${encoding}, not UTF8: characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. A UTF8 database has neither limit`
 }
 
 /**

@@ -4,6 +4,7 @@ import pg from 'pg'
 import { installQueue } from '../ledger/queue.ts'
 import { outboxTableName } from '../outbox/outboxTableName.ts'
 import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
+import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
 import { codeOf, waitedForLock } from '../postgres/sqlState.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
@@ -106,6 +107,16 @@ async function compareMigrations(db: Pick<Database, 'query'>): Promise<{ missing
   }
 }
 
+/** @throws DatabaseUnusable where the database does not know which characters its texts hold */
+export async function assertEncoding(db: Pick<Database, 'query'>, variable: string, url: string): Promise<void> {
+  const refusal = refusedEncoding(await readEncoding(db))
+  if (refusal !== null) throw new DatabaseUnusable(variable, url, refusal)
+}
+
+/** What to know of a database whose encoding is not UTF8; null where it is. */
+export const readEncodingWarning = (variable: string, url: string): Promise<string | null> =>
+  impatiently(variable, url, async (client) => encodingWarning(await readEncoding(client)))
+
 /** What holds in the ERP's database after `migrate --outbox`. */
 export interface OutboxMigrated {
   /** Whether inserts wake the daemon. */
@@ -169,6 +180,7 @@ function impatiently<T>(variable: string, url: string, work: (client: pg.Client)
     client.on('error', () => {}) // the statement that runs says so
     try {
       await client.connect()
+      await assertEncoding(client, variable, url)
       await client.query(`set lock_timeout = '${lockMaxSeconds}s'`)
       return await work(client)
     } catch (error) {

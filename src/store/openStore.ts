@@ -51,7 +51,7 @@ import { type Listener, openListener } from '../postgres/listener.ts'
 import { type Comparison, comparisonBounds, createComparison } from './comparison.ts'
 import { poolConnections } from './daemonConnections.ts'
 import { createLockWatch } from './lockWatch.ts'
-import { assertMigrated } from './migrateStores.ts'
+import { assertEncoding, assertMigrated } from './migrateStores.ts'
 import { createNamedRowSearch } from './namedRow.ts'
 import { type Pruned, type PruneEnd, prune } from './retention.ts'
 import { assertWhole } from './structure.ts'
@@ -189,6 +189,7 @@ export async function openStore({
   let opened: Queue | undefined
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
+      await assertEncoding(pool, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
       await assertMigrated(pool, config.stateDatabaseUrl)
       await assertWhole(pool, config.stateDatabaseUrl)
       await tellForeign(pool, async () => {

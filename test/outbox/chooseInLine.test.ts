@@ -8,7 +8,7 @@ const row = (outboxId: string, line: string | null, some: Partial<MetRow> = {}):
   line,
   excepted: false,
   leftType: null,
-  unreadable: null,
+
   ...some,
 })
 
@@ -31,7 +31,6 @@ interface Options {
 test.each([
   ['its key has to stay', { excepted: true }],
   ['its type is left to another instance', { leftType: 'order' }],
-  ['its id cannot be read', { unreadable: 'id' }],
 ] as const)('a row stays where %s, and so do those of its key behind it, and no others', (_why, some) => {
   const rows = [row('1', 'k'), row('2', 'k', some), row('3', 'k'), row('4', null), row('5', 'l')]
   expect(choose(rows).outboxIds).toEqual(['1', '4', '5'])
@@ -45,10 +44,6 @@ test('a row that is put off stays, with those of its key behind it: known by as 
 
 test('a row without a key stays alone', () => {
   expect(choose([row('1', null), row('2', null), row('3', null)], { skipped: ['2'] }).outboxIds).toEqual(['1', '3'])
-})
-
-test('a row whose position cannot be read is taken all the same', () => {
-  expect(choose([row('1', 'k', { unreadable: 'position' })]).outboxIds).toEqual(['1'])
 })
 
 test('of one key no more than lineMax are taken, and none of a line that is held', () => {

@@ -102,18 +102,13 @@ describe.each([
   })
 })
 
-test('a transaction in a column of jsonb, and a state that the database cannot read, as text', async () => {
+test('a transaction in a column of jsonb, as text', async () => {
   const { pool, outbox, capture } = await setup({
     ddl: `create table source (id bigint primary key, payload jsonb default '{}', state text default 'new', tx jsonb)`,
     yaml: marked,
-    encoding: 'SQL_ASCII',
   })
   await pool.query('insert into source (id) select generate_series(1, 2)')
   await capture()
   await pool.query(`update source set tx = '"T-1"', state = 'SENT' where id = 1`)
-  await pool.query(`update source set state = convert_from('\\xff', 'SQL_ASCII') where id = 2`)
-  expect(await outbox.readSaid(['1', '2'])).toEqual([
-    said('1', { said: 'SENT', transactionId: 'T-1' }),
-    said('2', { said: '\\xff' }),
-  ])
+  expect(await outbox.readSaid(['1'])).toEqual([said('1', { said: 'SENT', transactionId: 'T-1' })])
 })

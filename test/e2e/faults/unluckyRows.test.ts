@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { list } from '../../../src/commands/list.ts'
-import { migrateOutbox } from '../../../src/store/migrateStores.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
-import { createDatabase, type TestDatabase } from '../../support/database.ts'
 import { readMetric } from '../../support/scrape.ts'
 import { statusSays } from '../../support/statusSays.ts'
 import { until } from '../../support/until.ts'
@@ -135,54 +133,6 @@ test('a refusal that comes with the commit alone is put off too', async () => {
   expect(sent).toMatchObject({ effects: 1 })
 })
 
-test('bytes that are no UTF-8 in an SQL_ASCII database: in the payload, the key or the type they reject that row alone', async () => {
-  const ascii = await asciiDatabase()
-  const other = await setup({})
-  onTestFinished(() => other[Symbol.asyncDispose]())
-  await ascii.pool.query('alter table outbox alter payload type text')
-  const bytes = (hex: string) => `convert_from('\\x${hex}', 'SQL_ASCII')`
-  const put = async (type: string, key: string, payload: string) =>
-    (
-      await ascii.pool.query<{ id: string }>(
-        `insert into outbox (type, key, payload) values (${type}, ${key}, ${payload}) returning id::text`,
-      )
-    ).rows[0]?.id
-  const json = `'${JSON.stringify({ ...good, field2: 'ä€' })}'`
-  const well = [await put(`'data'`, 'null', json), await put(`'data'`, `'k'`, json)]
-  const bad = [
-    await put(`'data'`, 'null', `'{"a": "' || ${bytes('fc')} || '"}'`),
-    await put(`'data'`, bytes('6bfc'), json),
-    await put(bytes('64fc'), 'null', json),
-    await put(`'data'`, 'null', `'{"a": "' || ${bytes('e282')} || '"}'`),
-  ]
-  well.push(await put(`'data'`, `'k'`, json), await put(`'data'`, 'null', json))
-  await other.start({ DATABASE_URL: ascii.url, STATE_DATABASE_URL: other.env.DATABASE_URL ?? '' })
-  const states = async () =>
-    Object.fromEntries(
-      (await ascii.pool.query('select id::text, status from outbox order by id')).rows.map(({ id, status: is }) => [
-        id,
-        is,
-      ]),
-    )
-  await until(
-    states,
-    (now) =>
-      [...well, ...bad].every(
-        (id) =>
-          now[id ?? ''] !== 'new' &&
-          now[id ?? ''] !== 'queued' &&
-          now[id ?? ''] !== 'accepted' &&
-          now[id ?? ''] !== 'sending',
-      ),
-    60_000,
-  )
-  const now = await states()
-  expect(well.map((id) => now[id ?? ''])).toEqual(well.map(() => 'completed'))
-  expect(bad.map((id) => now[id ?? ''])).toEqual(bad.map(() => 'rejected'))
-  const { rows } = await other.pool.query(`select error from outboxd.submission where state = 'rejected' order by seq`)
-  expect(rows[0]).toEqual({ error: 'the payload is not utf-8' })
-})
-
 test('a row that a form has locked before it is captured: status and the metrics name its holder, and it is sent afterwards', async () => {
   const other = await setup({})
   onTestFinished(() => other[Symbol.asyncDispose]())
@@ -214,10 +164,3 @@ test('a row that a form has locked before it is captured: status and the metrics
     form.release()
   }
 })
-
-async function asciiDatabase(): Promise<TestDatabase> {
-  const database = await createDatabase('template0', `encoding 'SQL_ASCII' locale 'C'`)
-  onTestFinished(() => database[Symbol.asyncDispose]())
-  await migrateOutbox(database.url, 'outbox')
-  return database
-}

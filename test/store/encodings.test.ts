@@ -1,0 +1,57 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { judgeEncodings } from '../../src/commands/checkServers.ts'
+import { migrateOutbox, migrateState, readEncodingWarning } from '../../src/store/migrateStores.ts'
+import { daemonEnvironment, startDaemon } from '../support/daemon.ts'
+import { createDatabase } from '../support/database.ts'
+
+/** A database of an encoding that does not go with the templates. */
+async function databaseOf(encoding: string) {
+  const database = await createDatabase('template0', `encoding '${encoding}' locale 'C'`)
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  return database
+}
+
+const bothWays = /SQL_ASCII.*Convert it: .*Or give outboxd a view: /
+
+test('SQL_ASCII is refused by migrate, for the ledger and the outbox, with both ways out', async () => {
+  const { url, pool } = await databaseOf('SQL_ASCII')
+  await expect(migrateState(url)).rejects.toThrow(bothWays)
+  await expect(migrateOutbox(url, 'outbox')).rejects.toThrow(bothWays)
+  const { rows } = await pool.query(
+    `select from pg_class where relnamespace::regnamespace::text in ('public', 'outboxd')`,
+  )
+  expect(rows).toEqual([])
+})
+
+test('SQL_ASCII is refused at the daemon’s start, of the outbox and of the ledger', async () => {
+  const ascii = await databaseOf('SQL_ASCII')
+  await ascii.pool.query('create table outbox (id bigint, type text, key text, payload text, status text)')
+  const whole = await createDatabase()
+  onTestFinished(() => whole[Symbol.asyncDispose]())
+  const env = daemonEnvironment(whole.url, 'http://127.0.0.1:9', { LOG_LEVEL: 'silent' })
+  await expect(startDaemon({ ...env, DATABASE_URL: ascii.url, STATE_DATABASE_URL: whole.url })).rejects.toThrow(
+    bothWays,
+  )
+  await expect(startDaemon({ ...env, STATE_DATABASE_URL: ascii.url })).rejects.toThrow(bothWays)
+})
+
+test('any other encoding but UTF8 is warned of by migrate', async () => {
+  const [latin1, utf8] = [await databaseOf('LATIN1'), await databaseOf('UTF8')]
+  expect(await readEncodingWarning('STATE_DATABASE_URL', latin1.url)).toMatch(
+    /LATIN1, not UTF8: .*replaced in messages/,
+  )
+  expect(await readEncodingWarning('STATE_DATABASE_URL', utf8.url)).toBeNull()
+})
+
+test('check says PROBLEM of SQL_ASCII, WARNING of LATIN1, and of which database', () => {
+  const judged = (ledger: string, outbox: string) => {
+    const finding = judgeEncodings([
+      { of: 'ledger', encoding: ledger },
+      { of: 'outbox', encoding: outbox },
+    ])
+    return finding && `${finding.mark}: ${finding.message}`
+  }
+  expect(judged('UTF8', 'UTF8')).toBeNull()
+  expect(judged('UTF8', 'LATIN1')).toMatch(/^warning: the outbox’s database: its encoding is LATIN1/)
+  expect(judged('SQL_ASCII', 'LATIN1')).toMatch(/^problem: the ledger’s database: its encoding is SQL_ASCII/)
+})
