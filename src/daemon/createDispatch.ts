@@ -191,12 +191,13 @@ function createTokenKeeper(
 
 function stageDeps(
   { config, client, planner }: DispatchDeps,
-  { isRefusedForAge }: Tokens,
+  { isRefusedForAge, isRefusedAgain }: Tokens,
 ): { submit: SubmitDeps; track: TrackDeps } {
   const shared = { send: client.send, isRefusedForAge, newKey: randomUUID }
   return {
     submit: {
       ...shared,
+      isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'POST'),
       policy: config.uncertainPolicy,
       limits: submitLimits,
       read: readSubmitAnswer,
@@ -204,6 +205,7 @@ function stageDeps(
     },
     track: {
       ...shared,
+      isRefusedAgain: (accessToken, answer) => isRefusedAgain(accessToken, answer, 'GET'),
       limits: { ...trackLimits, unavailableMs: config.unavailablePauseMs, stuckAfterMs: config.stuckAfterMs },
       read: readAnswer,
       nextPollMs: planner.nextPollMs,

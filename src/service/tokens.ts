@@ -17,11 +17,19 @@ export interface Tokens {
    * nothing about the next token. After some in a row it does.
    */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
+  /**
+   * Whether an answer is a 401 to a token that was fetched because the one before was refused, and with which no such
+   * request has been let in: then another token will not help, whichever record it is.
+   */
+  isRefusedAgain(accessToken: string, answer: Answer, method: Method): boolean
   /** Drops the token that the service refused, unless another has already taken its place. */
   reject(accessToken: string): void
   /** When the token in force runs out, in epoch milliseconds; null where there is none. */
   expiresAtMs(): number | null
 }
+
+/** What a token was used for: a service may refuse it for the one and not for the other. */
+type Method = 'GET' | 'POST'
 
 /** There is no token, or one that is good for a while yet is due for renewal. */
 export type TokenNeed = 'missing' | 'renewal'
@@ -66,10 +74,14 @@ interface Held {
   renewAgeMs: number
   isUsed: boolean
   isOutlived: boolean
+  /** What it has been refused for, and what the token before was refused for, as long as this one has not been let in. */
+  refusedFor: Set<Method>
+  unprovenFor: Set<Method>
 }
 
 export function createTokens(deps: TokensDeps): Tokens {
   let held: Held | null = null
+  let rejected: Held | null = null
   /** The last ones, the newest first. */
   let remembered: Held[] = []
   let outlived = 0
@@ -83,6 +95,7 @@ export function createTokens(deps: TokensDeps): Tokens {
     if (fetched === 'no-slot' || wasSuspended(fetched.answer)) return { kind: 'no-slot' } // asked again at the next look
     if (fetched.token === null) return refused(fetched)
     held = hold(fetched.token, sent)
+    rejected = null
     remembered = [held, ...remembered].slice(0, rememberedMax)
     return verdict(held)
   }
@@ -104,6 +117,8 @@ export function createTokens(deps: TokensDeps): Tokens {
       renewAgeMs: Math.max(lifetimeMs - deps.refreshMs, lifetimeMs / 2),
       isUsed: false,
       isOutlived: false,
+      refusedFor: new Set(),
+      unprovenFor: new Set(rejected?.refusedFor),
     }
   }
 
@@ -117,6 +132,15 @@ export function createTokens(deps: TokensDeps): Tokens {
   /** With one slot in all a token that lasts no longer than a window is over before its request may leave: so is the next. */
   function isOver({ ageMs, lifetimeMs, isUsed }: Held): boolean {
     return ageMs() >= lifetimeMs && (isUsed || !deps.isOneAtATime())
+  }
+
+  function isRefusedForAge(accessToken: string, answer: Answer): boolean {
+    if (answer.kind === 'no-answer' || answer.status !== 401) return false
+    const token = remembered.find((each) => each.accessToken === accessToken)
+    if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
+    if (!token.isOutlived) deps.onOutlived(++outlived, token.lifetimeMs)
+    token.isOutlived = true
+    return outlived <= outlivedMax
   }
 
   return {
@@ -134,17 +158,23 @@ export function createTokens(deps: TokensDeps): Tokens {
       deps.onOutlived(0, 0)
     },
 
-    isRefusedForAge(accessToken, answer) {
-      if (answer.kind === 'no-answer' || answer.status !== 401) return false
+    isRefusedForAge,
+
+    isRefusedAgain(accessToken, answer, method) {
       const token = remembered.find((each) => each.accessToken === accessToken)
-      if (token === undefined || token.ageMs() + answer.tookMs + roundingMs < token.lifetimeMs) return false
-      if (!token.isOutlived) deps.onOutlived(++outlived, token.lifetimeMs)
-      token.isOutlived = true
-      return outlived <= outlivedMax
+      if (token === undefined || answer.kind === 'no-answer' || isRefusedForAge(accessToken, answer)) return false
+      if (answer.status !== 401) {
+        token.unprovenFor.delete(method)
+        return false
+      }
+      token.refusedFor.add(method)
+      return token.unprovenFor.has(method)
     },
 
     reject(accessToken) {
-      if (held?.accessToken === accessToken) held = null
+      if (held?.accessToken !== accessToken) return
+      rejected = held
+      held = null
     },
 
     expiresAtMs: () => held?.expiresAtMs ?? null,

@@ -21,6 +21,24 @@ test('callers at the same time share one request', async () => {
   expect(issuer.asked()).toBe(1)
 })
 
+test('after a refusal the next token is refused again at its first 401, until it has been let in once', async () => {
+  const { tokens } = setup()
+  const answered = (name: string, status: number, method: 'GET' | 'POST' = 'POST') =>
+    tokens.isRefusedAgain(name, response(status), method)
+  await tokens.ready()
+  expect([answered('t1', 401), answered('t1', 401)]).toEqual([false, false])
+  tokens.reject('t1')
+  await tokens.ready()
+  expect(answered('t1', 401)).toBe(false)
+  expect(answered('t2', 401, 'GET')).toBe(false)
+  expect([answered('t2', 401), answered('t2', 401)]).toEqual([true, true])
+  tokens.reject('t2')
+  await tokens.ready()
+  expect([answered('t3', 200, 'GET'), answered('t3', 401)]).toEqual([false, true])
+  expect([answered('t3', 400), answered('t3', 401)]).toEqual([false, false])
+  expect(answered('nobody’s', 401)).toBe(false)
+})
+
 test('it is renewed 5 minutes before its end, in the background', async () => {
   const { tokens, issuer, clock } = setup()
   await tokens.ready()

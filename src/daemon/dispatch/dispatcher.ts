@@ -122,6 +122,9 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   let lastTrialWasPoll = false
   let permitsFree = 0
   let pollOverdueMs = 0
+  /** Answers that called for a pause, and how many of those pauses are written. */
+  let pausesCalled = 0
+  let pausesWritten = 0
 
   /** The ledger counts these among the polls that are due, too. */
   const duePollsInHand = () => inHand.pollsInHand().length - inHand.rarePolls()
@@ -129,10 +132,14 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function runOnce(): Promise<number> {
     await lost.recover()
     if (deps.slotPool.hasReturnable()) void deps.writeOutcome(nothing)
+    // A pause that is being written stops this instance at once: neither a token nor a record goes for nothing.
+    if (pausesCalled > pausesWritten) return tookNothingMs
+    const seen = pausesCalled
     const room = deps.maxInFlight - inHand.inFlight()
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
     const most = Math.max(room, readyCountMost) + inHand.pollsInHand().length
     const demand = await deps.readDemand(most)
+    if (pausesCalled > seen) return tookNothingMs
     deps.onDemand(demand)
     permitsFree = demand.permitsFree
     pollOverdueMs = demand.pollOverdueMs
@@ -156,6 +163,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
 
     const token = await readyToken(demand)
     if (token.kind === 'wait') return token.ms
+    if (pausesCalled > seen) return tookNothingMs
     const begun = await claimAndBegin({ ...spending, trial: false }, token.accessToken)
     return begun === 0 ? tookNothingMs : 0
   }
@@ -263,7 +271,11 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   async function write(interpretation: Interpretation, accessToken: string): Promise<void> {
     heard = interpretation.heard
     if (interpretation.isTokenRefused) deps.onTokenRefused(accessToken)
-    await deps.writeOutcome(interpretation.work)
+    const calls = interpretation.work.pauses.length
+    pausesCalled += calls
+    await deps.writeOutcome(interpretation.work).finally(() => {
+      pausesWritten += calls
+    })
     // Only now: until the pause is written, new records must not take the places of those that went unanswered.
     if (interpretation.endsSilence) heard = withoutSilence(heard)
   }

@@ -38,7 +38,7 @@ export interface SubmitHistory {
   renewedKeys: number
   /** Whether an attempt before this one may have arrived without our knowing. */
   earlierInDoubt: boolean
-  /** Whether the request just answered was already the repeat with a new token. */
+  /** Whether the request just answered was already a repeat with a new token, of this record or of another. */
   repeatedAfter401: boolean
   /** Null where its answers have called for no pause. */
   met: MetPause | null

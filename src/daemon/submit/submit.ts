@@ -10,6 +10,8 @@ export interface SubmitDeps {
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Whether a 401 to this token says no more than that its time was up. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
+  /** Whether a 401 says that a new token did not help, whichever request was made with it first. */
+  isRefusedAgain(accessToken: string, answer: Answer): boolean
   read(answer: Answer, resource: Resource): SubmitReading
   firstPollMs(resource: Resource): number
   newKey(): string
@@ -34,15 +36,18 @@ export async function submit(
   }
   const answer = isValid() ? await deps.send(request, accessToken, isValid) : null
   if (answer === null) return { step: neverSent('its slot’s time had run out'), answer, breach: null }
-  return interpretAnswer(deps, submission, answer, deps.isRefusedForAge(accessToken, answer))
+  return interpretAnswer(deps, submission, answer, {
+    outlived: deps.isRefusedForAge(accessToken, answer),
+    refusedAgain: deps.isRefusedAgain(accessToken, answer),
+  })
 }
 
 /** Works out what an answer to a submission's POST means. */
 export function interpretAnswer(
-  deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge'>,
+  deps: Omit<SubmitDeps, 'send' | 'isRefusedForAge' | 'isRefusedAgain'>,
   submission: Submission,
   answer: Answer,
-  tokenOutlived = false,
+  token = { outlived: false, refusedAgain: false },
 ): AttemptResult {
   const reading = deps.read(answer, submission.resource)
   const verdict = decideSubmit(answer, reading, {
@@ -50,14 +55,14 @@ export function interpretAnswer(
       serverErrors: submission.serverErrors,
       renewedKeys: submission.renewedKeys,
       earlierInDoubt: submission.inDoubt,
-      repeatedAfter401: submission.repeatedAfter401,
+      repeatedAfter401: submission.repeatedAfter401 || token.refusedAgain,
       met: submission.met,
     },
     // Only a mapping that sends its own id can be asked about by it.
     policy: deps.policy === 'probe' && !submission.sendsOwnId ? 'hold' : deps.policy,
     tracked: submission.tracked,
     attempt: submission.attempt,
-    tokenOutlived,
+    tokenOutlived: token.outlived,
     limits: deps.limits,
   })
   const step = advanceSubmit(submission, verdict, {

@@ -9,6 +9,8 @@ export interface TrackDeps {
   send(request: ServiceRequest, accessToken: string, mayLeave: () => boolean): Promise<Answer | null>
   /** Whether a 401 to this token says no more than that its time was up. */
   isRefusedForAge(accessToken: string, answer: Answer): boolean
+  /** Whether a 401 says that a new token did not help, whichever request was made with it first. */
+  isRefusedAgain(accessToken: string, answer: Answer): boolean
   read(answer: Answer, resource: Resource): TrackReading
   /** When to ask next for a transaction that was seen pending at that age, milliseconds from now. */
   nextPollMs(resource: Resource, notDoneAgeMs: number): number
@@ -37,7 +39,7 @@ export async function track(
       unknownForMs: submission.unknownForMs,
       resubmissions: submission.resubmissions,
       fruitless: submission.fruitless,
-      repeatedAfter401: submission.repeatedAfter401,
+      repeatedAfter401: submission.repeatedAfter401 || deps.isRefusedAgain(accessToken, answer),
       earlierInDoubt: submission.inDoubt,
       idByPerson: submission.idByPerson,
       refusedPolls: submission.refusedPolls,

@@ -17,6 +17,7 @@ import { outcomeOf } from '../../../src/service/outcome.ts'
 import { noAnswer, response } from '../../support/answers.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
+import { until } from '../../support/until.ts'
 
 type Settled = Parameters<DispatcherDeps['writeOutcome']>[0]
 
@@ -73,6 +74,7 @@ function setup(
     becomesSilent: false,
     knownWhatBecame: true,
     tokensAreOld: false,
+    written: null as Promise<void> | null,
   }
   let [ids, slots] = [0, 0]
   let onRoom = () => {}
@@ -168,6 +170,7 @@ function setup(
     async writeOutcome(work) {
       slotPool.takeReturnable()
       settled.push(work)
+      await state.written
     },
     newId: () => `claim ${claims.length}`,
     onWaited: () => {},
@@ -266,6 +269,26 @@ test('a full wire is not asked to carry more: it looks again when there is room'
   await dispatcher.runOnce()
   expect(await dispatcher.runOnce()).toBe(1_000)
   expect(claims).toHaveLength(1)
+})
+
+test('while a pause is being written nothing goes, and no token is asked for (a 401 to all took four waves)', async () => {
+  const { dispatcher, ledger, state, claims, onWire, answer, settled } = setup({ ready: 2 })
+  await dispatcher.runOnce()
+  const writing = Promise.withResolvers<void>()
+  state.written = writing.promise
+  const answered = answer(worked(response(401), { reason: 'unauthorized', askedMs: null, detail: 'no' }))
+  await until(
+    () => settled.length,
+    (count) => count > 0,
+  )
+  ledger.ready = 5
+  expect(await dispatcher.runOnce()).toBeGreaterThan(0)
+  expect(claims).toHaveLength(1)
+  expect(onWire).toHaveLength(1)
+  writing.resolve()
+  await answered
+  await dispatcher.runOnce()
+  expect(claims).toHaveLength(2)
 })
 
 describe('when to look again:', () => {

@@ -18,6 +18,7 @@ function setup({ answer = response(201, { transactionId: 'tx' }) as Answer, poli
     read: readSubmitAnswer,
     firstPollMs: (resource: string) => (resource === 'orders' ? 2_000 : 1_000),
     isRefusedForAge: () => false,
+    isRefusedAgain: () => false,
     newKey: () => 'fresh',
   }
   return {

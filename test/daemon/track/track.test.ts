@@ -29,6 +29,7 @@ function setup(answer: Answer = response(200, { transactionId: 'tx', status: 'pe
       return 1_234
     },
     isRefusedForAge: () => false,
+    isRefusedAgain: () => false,
     newKey: () => 'fresh',
   }
   return {

@@ -99,6 +99,22 @@ test.each([
   expect(outcomes.every(({ effects, keys }) => effects === 1 && new Set(keys).size === 1)).toBe(true)
 })
 
+test('401 for every POST: one wave, and its repetition with one new token (there were four waves and five tokens)', async () => {
+  await using own = await setup()
+  await own.fault({ kind: 'answer', status: 401, delayMs: 100, endpoint: 'submit' })
+  for (let n = 0; n < 60; n++) await own.insert(`wave-${n}-`)
+  const daemon = await own.start({ UNAUTHORIZED_PAUSE_SECONDS: '600', MAX_IN_FLIGHT: '8' })
+  await until(own.pauses, (reasons) => reasons.includes('unauthorized'))
+  await daemon.stop()
+  const made = async (endpoint: string) =>
+    ((await own.control('GET', `ledger?endpoint=${endpoint}&limit=1000`)) as { rows: unknown[] }).rows.length
+  expect(await made('submit')).toBeLessThanOrEqual(16)
+  expect(await made('submit')).toBeGreaterThan(1)
+  expect(await made('token')).toBe(2)
+  const { rows } = await own.pool.query('select distinct state from outboxd.submission')
+  expect(rows).toEqual([{ state: 'queued' }])
+})
+
 test.each([
   { name: '403', fault: { kind: 'answer', status: 403 } },
   { name: '307', fault: { kind: 'redirect', status: 307 } },
