@@ -53,6 +53,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     history?.subject === 'standby'
       ? `${history.detail}: nothing is sent until nobody would trust it any more, which is within two minutes; then sending goes on by itself.`
       : `The ledger’s history is another than the daemons had agreed to: ${history?.detail}.`,
+  chain_broken: ([found]) =>
+    `The logs were changed in the database: ${found?.detail}. outboxd audit --verify checks the whole chain; find out who may write to the schema outboxd, and keep a backup from before.`,
   outbox_history: ([history]) =>
     `${history?.detail}: if you do not want that, outboxd pause, then outboxd adopt --same --start now leaves alone what is not captured yet.`,
 }

@@ -39,8 +39,15 @@ export function eventDetails({
   cause,
 }: Pick<LoggedEvent, 'detail' | 'cause'>): [name: string, value: string][] {
   if (detail === null) return []
-  // By its claim an owner finds what was put in doubt behind its back; it tells a person nothing.
-  const { former, claim: _, ...rest } = detail as { former?: Record<string, unknown>; claim?: unknown }
+  // By its claim an owner finds what was put in doubt behind its back, by the digest audit --verify a changed body; they tell a person nothing.
+  const {
+    former,
+    claim: _,
+    bodySha256: __,
+    ...rest
+  } = detail as Record<string, unknown> & {
+    former?: Record<string, unknown>
+  }
   const named: [string, unknown][] = [
     ...Object.entries(rest),
     ...Object.entries(former ?? {}).map(([name, value]): [string, unknown] => [`former ${name}`, value]),

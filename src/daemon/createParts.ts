@@ -258,6 +258,9 @@ function chainingOf({ clock, metrics, store }: PartsDeps, telemetry: Telemetry):
   return createChaining({
     chain: store.chain,
     elapsedMs: clock.stopwatch(),
+    verifyLastDay: store.verifyLastDay,
+    tellBroken: (detail) =>
+      store.problems.replace('chain_broken', detail === null ? [] : [{ subject: '', detail, retryInMs: null }]),
     onEndOfDay: telemetry.chainStood,
     showBehind: metrics.chainBehind,
   })

@@ -29,8 +29,10 @@ export async function claimQueued(
        from ready where s.id = ready.id
        returning s.*, extract(epoch from clock_timestamp() - ready.due_at)::float8 * 1000 as waited_ms
      ), event as (
-       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who)
-       select id, 'queued', 'sending', attempt, 'slot', $4 from s order by seq
+       -- The digest goes into the logs' chain, so that a body that is changed later is noticed.
+       insert into outboxd.submission_event (submission_id, from_state, to_state, attempt, cause, who, detail)
+       select id, 'queued', 'sending', attempt, 'slot', $4, jsonb_build_object('bodySha256', encode(sha256(convert_to(body, 'UTF8')), 'hex'))
+       from s order by seq
      )
      select ${submissionColumns}, s.waited_ms as "waitedMs", pg_current_xact_id()::text as xid from s order by s.seq`,
     [claim.id, claim.instanceId, claim.limit, claim.who],

@@ -3,6 +3,7 @@ import { setTimeout } from 'node:timers/promises'
 import type { Config } from '../config.ts'
 import { type Agreed, agreeOnBudget, isFileInForce, withdrawSettings } from '../ledger/agreeOnBudget.ts'
 import { type Chain, createChain } from '../ledger/audit/chain.ts'
+import { createDayVerification, type PartVerdict } from '../ledger/audit/verifyChain.ts'
 import { type CaptureLock, createCaptureLock } from '../ledger/captureLock.ts'
 import { type ClockWatch, createClockWatch } from '../ledger/clockWatch.ts'
 import { type ObservedTime, readDemand, readProcessingTimes } from '../ledger/demand.ts'
@@ -82,6 +83,8 @@ export interface Store {
   prune(goOn: () => boolean, onProgress: (pruned: Pruned) => void): Promise<PruneEnd>
   /** Chains what the logs have got since. */
   chain: Chain['runOnce']
+  /** Verifies the last day of the chain, in parts. */
+  verifyLastDay(goOn: () => boolean): Promise<PartVerdict>
   /** For how long the oldest that should have gone has been due, milliseconds. */
   readPruneOverdueMs(): Promise<number>
   readDemand(most: number): Promise<Demand>
@@ -261,6 +264,7 @@ export async function openStore({
         prune({ ledger: pool, outbox }, { retention: config.retention, turn: 'try', goOn, onProgress }),
       lookAtHistory: history.look,
       chain: createChain(pool).runOnce,
+      verifyLastDay: createDayVerification(pool),
       readPruneOverdueMs: () => readPruneOverdueMs(pool, config.retention),
       readDemand: (most) => readDemand(pool, most),
       readProcessingTimes: (limit) => readProcessingTimes(pool, limit),

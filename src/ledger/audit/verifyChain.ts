@@ -48,7 +48,7 @@ export async function verifyChain(
   onProgress: (verdict: ChainVerdict) => void,
 ): Promise<ChainVerdict> {
   const verdict: ChainVerdict = { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
-  let before = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) as Buffer }
+  let before = beginning
   let isNotedSeen = noted === null
   for (;;) {
     const blocks = await readBlocks(db, before.number)
@@ -72,6 +72,48 @@ export async function verifyChain(
   return verdict
 }
 
+/** What a part of a verification found: with `through` the first difference in words, null if there is none. */
+export type PartVerdict = { end: 'begun' } | { end: 'through'; broken: string | null }
+
+/** Verifies the blocks of the last 25 hours, in parts: each goes on where the last one ended, until `goOn` says false. */
+export function createDayVerification(db: Database): (goOn: () => boolean) => Promise<PartVerdict> {
+  let next: BlockBefore | null = null
+  return async (goOn) => {
+    let before = next ?? (await readBlockBeforeLastDay(db))
+    const verdict: ChainVerdict = { broken: null, head: null, blocks: 0, entries: 0, reduced: 0, gone: 0, waiting: 0 }
+    for (;;) {
+      const blocks = await readBlocks(db, before.number)
+      for (const block of blocks) {
+        next = before
+        if (!goOn()) return { end: 'begun' }
+        const broken = await findBreak(db, before, block, verdict)
+        if (broken !== null) {
+          next = null
+          return { end: 'through', broken }
+        }
+        before = block
+      }
+      if (blocks.length < blocksAtOnce) {
+        next = null
+        return { end: 'through', broken: null }
+      }
+    }
+  }
+}
+
+/** The block that another has to follow from. */
+type BlockBefore = Pick<Block, 'number' | 'lastEvent' | 'lastAct' | 'hash'>
+
+const beginning: BlockBefore = { number: '0', lastEvent: '0', lastAct: '0', hash: Buffer.alloc(0) }
+
+async function readBlockBeforeLastDay(db: Database): Promise<BlockBefore> {
+  const { rows } = await db.query<BlockBefore>(
+    `select number::text, last_event::text as "lastEvent", last_act::text as "lastAct", hash from outboxd.chain_block
+     where made_at < clock_timestamp() - interval '25 hours' order by chain_block.number desc limit 1`,
+  )
+  return rows[0] ?? beginning
+}
+
 async function readBlocks(db: Database, after: string): Promise<Block[]> {
   const { rows } = await db.query<Block>(
     `select number::text, last_event::text as "lastEvent", last_act::text as "lastAct", events, acts,
@@ -85,7 +127,7 @@ async function readBlocks(db: Database, after: string): Promise<Block[]> {
 /** Whether the block follows from the one before, and the logs are as it says. @returns null where all is well */
 async function findBreak(
   db: Database,
-  before: Pick<Block, 'number' | 'lastEvent' | 'lastAct' | 'hash'>,
+  before: BlockBefore,
   block: Block,
   verdict: ChainVerdict,
 ): Promise<string | null> {
@@ -103,7 +145,25 @@ async function findBreak(
   }
   const contents = { leaves, eventIds, submissionIds, actIds }
   if (!blockDigest(contents).equals(digest)) return `block ${number} was changed`
-  return compareEntries(db, contents, [events, acts], verdict)
+  return (await compareEntries(db, contents, [events, acts], verdict)) ?? findChangedBody(db, before, block)
+}
+
+/** Compares each body that is there with the digest that was logged as it was last sent. A replay since then may have changed the body. */
+async function findChangedBody(db: Database, before: BlockBefore, block: Block): Promise<string | null> {
+  const { rows } = await db.query<{ id: string; submissionId: string }>(
+    `select e.id::text, e.submission_id::text as "submissionId"
+     from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
+     where e.id > $1 and e.id <= $2 and e.to_state = 'sending' and e.detail ->> 'bodySha256' is not null and s.emptied_at is null
+       and not exists (select from outboxd.submission_event l where l.submission_id = e.submission_id and l.id > e.id
+         and (l.detail ->> 'bodySha256' is not null or l.detail ? 'former'))
+       and encode(sha256(convert_to(s.body, 'UTF8')), 'hex') is distinct from e.detail ->> 'bodySha256'
+     order by e.id limit 1`,
+    [before.lastEvent, block.lastEvent],
+  )
+  const [changed] = rows
+  return changed === undefined
+    ? null
+    : `the body of submission ${changed.submissionId} was changed since it was sent (event ${changed.id})`
 }
 
 async function compareEntries(

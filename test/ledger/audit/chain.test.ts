@@ -4,7 +4,7 @@ import { pause } from '../../../src/commands/pause.ts'
 import { prune } from '../../../src/commands/prune.ts'
 import { replay } from '../../../src/commands/replay.ts'
 import { type Chain, createChain } from '../../../src/ledger/audit/chain.ts'
-import { verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
+import { createDayVerification, verifyChain } from '../../../src/ledger/audit/verifyChain.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from '../../commands/fixture.ts'
 import { eventually } from '../../support/eventually.ts'
 
@@ -62,6 +62,47 @@ test('every entry of both logs is in it once, and it holds', async () => {
   expect(await verify()).toMatchObject({ broken: null, waiting: 0, blocks: 2 })
 })
 
+test('a body that a replay makes anew, that was emptied or erased, is no break; nor is one that was never sent', async () => {
+  const ids = await chained()
+  expect(
+    (await sql(`select from outboxd.submission_event where detail ->> 'bodySha256' is not null`)).rowCount,
+  ).toBeGreaterThanOrEqual(3)
+  await sql(`update outboxd.submission set body = '{}' where id = $1`, [ids[1]]) // the replay's, not sent yet
+  await sql(
+    `update outboxd.submission set payload = null, body = null, result = null, emptied_at = now() where id = $1`,
+    [ids[0]],
+  )
+  expect(await verify()).toMatchObject({ broken: null })
+})
+
+describe('each night the daemon verifies the last day:', () => {
+  const verifyDay = (goOn = () => true) => createDayVerification(fixture.ledger.pool)(goOn)
+  const tamper = () =>
+    asOwner(`update outboxd.submission_event set cause = 'x' where id = (select min(id) from outboxd.submission_event)`)
+
+  test('what was changed in it is found, and what is older is left to audit --verify', async () => {
+    await chained()
+    expect(await verifyDay()).toEqual({ end: 'through', broken: null })
+    await tamper()
+    expect(await verifyDay()).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
+    await asOwner(`update outboxd.chain_block set made_at = now() - interval '26 hours'`)
+    await fixture.end({ state: 'queued' })
+    await run()
+    expect(await verifyDay()).toEqual({ end: 'through', broken: null })
+    expect((await verify()).broken).toContain('was changed')
+  })
+
+  test('in parts: the next goes on where the last ended', async () => {
+    await chained()
+    await fixture.end({ state: 'queued' })
+    await run()
+    await tamper()
+    const part = createDayVerification(fixture.ledger.pool)
+    expect(await part(() => false)).toEqual({ end: 'begun' })
+    expect(await part(() => true)).toEqual({ end: 'through', broken: expect.stringContaining('was changed') })
+  })
+})
+
 describe('the first break is named:', () => {
   const someEvent = `(select id from outboxd.submission_event where who like 'operator%')`
   test.each([
@@ -107,6 +148,16 @@ describe('the first break is named:', () => {
       `update outboxd.submission_event set contents_digest = outboxd.contents_digest(detail),
        detail = jsonb_set(detail, '{former,body}', '"x"') where id = ${someEvent}`,
       'says that it was emptied, and is not',
+    ],
+    [
+      'the body that was sent',
+      `update outboxd.submission set body = '{"total_amount":9.00}' where state = 'completed'`,
+      'was changed since it was sent',
+    ],
+    [
+      'the body that was sent is taken away',
+      `update outboxd.submission set body = null where state = 'completed'`,
+      'was changed since it was sent',
     ],
     ['a block', `update outboxd.chain_block set leaves = sha256('')`, 'block 1 was changed'],
     [
