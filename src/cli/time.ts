@@ -8,9 +8,17 @@ export function parseDurationMs(text: string): number | null {
 
 /**
  * The moment that a text means, in epoch milliseconds: an ISO 8601 date or time, or a duration such as 2h, meaning that
- * long ago. Without an offset it is the time of this machine's zone. Null where it is neither.
+ * long ago. Without an offset it is the time of this machine's zone. Null if it is neither, or before the year 1.
  */
 export function parseMoment(text: string, nowMs: number): number | null {
+  const ms = parseTime(text, nowMs)
+  return ms === null || ms < firstMomentMs ? null : ms
+}
+
+/** Postgres knows no year 0. */
+const firstMomentMs = Date.parse('0001-01-01T00:00:00Z')
+
+function parseTime(text: string, nowMs: number): number | null {
   const agoMs = parseDurationMs(text)
   if (agoMs !== null) return nowMs - agoMs
   if (!/^\d{4}-\d{2}-\d{2}/.test(text)) return null

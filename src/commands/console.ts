@@ -35,7 +35,8 @@ export interface ConsoleOptions {
 
 const portDefault = 9465
 const hostDefault = '127.0.0.1'
-const passwordCharsLeast = 12
+const passwordCharsMin = 12
+const passwordBytesMax = 1_000
 
 /**
  * For all who look: what everybody looks at is read once for all of them. A person waits: a table that somebody has locked is
@@ -129,12 +130,20 @@ function welcome(url: string, { host, readOnly }: ConsoleOptions, { kind }: Acce
 /** @returns 2 where it is no password to rely on */
 async function printHash(context: CommandContext): Promise<number> {
   const password = await readSecret(context, 'The password that operators will share: ')
-  if ([...password].length < passwordCharsLeast)
-    return usageError(context, [
-      `the password has ${[...password].length} characters: give ${passwordCharsLeast} or more, such as four words that nobody would say together`,
-    ])
+  const problem = passwordProblem(password)
+  if (problem !== null) return usageError(context, [problem])
   context.stdout.write(`${await hashPassword(password)}\n`)
   return exit.done
+}
+
+function passwordProblem(password: string): string | null {
+  const count = [...password].length
+  if (count < passwordCharsMin)
+    return `the password has ${count} characters: give ${passwordCharsMin} or more, such as four words that nobody would say together`
+  // The page to sign in takes one line and no longer text, so such a password could never be given.
+  const bytes = Buffer.byteLength(password)
+  if (bytes > passwordBytesMax) return `the password has ${bytes} bytes: give at most ${passwordBytesMax}`
+  return /[\r\n\0]/.test(password) ? 'the password has more than one line: give one line' : null
 }
 
 function portNumber(text: string): number {

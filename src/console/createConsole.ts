@@ -27,7 +27,7 @@ const connectionsMax = 1_000
 const closeWithinMs = 3_000
 
 const limits = {
-  bodyLimit: 2_000_000, // the largest form is a payload to map
+  bodyLimit: 100_000, // a page of ticked records is the largest form but for a payload to map
   requestTimeout: 30_000,
   keepAliveTimeout: 5_000,
   forceCloseConnections: 'idle' as const,

@@ -38,6 +38,13 @@ describe('--hash-password', () => {
     expect(await hashOf('hunter2')).toMatchObject({ code: 2, printed: '' })
     expect((await hashOf('')).said).toContain('the password has 0 characters: give 12 or more')
   })
+
+  test('takes none that the page to sign in does not take', async () => {
+    expect((await hashOf('x'.repeat(1_000))).code).toBe(0)
+    expect(await hashOf('x'.repeat(1_001))).toMatchObject({ code: 2, printed: '' })
+    expect((await hashOf('€'.repeat(334))).said).toContain('the password has 1002 bytes: give at most 1000')
+    expect((await hashOf(`${password}\nsecond line`)).said).toContain('more than one line')
+  })
 })
 
 describe('it does not start', () => {

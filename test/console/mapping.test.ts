@@ -75,6 +75,15 @@ test('a row is logged under its own id, however it was typed', async () => {
   expect(rows).toEqual([{ record: `outbox:${row}`, id: row }])
 })
 
+test('a form of more than 500 kB, or of more than 1,000 payloads, is refused in words before it is read', async () => {
+  const long = await served.post('/mapping', { type: 'data', payload: `{"a":"${'x'.repeat(500_000)}"}` }, '/mapping')
+  expect(long).toMatchObject({ status: 413, text: expect.stringContaining('500 kB') })
+  const many = await served.post('/mapping', { type: 'data', payload: '{}\n'.repeat(1_001) }, '/mapping')
+  expect(many).toMatchObject({ status: 400, text: expect.stringContaining('at most 1000 at once') })
+  const other = await served.post('/records/choose', { do: 'replay-all', containing: 'x'.repeat(100_000) }, '/mapping')
+  expect(other.status).toBe(413)
+})
+
 test('the files are shown with their rules, and what a file can say with what the schema says of it', async () => {
   const { text } = await served.get('/mapping')
   expect(text).toMatch(/customer_id<\/code>.*customerId<\/code>.*string; at most 10 characters; required/)

@@ -27,6 +27,7 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
   if (lacking.includes(String(error.code)))
     return { ...away, words: `The ledger is not as this version needs it (${message}): run \`outboxd migrate\`.` }
   if (isPassing(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
+  if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
   if (error.statusCode !== undefined && error.statusCode < 500)
     return { status: error.statusCode, title: 'Refused', words: message, isPassing: false }
   return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
@@ -36,6 +37,9 @@ export function readTrouble(error: Error & { statusCode?: number; code?: unknown
 function isOfWhatWasAsked(error: Error): boolean {
   return isLock(error instanceof DatabaseUnusable ? error.cause : error)
 }
+
+const tooLarge =
+  'The form holds too much, so it was not read: a payload to map may have 500 kB, any other form 100 kB. The commands take more.'
 
 const tooLong = (error: Error) =>
   `The database did not get through with it (${explain(error).message}): ask for less, or again when it has less to do.`

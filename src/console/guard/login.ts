@@ -22,7 +22,8 @@ import {
 } from './sessions.ts'
 
 const formMaxBytes = 8_192
-const passwordMaxChars = 1_000
+
+const passwordCharsMax = 1_000
 
 export interface LoginDeps {
   hash: PasswordHash
@@ -55,8 +56,9 @@ export function loginRoutes(app: FastifyInstance, { hash, csrf, sessions, parts 
       reply.header('retry-after', Math.ceil(waitMs / 1_000))
       return again(429, `Too many wrong passwords have come. Try again in ${showDuration(waitMs)}.`)
     }
-    const password = textAsTyped(request.body, 'password').slice(0, passwordMaxChars)
-    if (!(await inTurn(() => isPassword(password, hash)))) {
+    const password = textAsTyped(request.body, 'password')
+    const isRight = password.length <= passwordCharsMax && (await inTurn(() => isPassword(password, hash)))
+    if (!isRight) {
       parts.say(`the console was given a wrong password from ${ip}`)
       return again(401, 'That is not the password.')
     }

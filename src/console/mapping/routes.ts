@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import { chooseType, mapPayloads, mapRow } from '../../operations/mapRecords.ts'
+import { chooseType, mapPayloads, mapRow, payloadsIn } from '../../operations/mapRecords.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
 import { textAsTyped } from '../html/formText.ts'
@@ -9,6 +9,10 @@ import type { ConsoleParts } from '../parts.ts'
 import { keepShownRecords } from '../record/shownRecords.ts'
 import { renderMapping } from './mappingHtml.ts'
 import { type MappingForm, type MappingResult, readFiles, readMapping, resultOf } from './readMapping.ts'
+
+/** More holds up everyone else for longer than a tenth of a second. */
+const formMaxBytes = 500_000
+const payloadsMax = 1_000
 
 interface Asked {
   form?: MappingForm
@@ -35,7 +39,7 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     return send(request, reply, { result, isShown })
   })
 
-  app.post('/mapping', { config: { changesNothing: true } }, (request, reply) => {
+  app.post('/mapping', { config: { changesNothing: true }, bodyLimit: formMaxBytes }, (request, reply) => {
     const form = { type: textAsTyped(request.body, 'type'), payload: textAsTyped(request.body, 'payload') }
     return send(request, reply, { form, result: mapPasted(form) })
   })
@@ -59,6 +63,12 @@ export function mappingRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     if (files.kind === 'invalid') return null
     const chosen = chooseType(files.mappings, type === '' ? undefined : type)
     if (chosen.kind === 'invalid') return { kind: 'refused', problem: chosen.problem }
+    const count = payloadsIn(payload).length
+    if (count > payloadsMax)
+      return {
+        kind: 'refused',
+        problem: `the form holds ${count} payloads, and takes at most ${payloadsMax} at once: give a file to outboxd map`,
+      }
     const previews = mapPayloads(files.mappings, chosen.type, payload)
     return previews.length === 0
       ? { kind: 'refused', problem: 'there is no payload in the form' }
