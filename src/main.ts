@@ -29,7 +29,13 @@ const leaveMs = 2_000
 /** What was said so far. */
 const messages: string[] = []
 let hasData = false
-let wantsJson = false
+/** As the words of the command line have it, until the command is known; a word behind `--` is not an option. */
+let wantsJson = /(^| )--json( |$)/.test(
+  process.argv
+    .slice(2)
+    .join(' ')
+    .replace(/(^| )-- .*/s, ''),
+)
 
 const crashListeners: ((error: unknown) => void)[] = []
 const context: CommandContext = {
@@ -51,7 +57,7 @@ process.stderr.on('error', nobodyReads)
 
 const program = new Command('outboxd')
   .description('Sends each record of a Postgres outbox once, to the cent, to a submit-then-poll service.')
-  .version(version)
+  .version(version, '-v, --version', 'print the version')
   .option('--env-file <file>', 'read variables from it, too: those that are set for the process go before', onlyOne)
   .hook('preAction', async (_, command) => {
     wantsJson = command.opts().json === true
@@ -61,6 +67,10 @@ const program = new Command('outboxd')
     const { mappingsNote } = await import('./config.ts')
     const note = mappingsNote(context.env, impliedBy(context))
     if (note !== null) context.stderr.write(`${escapeLines(note)}\n`)
+  })
+  .configureOutput({
+    writeErr: (text) => context.stderr.write(text),
+    outputError: (text, write) => write(text.replace(/^error: /, 'outboxd: ')),
   })
   .configureHelp({
     showGlobalOptions: false,
@@ -191,9 +201,11 @@ for (const name of isAlone ? [wanted] : Object.keys(commands)) {
 
 for (const command of [program, ...program.commands]) command.exitOverride().showHelpAfterError('(--help tells more)')
 try {
-  await program.parseAsync()
+  // What -V printed before 0.3, and still does.
+  await program.parseAsync(process.argv.map((word, at) => (at === 2 && word === '-V' ? '-v' : word)))
 } catch (error) {
   process.exitCode = error instanceof CommanderError ? (error.exitCode === 0 ? 0 : wrongUsage) : complain(error)
+  if (process.exitCode !== 0) printOutcome(process.exitCode)
 }
 
 /** Leaves with the command's code, once what it wrote is out; a half-open connection does not hold it back for long. */
@@ -203,12 +215,13 @@ async function finish(command: Promise<number>): Promise<void> {
   } catch (error) {
     process.exitCode = complain(error)
   }
-  if (wantsJson && !hasData) printOutcome(process.exitCode)
+  printOutcome(process.exitCode)
   setTimeout(() => process.exit(), leaveMs).unref()
 }
 
-/** What --json prints where a command has nothing else to print: nobody who parses it gets an empty text. */
+/** Prints an object if --json was given and nothing else was printed: a program that parses stdout never finds it empty. */
 function printOutcome(exitCode: number): void {
+  if (!wantsJson || hasData) return
   const lines = messages.join('').split('\n')
   context.stdout.write(`${JSON.stringify({ exitCode, messages: lines.filter((line) => line !== '') }, null, 2)}\n`)
 }
@@ -228,7 +241,9 @@ function complain(error: unknown): number {
 
 function crash(error: unknown): never {
   for (const listener of crashListeners) listener(error)
-  process.exit(complain(error))
+  const exitCode = complain(error)
+  printOutcome(exitCode)
+  process.exit(exitCode)
 }
 
 /** The file of variables that was named; in development `.env`, where there is one. @throws ConfigInvalid */

@@ -5,6 +5,7 @@ import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
+import { version } from '../src/version.ts'
 import { checkout, sourceMain, startProgram } from './support/program.ts'
 
 /** What holds for every command. */
@@ -12,6 +13,10 @@ import { checkout, sourceMain, startProgram } from './support/program.ts'
 test.each([
   ['a mistake of usage', ['map', '--json'], 2, 'outboxd: give exactly one of a file'],
   ['a configuration that cannot be used', ['list', '--json'], 2, 'DATABASE_URL is required'],
+  ['an option that does not exist', ['status', '--json', '--nope'], 2, "outboxd: unknown option '--nope'"],
+  ['a command that does not exist', ['statsu', '--json'], 2, "outboxd: unknown command 'statsu'"],
+  ['an argument that is missing', ['show', '--json'], 2, "outboxd: missing required argument 'id'"],
+  ['a value that is missing', ['list', '--json', '--state'], 2, "outboxd: option '--state"],
 ])('--json is never empty: %s', async (_, args, code, message) => {
   await using program = startProgram({ args })
   const ended = await program.ended()
@@ -20,6 +25,16 @@ test.each([
   expect(said.exitCode).toBe(code)
   expect(said.messages.join('\n')).toContain(message)
   expect(ended.stderr).toContain(message)
+})
+
+test.each([[['list', '--nope']], [['list', '--', '--json']]])('%j asks for no JSON and gets none', async (args) => {
+  await using program = startProgram({ args })
+  expect(await program.ended()).toMatchObject({ code: 2, stdout: '', stderr: expect.stringMatching(/^outboxd: /) })
+})
+
+test.each(['-v', '-V'])('%s prints the version alone', async (flag) => {
+  await using program = startProgram({ args: [flag] })
+  expect(await program.ended()).toMatchObject({ code: 0, stdout: `${version}\n`, stderr: '' })
 })
 
 const asNode24 = `data:text/javascript,${encodeURIComponent(

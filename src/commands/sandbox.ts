@@ -79,7 +79,7 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     ...(options.data === undefined ? {} : { dataDir: options.data }),
   })
   if (read.kind === 'invalid') {
-    context.stderr.write(`sandbox: ${read.problems.join('\nsandbox: ')}\n`)
+    context.stderr.write(`outboxd: ${read.problems.join('\noutboxd: ')}\n`)
     return 2
   }
   context.stderr.write(borrowedText(read.borrowed, read.settings))
@@ -89,14 +89,16 @@ export async function sandbox(context: SandboxContext, options: SandboxCommandOp
     running = await startUnlessTold(read.settings, context.signal)
   } catch (error) {
     if (error instanceof FilesInvalid) {
-      context.stderr.write(`sandbox: the scenario is wrong\n${error.message}\n`)
+      context.stderr.write(`outboxd: the scenario is wrong\n${error.message}\n`)
       return 2
     }
     if (error instanceof SettingsWrong) {
-      context.stderr.write(`sandbox: ${error.problems.join('\nsandbox: ')}\n`)
+      context.stderr.write(`outboxd: ${error.problems.join('\noutboxd: ')}\n`)
       return 2
     }
-    context.stderr.write(`sandbox: could not start: ${error instanceof Error ? error.message || error.name : error}\n`)
+    context.stderr.write(
+      `outboxd: the sandbox could not start: ${error instanceof Error ? error.message || error.name : error}\n`,
+    )
     return 1
   }
   if (running === undefined) return 0

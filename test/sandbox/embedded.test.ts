@@ -118,7 +118,7 @@ test('with --data it goes on with what was there, killed or not; a folder in use
   const { code, stderr } = await third.ended()
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: `sandbox: could not start: ${data} cannot keep the data: process ${second.program.pid} uses it. Stop that one, or name another folder\n`,
+    stderr: `outboxd: the sandbox could not start: ${data} cannot keep the data: process ${second.program.pid} uses it. Stop that one, or name another folder\n`,
   })
   await second.program.stop()
   expect(existsSync(second.folder)).toBe(false)
