@@ -9,13 +9,23 @@ import { showTime } from './time.ts'
  */
 export async function explainMissing(store: OperatorStore, name: string): Promise<string> {
   const [reference] = readReferences(name)
-  if (reference?.kind !== 'outbox')
-    return `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
-  const { outboxId } = reference
+  if (reference?.kind === 'outbox')
+    return (
+      (await explainMissingRow(store, reference.outboxId)) ??
+      `there is no submission ${name}, and no row ${reference.outboxId} in the outbox`
+    )
+  return (
+    (await explainMissingRow(store, name)) ??
+    `there is no submission ${name}; where it was pruned (RETENTION_DAYS), outboxd show outbox:N still says how it ended`
+  )
+}
+
+/** Why an outbox row has no submission; null if there is no such row and never was. */
+export async function explainMissingRow(store: OperatorStore, outboxId: string): Promise<string | null> {
   const pruned = await store.readPruned(outboxId)
   if (pruned !== null) return prunedMessage(outboxId, pruned)
   const record = await store.outbox.readRecord(outboxId).catch(() => null)
-  if (record === null) return `there is no submission ${name}, and no row ${outboxId} in the outbox`
+  if (record === null) return null
   if (await store.outbox.liesBefore(outboxId).catch(() => false))
     return `the row ${outboxId} lies before the start position of this outbox, so it is never sent: outboxd status names the position, outboxd adopt --start id:N or since:D an earlier one`
   if (!(await store.outbox.saysThatItWaits(outboxId).catch(() => true)))

@@ -59,8 +59,8 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   const config = readStoreConfig(context.env)
   const say = (line: string) => context.stderr.write(`${line}\n`)
   const applied = await (dryRun ? readMissing : migrateState)(config.stateDatabaseUrl)
-  for (const name of applied) say(`${dryRun ? 'would apply' : 'applied'} ${name}`)
   if (applied.length === 0) say('the schemas outboxd and pgboss are up to date')
+  else say(`${dryRun ? 'would apply' : 'applied'} ${namesOf(applied)}`)
   const warning = await readEncodingWarning('STATE_DATABASE_URL', config.stateDatabaseUrl)
   if (warning !== null) say(`WARNING: the ledger's database: ${warning}`)
   if (options.outbox && dryRun)
@@ -71,6 +71,14 @@ export async function migrate(context: CommandContext, options: MigrateOptions):
   if (history !== null) say(history)
   if (json) printJson(context, { dryRun, applied, outboxTable: options.outbox ? config.outboxTable : null, history })
   return 0
+}
+
+const namedMax = 3
+
+/** Many are named by the first and the last; --json and --plan name each. */
+function namesOf(migrations: readonly string[]): string {
+  if (migrations.length <= namedMax) return migrations.join(', ')
+  return `${migrations.length} migrations, ${migrations[0]} to ${migrations.at(-1)}`
 }
 
 async function createOutbox(config: StoreConfig, { wake = null }: { wake?: boolean | null }): Promise<string> {

@@ -21,7 +21,8 @@ import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
 
 export interface RecoverOptions {
-  as?: string
+  /** What becomes of the records (`uncertain` or `new`), and who says so: any other word is a name, as of every command. */
+  as?: string | readonly string[]
   by?: string
   reason?: string
   waiting?: boolean
@@ -34,7 +35,11 @@ export interface RecoverOptions {
 export function describeRecover(command: Command): Command {
   return command
     .description('after the ledger’s database was restored or failed over: take what may have been sent, and go on')
-    .option('--as <state>', 'uncertain: a person decides about each; new: we send each')
+    .option(
+      '--as <state|name>',
+      'uncertain: a person decides about each; new: we send each. Given again with any other word: who does this, for the log',
+      (word: string, before: readonly string[] = []) => [...before, word],
+    )
     .option('--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too')
     .option('--restored', 'it was put back, and nobody has noticed: everybody stops at once')
     .addOption(byOption)
@@ -58,19 +63,22 @@ Safe to run twice, and beside daemons.
 
 Examples:
   outboxd recover --dry-run
-  outboxd recover --as uncertain`,
+  outboxd recover --as uncertain
+  outboxd recover --as uncertain --as "Erin Bell" --reason "restored from last night's backup"`,
     )
 }
 
 /** Takes in what may have been sent. @returns 3 where there is nothing, 4 where nobody confirmed, 1 where it was interrupted */
 export async function recover(context: CommandContext, options: RecoverOptions): Promise<number> {
-  const { as } = options
-  const given = { as: options.by, reason: options.reason }
-  const problems = actorProblems(given, '--by')
+  const { states, names } = readAs(options)
+  const [as] = states
+  const given = { as: names[0], reason: options.reason }
+  const problems = actorProblems(given)
+  if (states.length > 1) problems.push('--as uncertain and --as new exclude each other: give one of them')
+  if (names.length > 1)
+    problems.push(`${names.join(' and ')}: give one name. --as takes uncertain or new, and once a name`)
+  if (as === undefined && !options.dryRun) problems.push('give --as uncertain or --as new, or --dry-run')
   if (problems.length > 0) return usageError(context, problems)
-  if (as !== undefined && as !== 'uncertain' && as !== 'new')
-    return usageError(context, ['--as takes uncertain or new'])
-  if (as === undefined && !options.dryRun) return usageError(context, ['give --as uncertain or --as new, or --dry-run'])
   const mappings = loadMappings(readStoreConfig(context.env).mappingsDir)
   const actor = actorOf(context, given)
   return withOperatorStore(context, async (store) => {
@@ -122,6 +130,14 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     }
     return takeIn({ context, store, changes, mappings }, loss, as)
   })
+}
+
+/** `--as` says a state, as it did before every command had `--as NAME`; `--by` is the older word for the name. */
+function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names: string[] } {
+  const words = [as].flat()
+  const isState = (word: string) => word === 'uncertain' || word === 'new'
+  const states = [...new Set(words.filter(isState))] as RecoveredAs[]
+  return { states, names: [...words.filter((word) => !isState(word)), ...(by === undefined ? [] : [by])] }
 }
 
 async function whyUnseen(store: OperatorStore, { restored }: RecoverOptions): Promise<string | null> {

@@ -1,6 +1,7 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type Scalar } from 'yaml'
 import type { PayloadValue } from './exactJson.ts'
 import type { FileProblem } from './fileProblem.ts'
+import { findPlaces } from './yamlLines.ts'
 
 const fileCharactersMax = 1_000_000
 const depthMax = 100
@@ -22,9 +23,12 @@ export class YamlDocument {
   readonly #refused = new Set<number>()
   /** Offsets by path: of the value, and of its key where it has one. */
   readonly #offsets = new Map<string, { value: number; key: number }>()
+  /** What `outboxd describe` left for a person to say, by line. */
+  readonly #toFillIn: ReadonlyMap<number, string>
 
   constructor(file: string, text: string) {
     this.#file = file
+    this.#toFillIn = new Map(findPlaces(text).map(({ line, what }) => [line, what]))
     this.content = this.#read(text)
   }
 
@@ -51,12 +55,16 @@ export class YamlDocument {
   }
 
   #reportAt(offset: number, message: string): void {
-    this.problems.push(this.#problem(offset, message))
+    const problem = this.#problem(offset, message)
+    const isKnown = this.#toFillIn.has(problem.line) && this.problems.some(({ line }) => line === problem.line)
+    if (!isKnown) this.problems.push(problem)
   }
 
   #problem(offset: number, message: string): FileProblem {
     const { line, col } = this.#lines.linePos(offset)
-    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), message }
+    const what = this.#toFillIn.get(line)
+    const told = what === undefined ? message : `FILL IN is still there: ${what}`
+    return { file: this.#file, line: Math.max(line, 1), column: Math.max(col, 1), message: told }
   }
 
   #read(text: string): PayloadValue | undefined {

@@ -106,7 +106,7 @@ test('so do resume --all, reload, adopt and prune', async () => {
   ])
 })
 
-test('recover says it with --by, since its --as is a state', async () => {
+test('recover still takes the name with --by', async () => {
   await fixture.row('{"amount":"1"}')
   await fixture.ledger.pool.query(`update outbox set status = 'queued'`)
   expect(await recover(fixture.context(), { as: 'uncertain', by: 'erin', reason: 'restored', yes: true })).toBe(0)

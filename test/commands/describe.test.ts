@@ -7,6 +7,7 @@ import { type DescribeOptions, describe } from '../../src/commands/describe.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { loadOutboxFile } from '../../src/outbox/loadOutboxFile.ts'
 import { begin } from '../../src/postgres/database.ts'
+import { type FileProblem, FilesInvalid } from '../../src/yaml/fileProblem.ts'
 import { testContext } from '../support/context.ts'
 import { createDatabase } from '../support/database.ts'
 import { exampleDdl } from '../support/exampleDdl.ts'
@@ -54,7 +55,9 @@ test('a business table: all but which orders are to be sent is chosen, and the f
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ a condition such as status/m)
 
   await run('sales_order', { write: true }, mappingsDir)
-  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"filter" must be text/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(
+    /outbox\.yaml:\d+:\d+ FILL IN is still there: a condition such as status = 'released'/,
+  )
   expect([...loadMappings(mappingsDir).keys()]).toEqual(['sales_order'])
 })
 
@@ -100,6 +103,30 @@ test('it never writes into a package below node_modules, by whatever name the fo
   }
   expect(existsSync(join(installed, 'mine'))).toBe(false)
   expect(readdirSync(installed)).toEqual([])
+})
+
+test('what is still to be filled in is said in these words, and no other problem hides it', async () => {
+  const { run } = await erp(
+    'create table shop_order (id bigint primary key, total numeric(10,2), note text, sent boolean not null default false)',
+  )
+  const { mappingsDir, messages } = await run('shop_order', { write: true })
+  const wanted = messages.split('\n').flatMap((line) => /^to fill in: (\S+:\d+) (.*)$/.exec(line)?.slice(1, 3) ?? [])
+  expect(wanted.length).toBeGreaterThan(4)
+  const problemsOf = (load: (dir: string) => unknown): readonly FileProblem[] => {
+    try {
+      load(mappingsDir)
+    } catch (error) {
+      if (error instanceof FilesInvalid) return error.problems
+      throw error
+    }
+    return []
+  }
+  const problems = [...problemsOf(loadOutboxFile), ...problemsOf(loadMappings)]
+  const told = problems.flatMap(({ file, line, message }) => [
+    `${file}:${line}`,
+    message.replace('FILL IN is still there: ', ''),
+  ])
+  expect(told).toEqual(wanted)
 })
 
 test('as JSON: the files, the places to fill in, the warnings', async () => {
@@ -181,7 +208,7 @@ test.each([
   expect(code).toBe(0)
   expect(messages).toMatch(warning)
   expect(messages).toMatch(/to fill in: .*outbox\.yaml/)
-  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"id(_unique)?" must be/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
 test('what check would say is a warning: row-level security, rights, and columns that cannot take our text', async () => {
@@ -355,7 +382,7 @@ test('a status of the business is not taken for one of data: which of its words 
   const { messages, mappingsDir } = await run('t', { write: true })
   expect(messages).toMatch(/warning: "status" has words that need not be about data \(draft, shipped\)/)
   expect(messages).toMatch(/to fill in: .*which values say that the row waits\? null for NULL; it has draft, shipped/)
-  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"new" is empty/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
 test('rows that cannot be looked at are not known, and the rest is proposed', async () => {

@@ -51,7 +51,7 @@ test('a table of business with columns that may say that a row was sent: the fil
   expect(printed).toMatch(/^# state: none {2,}# each of the 2 rows there is sent: see outboxd adopt --start$/m)
   expect(messages).toMatch(/^to fill in: .*outbox\.yaml:\d+ does one of these say that a row was sent: sent/m)
   expect(messages).not.toMatch(/no column of/)
-  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"state" must be/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
 const document = 'type text, payload jsonb'
@@ -74,7 +74,7 @@ test('by whatever name, a flag, a time, a number or a status is a column to deci
   const { printed, mappingsDir } = await describeTable(`${business}, ${Object.keys(entries).join(', ')}`)
   expect(printed).toMatch(/^state: +# FILL IN: does one of these say that a row was sent/m)
   for (const entry of Object.values(entries)) expect(printed).toContain(`# state: ${entry} `)
-  expect(() => loadOutboxFile(mappingsDir)).toThrow(/"state" must be/)
+  expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
 })
 
 test('beside a payload, too; and no sequence is proposed, which state: none alone may have', async () => {
@@ -151,7 +151,7 @@ test('a view whose rows cannot be marked as they are taken is said to be one tha
   for (const view of ['plain', 'joined', 'kept']) {
     const { printed, messages, mappingsDir } = await run(view)
     expect(printed).toMatch(/^state: +# FILL IN: .*outboxd describe 'public\.below'/m)
-    expect(() => loadOutboxFile(mappingsDir)).toThrow(/"state" must be/)
+    expect(() => loadOutboxFile(mappingsDir)).toThrow(/FILL IN is still there: /)
     expect(messages).toMatch(/warning: .*is a (materialized )?view, .*outboxd describe 'public\.below'/)
     expect(messages).not.toMatch(/make it not null|would be sent|is sent/)
   }

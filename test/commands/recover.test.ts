@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { audit } from '../../src/commands/audit.ts'
-import { recover } from '../../src/commands/recover.ts'
+import { type RecoverOptions, recover } from '../../src/commands/recover.ts'
 import { resolve } from '../../src/commands/resolve.ts'
 import { show } from '../../src/commands/show.ts'
 import { readDueReports } from '../../src/ledger/reports.ts'
@@ -477,5 +477,28 @@ describe('--restored', () => {
     expect(context.printed()).toContain('1 of them have arrived')
     expect((await query(`select from outboxd.pause`)).rowCount).toBe(0)
     expect((await query('select from outboxd.history where found_at is null')).rowCount).toBe(1)
+  })
+})
+
+test('--as takes the state, and the name of the person as of every command; --by is the older word for the name', async () => {
+  const run = async (options: RecoverOptions) => {
+    const context = fixture.context()
+    return { code: await recover(context, options), messages: context.messages() }
+  }
+  // Nothing is lost, so that 3 says that the words were understood.
+  for (const as of ['uncertain', ['uncertain', 'erin'], ['erin', 'new'], ['new', 'new']])
+    expect((await run({ as, yes: true })).code).toBe(3)
+  expect((await run({ as: 'uncertain', by: 'erin', yes: true })).code).toBe(3)
+  expect(await run({ as: ['uncertain', 'new'] })).toMatchObject({
+    code: 2,
+    messages: expect.stringContaining('exclude'),
+  })
+  expect(await run({ as: ['new', 'erin'], by: 'frank' })).toMatchObject({
+    code: 2,
+    messages: expect.stringContaining('erin and frank: give one name'),
+  })
+  expect(await run({ as: 'uncertian', yes: true })).toMatchObject({
+    code: 2,
+    messages: expect.stringContaining('give --as uncertain or --as new'),
   })
 })

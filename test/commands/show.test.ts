@@ -35,6 +35,22 @@ test('a submission is found by its id, by the beginning of it, and by its outbox
     expect((await run(name)).code, name).toBe(0)
 })
 
+test('a name that fits no submission is tried as an outbox row, and said to be', async () => {
+  const id = await fixture.end(uncertain, { outboxId: '4711' })
+  const { code, printed, messages } = await run('4711')
+  expect(code).toBe(0)
+  expect(printed).toContain(id)
+  expect(messages).toBe('No submission has the id 4711. This is the one of the outbox row 4711.\n')
+  const byTransaction = await fixture.end({ state: 'completed', transactionId: '4711' }, { outboxId: '12' })
+  expect((await run('4711')).printed).toContain(byTransaction)
+  const row = await fixture.row(payloadOf())
+  const waiting = await run(String(row))
+  expect({ code: waiting.code, messages: waiting.messages }).toEqual({
+    code: 3,
+    messages: expect.stringContaining(`the row ${row} waits in the outbox`),
+  })
+})
+
 test('an ambiguous beginning leaves with 2 and names both', async () => {
   const one = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000001' })
   const two = await fixture.end(uncertain, { id: 'abcdef12-0000-4000-8000-000000000002' })
