@@ -1,6 +1,7 @@
 -- Change capture for outboxd: triggers on an ERP table that write its changed rows into the outbox (docs/outbox.md).
 --
--- Run this file once in the ERP's database; that changes no table. Then, for each table:
+-- Run this file once in the ERP's database, as a role of its own that is not a superuser; that changes no table. For a superuser it
+-- prints how to make that role. Then, as that role, for each table:
 --
 --   select outboxd_capture.install('public.sales_order',
 --     type    => 'data',                                        -- which mapping file
@@ -21,17 +22,73 @@
 --   select outboxd_capture.dismiss('public.sales_order');      -- forgets its notes: they are none of ours
 --
 -- outboxd_capture.trouble, which everybody may read, says what is noted and what is not covered; the daemon reads it.
-begin;
+--
+-- The trigger functions run with the rights of the role that installed them. So that no code of another role does: only that role may
+-- execute them; each column becomes a type of Postgres's own before anything else looks at it, by the output function of its type and
+-- never by a cast or an operator, which the type's owner may have written; and a table is read, or an outbox written to, only if its
+-- owner is a member of the installing role, because policies, triggers and index expressions are code, too.
 
-create schema if not exists outboxd_capture;
+-- Repairs what version 0.2 left, and commits that: there, PUBLIC could execute the trigger functions. If a role named outboxd_capture
+-- exists, what the schema's owner has in it becomes that role's own: a superuser's, or one's own.
+begin;
+do $$
+declare
+  each record;
+  former oid := (select nspowner from pg_namespace join pg_roles r on r.oid = nspowner
+    where nspname = 'outboxd_capture' and (rolsuper or rolname = current_user) and pg_has_role(nspowner, 'member'));
+  hand_over boolean := current_user <> 'outboxd_capture'
+    and exists (select from pg_roles where rolname = 'outboxd_capture' and pg_has_role(oid, 'member'));
+begin
+  if former is not null and hand_over then
+    alter schema outboxd_capture owner to outboxd_capture;
+  end if;
+  for each in
+    select case relkind when 'v' then 'view' else 'table' end as kind, oid::regclass::text as name from pg_class
+      where relnamespace = to_regnamespace('outboxd_capture') and relkind in ('r', 'v') and relowner = former
+    union all
+    select 'function', oid::regprocedure::text from pg_proc where pronamespace = to_regnamespace('outboxd_capture') and proowner = former
+  loop
+    if each.kind = 'function' then
+      execute format('revoke all on function %s from public', each.name);
+    end if;
+    if hand_over then
+      execute format('alter %s %s owner to outboxd_capture', each.kind, each.name);
+    end if;
+  end loop;
+end $$;
+commit;
+
+begin;
+do $$
+declare
+  owner text := (select nspowner::regrole from pg_namespace where nspname = 'outboxd_capture');
+begin
+  if (select rolsuper from pg_roles where rolname = current_user) then
+    raise exception 'A superuser must not install change capture: its trigger functions run with the rights of the role that installs it.'
+      using hint = E'Run these statements, and this file again in the same session:\n'
+        '  create role outboxd_capture;                         -- unless it exists\n'
+        '  create schema if not exists outboxd_capture authorization outboxd_capture;\n'
+        '  set role outboxd_capture;';
+  elsif owner <> quote_ident(current_user) then
+    raise exception 'The schema outboxd_capture belongs to %: run this file as that role, or as a superuser.', owner;
+  elsif owner is null then
+    create schema outboxd_capture;
+  end if;
+end $$;
 -- Those of earlier versions.
 drop function if exists outboxd_capture.columns(text, name[]);
 drop function if exists outboxd_capture.same_row(regclass);
+drop function if exists outboxd_capture.same_row(regclass, text, text);
 drop function if exists outboxd_capture.trigger_function(text, text, text, text);
+drop function if exists outboxd_capture.primary_key(regclass);
+drop function if exists outboxd_capture.visible_columns(regclass);
+drop function if exists outboxd_capture.drop_triggers(regclass, name[]);
 do $$
 begin
   if to_regclass('outboxd_capture.installed') is not null then
     drop function if exists outboxd_capture.query(outboxd_capture.installed, text, boolean);
+    drop function if exists outboxd_capture.image(outboxd_capture.installed, text);
+    drop function if exists outboxd_capture.condition_of(outboxd_capture.installed, text);
   end if;
 end $$;
 
@@ -47,9 +104,11 @@ create table if not exists outboxd_capture.installed (
   outbox       regclass not null,
   by_row       boolean not null,
   installed_at timestamptz not null default now(),
-  version      int not null default 1
+  version      int not null default 1,
+  columns      name[]          -- those that the trigger reads
 );
 alter table outboxd_capture.installed add column if not exists version int not null default 1; -- of its trigger function
+alter table outboxd_capture.installed add column if not exists columns name[];
 
 -- Rows that could not be captured, noted in the ERP's own transaction. Only added to, so that no writer waits for another.
 create table if not exists outboxd_capture.error (
@@ -59,25 +118,58 @@ create table if not exists outboxd_capture.error (
   row_key   jsonb,           -- its primary key; null: rows were changed, and it is not known which
   sqlstate  text not null,
   message   text not null,
-  noted_at  timestamptz not null default clock_timestamp()
+  noted_at  timestamptz not null default clock_timestamp(),
+  xact      xid8 default pg_current_xact_id()
 );
+alter table outboxd_capture.error add column if not exists xact xid8;
+alter table outboxd_capture.error alter xact set default pg_current_xact_id();
 create index if not exists error_of_table on outboxd_capture.error (erp_table, id);
 create index if not exists error_unknown on outboxd_capture.error (erp_table) where row_key is null;
 
--- The columns of a table's primary key, with the operator by which it is unique. A key that is no btree (without overlaps) has none.
-create or replace function outboxd_capture.primary_key(of regclass, out names name[], out equals text[]) stable language sql
+create or replace function outboxd_capture.primary_key(of regclass, out names name[]) stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select array_agg(a.attname order by k.at),
-    array_agg(coalesce(format('operator(%I.%s)', s.nspname, o.oprname), '') order by k.at)
-  from pg_index i
+  select array_agg(a.attname order by k.at) from pg_index i
   cross join unnest(i.indkey::int2[]) with ordinality k(attnum, at)
   join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.attnum
-  join pg_opclass c on c.oid = i.indclass[k.at - 1]
-  left join pg_amop m on m.amopfamily = c.opcfamily and m.amopmethod = 403 and m.amopstrategy = 3
-    and m.amoplefttype = c.opcintype and m.amoprighttype = c.opcintype
-  left join pg_operator o on o.oid = m.amopopr
-  left join pg_namespace s on s.oid = o.oprnamespace
   where i.indrelid = $1 and i.indisprimary and k.at <= i.indnkeyatts
+$$;
+
+-- The type of Postgres's own (oid below 16384, as to_jsonb has it) that stands for a type: a domain's base; text for any other type.
+create or replace function outboxd_capture.plain_type(of oid) returns oid stable language plpgsql
+set search_path = pg_catalog, pg_temp as $plain$
+declare
+  this pg_type;
+begin
+  select * into this from pg_type where pg_type.oid = $1;
+  if this.typtype = 'd' then
+    return outboxd_capture.plain_type(this.typbasetype);
+  elsif this.oid < 16384 then
+    return this.oid;
+  elsif this.typcategory = 'A' and this.typdelim = ',' then
+    return (select typarray from pg_type where pg_type.oid = outboxd_capture.plain_type(this.typelem));
+  end if;
+  return 'text'::regtype;
+end $plain$;
+
+-- Its second argument, which must have the type of the first: no cast is looked for, so a column whose type was changed is an error.
+-- Without a search path of its own it is inlined, and costs nothing.
+create or replace function outboxd_capture.exactly(of_type anyelement, value anyelement) returns anyelement immutable language sql
+as 'select $2';
+
+-- Columns of the row that `alias` names, as types of Postgres's own. `format` uses output functions only.
+create or replace function outboxd_capture.plain(of oid, alias text, columns name[]) returns table (name name, value text)
+stable language sql set search_path = pg_catalog, pg_temp as $$
+  select a.attname, format(case when a.atttypid = plain then 'outboxd_capture.exactly(null::%2$s, %1$s)'
+      else '(case num_nulls(%1$s) when 0 then format(''%%s'', %1$s) end)::%2$s' end,
+    format('%s.%I', alias, a.attname), format_type(plain, -1))
+  from pg_attribute a, outboxd_capture.plain_type(a.atttypid) plain
+  where a.attrelid = $1 and a.attname = any (columns) and a.attnum > 0 and not a.attisdropped
+  order by a.attnum
+$$;
+
+create or replace function outboxd_capture.plain_row(of oid, alias text, columns name[]) returns text stable language sql
+set search_path = pg_catalog, pg_temp as $$
+  select string_agg(format('%s as %I', value, name), ', ') from outboxd_capture.plain(of, alias, columns)
 $$;
 
 -- a.col, b.col … of one alias.
@@ -86,15 +178,17 @@ set search_path = pg_catalog, pg_temp as $$
   select string_agg(format('%s.%I', alias, name), ', ' order by at) from unnest(names) with ordinality each(name, at)
 $$;
 
--- Two aliases are one row, at different times.
-create or replace function outboxd_capture.same_row(of regclass, one text, other text) returns text stable language sql
-set search_path = pg_catalog, pg_temp as $$
-  select string_agg(case when equal = '' then format('row(%s.%I)::record operator(pg_catalog.*=) row(%s.%2$I)::record', one, name, other)
-      else format('%s.%I %s %s.%2$I', one, name, equal, other) end, ' and ' order by at)
-  from outboxd_capture.primary_key($1), unnest(names, equals) with ordinality each(name, equal, at)
+-- Two aliases are one row, at different times. Of the table itself, which has the index, `one` has the columns as they are there.
+create or replace function outboxd_capture.same_row(of regclass, one text, other text, indexed boolean default false)
+returns text stable language sql set search_path = pg_catalog, pg_temp as $$
+  select string_agg(format('%s operator(pg_catalog.=) %s.%I',
+      case when indexed and (a.atttypid < 16384 or t.typtype = 'd') then format('%s.%I', one, name)
+        when indexed then value else format('%s.%I', one, name) end, other, name), ' and ')
+  from outboxd_capture.plain($1, one, outboxd_capture.primary_key($1))
+  join pg_attribute a on a.attrelid = $1 and a.attname = name join pg_type t on t.oid = a.atttypid
 $$;
 
--- What is sent of the row that `alias` names: key and payload. to_jsonb keeps a numeric's digits, and a timestamptz's offset.
+-- What is sent of the plain row that `alias` names: key and payload. to_jsonb keeps a numeric's digits, and a timestamptz's offset.
 create or replace function outboxd_capture.image(told outboxd_capture.installed, alias text) returns text immutable language sql
 set search_path = pg_catalog, pg_temp as $$
   select format('select %s as key, to_jsonb(built.*) as payload from (select %s) built',
@@ -120,7 +214,7 @@ $$;
 create or replace function outboxd_capture.query(told outboxd_capture.installed, source text, has_old boolean, read_again boolean)
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $query$
 declare
-  primary_key name[] := (select names from outboxd_capture.primary_key(told.erp_table));
+  primary_key name[] := outboxd_capture.primary_key(told.erp_table);
   compared name[] := told.watched || primary_key;
   image    text := outboxd_capture.image(told, 'n');
   chosen   text := outboxd_capture.condition_of(told, 'n');
@@ -133,8 +227,9 @@ begin
       outboxd_capture.condition_of(told, 'o'));
   end if;
   if read_again then
-    source := source || format(' left join lateral (select c.* from %s c where %s limit 1) c on true',
-      outboxd_capture.quoted(told.erp_table), outboxd_capture.same_row(told.erp_table, 'c', 'n'));
+    source := source || format(' left join lateral (select %s from %s c where %s limit 1) c on true',
+      outboxd_capture.plain_row(told.erp_table, 'c', told.columns), outboxd_capture.quoted(told.erp_table),
+      outboxd_capture.same_row(told.erp_table, 'c', 'n', indexed => true));
     image := format('%s where c.%I is null union all %s where c.%2$I is not null',
       image, primary_key[1], outboxd_capture.image(told, 'c'));
     chosen := chosen || format(' and (c.%I is null or row(%s)::record operator(pg_catalog.*=) row(%s)::record and %s)',
@@ -163,7 +258,7 @@ begin
   if (select relkind from pg_class where oid = told.erp_table) not in ('r', 'p') then
     raise exception '% is no table', row_name;
   end if;
-  if (select names from outboxd_capture.primary_key(told.erp_table)) is null then
+  if outboxd_capture.primary_key(told.erp_table) is null then
     raise exception '% has no primary key: the old and the new row of an update could not be told to belong together', row_name;
   end if;
   if coalesce(cardinality(told.watched), 0) = 0 then
@@ -185,16 +280,19 @@ begin
     raise exception 'the column % of % is generated and stored nowhere (virtual): a trigger does not see it', wrong, row_name
       using hint = 'Name the columns that it is made of in payload and watched, or make it stored.';
   end if;
+  if exists (select from pg_trigger where tgrelid = told.outbox and tgdeferrable) then
+    raise exception 'a constraint of % is deferrable: it could fail at the COMMIT of the ERP, where nothing can be noted any more', outbox_name;
+  end if;
   begin
     execute format('select count(key), count(payload) from (%s) tried', outboxd_capture.query(told,
       format('(select %1$s from %2$s n limit 1000) n left join (select %1$s from %2$s n limit 1000) o on (%3$s)',
-        outboxd_capture.visible_columns(told.erp_table), row_name, outboxd_capture.same_row(told.erp_table, 'n', 'o')), true, true));
+        outboxd_capture.plain_row(told.erp_table, 'n', told.columns), row_name, outboxd_capture.same_row(told.erp_table, 'n', 'o')), true, true));
     execute format('insert into %s (type, key, payload) %s', outbox_name, outboxd_capture.query(told,
-      format('(select %s from %s n limit 1) n', outboxd_capture.visible_columns(told.erp_table), row_name), false, false));
+      format('(select %s from %s n limit 1) n', outboxd_capture.plain_row(told.erp_table, 'n', told.columns), row_name), false, false));
     raise exception sqlstate 'OB001';
   exception
     when sqlstate 'OB001' then null; -- it works: taken back
-    when others then
+    when others or assert_failure then
       raise exception 'capture of % was tried on its own rows and does not work: % (%)', row_name, sqlerrm, sqlstate
         using hint = 'Look at condition, payload and key; names in condition are found in pg_catalog alone, others need their schema.';
   end;
@@ -207,11 +305,13 @@ set search_path = pg_catalog, pg_temp as $$
   union select $1.payload[i]::name from generate_series(2, coalesce(cardinality($1.payload), 0), 2) i
 $$;
 
--- The columns that a trigger sees: a condition must not name others.
-create or replace function outboxd_capture.visible_columns(of regclass) returns text stable language sql
+-- The columns that the trigger reads: of those that a condition may name too many, rather than too few.
+create or replace function outboxd_capture.columns_read(told outboxd_capture.installed) returns name[] stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select string_agg(format('n.%I', attname), ', ' order by attnum) from pg_attribute
-  where attrelid = $1 and attnum > 0 and not attisdropped and attgenerated <> 'v'
+  select array_agg(attname order by attnum) from pg_attribute
+  where attrelid = $1.erp_table and attnum > 0 and not attisdropped and attgenerated <> 'v'
+    and ($1.payload is null or attname = any (outboxd_capture.primary_key($1.erp_table))
+      or attname in (select outboxd_capture.named($1)) or strpos(lower($1.condition), lower(attname)) > 0)
 $$;
 
 -- A partition's rows come through its parent as well as by its own name. A statement's triggers are those of the table that
@@ -233,6 +333,74 @@ set search_path = pg_catalog, pg_temp as $$
   select id::regclass from family
 $$;
 
+-- A table with its partitions and children.
+create or replace function outboxd_capture.tree(of oid) returns setof oid stable language sql
+set search_path = pg_catalog, pg_temp as $$
+  with recursive tree as (select $1 as id union select inhrelid from tree join pg_inherits on inhparent = id) select id from tree
+$$;
+
+-- Those whose code runs with the rights of `role`, and who are not members of it: owners of what it reads and of what it inserts into.
+create or replace function outboxd_capture.strange_owners(role name, erp_table oid, outbox oid default null) returns setof name
+stable language sql set search_path = pg_catalog, pg_temp as $$
+  select owner::regrole::name from (
+    select relowner from pg_class where oid in (select outboxd_capture.tree(erp_table) union select outboxd_capture.tree(outbox))
+    union select proowner from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid in (select outboxd_capture.tree(outbox))
+  ) each(owner)
+  where not coalesce((select pg_has_role(owner, oid, 'member') from pg_roles where rolname = role), (select rolsuper from pg_roles where oid = owner))
+$$;
+
+-- Refuses a role that may do more than capture needs, or less, and prints the statements that make the right one.
+create or replace function outboxd_capture.refuse_role(erp_table regclass, outbox regclass) returns void language plpgsql
+set search_path = pg_catalog, pg_temp as $refuse$
+declare
+  me pg_roles;
+  role text := current_user;
+  wrong text;
+  grants text;
+begin
+  select * into me from pg_roles where rolname = current_user;
+  select string_agg(why, ', ') into wrong from (
+    select why from (values (me.rolsuper, 'is a superuser'), (me.rolcreaterole, 'may create roles'), (me.rolcreatedb, 'may create databases'),
+      (me.rolreplication, 'may replicate'), (me.rolbypassrls, 'bypasses row-level security')) each(so, why)
+    where so and (not me.rolsuper or why like '%superuser')
+    union all
+    select format('is a member of %I', rolname) from pg_auth_members m join pg_roles r on r.oid = m.roleid where m.member = me.oid
+    union all
+    select 'owns the database' from pg_database where datname = current_database() and datdba = me.oid and not me.rolsuper
+    union all
+    (select format('owns %s', c.oid::regclass) from pg_class c
+      where relowner = me.oid and not me.rolsuper and relkind in ('r', 'p', 'v', 'm', 'f') and relpersistence <> 't'
+        and relnamespace <> 'outboxd_capture'::regnamespace and c.oid not in (
+          select outboxd_capture.tree(erp_table) union select outboxd_capture.tree(outbox)
+          union select outboxd_capture.tree(unnest(array[i.erp_table, i.outbox])) from outboxd_capture.installed i)
+      limit 1)
+  ) reasons;
+  if wrong is not null then
+    role := 'outboxd_capture';
+    wrong := format('%I %s: the role that installs change capture must have few rights, because its trigger functions run with them.', current_user, wrong);
+  end if;
+  with needed as (
+    select 1 as n, format('grant %I to %I;', role, owner) as needed
+    from outboxd_capture.strange_owners(role, erp_table, outbox) owner
+    union select 2, format('grant usage on schema %I to %I;', s.nspname, role) from pg_class c join pg_namespace s on s.oid = c.relnamespace
+      where c.oid in (erp_table, outbox) and not has_schema_privilege(case when wrong is null then role else 'public' end, s.oid, 'usage')
+    union select 3, format('grant select, trigger%s on %s to %I;',
+        (select format(', update (%s)', string_agg(quote_ident(name), ', ')) from unnest(outboxd_capture.primary_key(erp_table)) name having count(*) > 0),
+        outboxd_capture.quoted(id), role)
+      from outboxd_capture.tree(erp_table) id
+      where wrong is not null or not (has_table_privilege(id, 'select') and has_table_privilege(id, 'trigger') and has_any_column_privilege(id, 'update'))
+    union select 4, format('grant insert on %s to %I;', outboxd_capture.quoted(outbox), role)
+      where wrong is not null or not has_any_column_privilege(outbox, 'insert')
+    union select 0, format('create role %I;                         -- unless it exists', role) where wrong is not null
+    union select 5, format('set role %I;', role) where wrong is not null
+  )
+  select string_agg('  ' || needed, E'\n' order by n, needed) into grants from needed;
+  if grants is not null then
+    raise exception '%', coalesce(wrong, format('%I lacks rights that change capture of %s needs.', role, erp_table))
+      using errcode = '42501', hint = E'Run these statements, then install again:\n' || grants;
+  end if;
+end $refuse$;
+
 create or replace function outboxd_capture.install(
   erp_table regclass,
   type      text,
@@ -245,17 +413,26 @@ create or replace function outboxd_capture.install(
 declare
   by_row boolean := outboxd_capture.needs_row_triggers(erp_table);
   told outboxd_capture.installed := row(erp_table, outboxd_capture.quoted(erp_table), type, watched, key, payload, condition,
-    outbox, by_row, now(), 2);
+    outbox, by_row, now(), 3, null);
   function_name text;
   each regclass;
+  former regprocedure;
 begin
+  perform outboxd_capture.refuse_role(erp_table, outbox);
+  told.columns := outboxd_capture.columns_read(told);
   perform outboxd_capture.try_out(told);
+  -- A function takes its triggers with it: to drop these alone, one must own the table.
+  for former in
+    select distinct tgfoid from pg_trigger
+    where tgrelid in (select outboxd_capture.family(erp_table)) and tgparentid = 0
+      and tgname in ('outboxd_capture_insert', 'outboxd_capture_update', 'outboxd_capture_row') and (tgname = 'outboxd_capture_row') <> by_row
+  loop
+    execute format('drop function %s cascade', former);
+  end loop;
   -- By the oid: two long names may begin alike, and a table that was dropped leaves its function behind.
   function_name := format('%I', format('capture_%s_%s', erp_table::oid, (select relname from pg_class where oid = erp_table))::name);
   execute outboxd_capture.trigger_function(function_name, told);
-
-  perform outboxd_capture.drop_triggers(erp_table, case when by_row then '{outboxd_capture_row}'::name[]
-    else '{outboxd_capture_insert, outboxd_capture_update}' end);
+  execute format('revoke all on function outboxd_capture.%s() from public', function_name);
   for each in select outboxd_capture.family(erp_table) loop
     if by_row then
       execute format('create or replace trigger outboxd_capture_row after insert or update on %s
@@ -276,8 +453,22 @@ begin
   perform outboxd_capture.drop_unused_functions();
 end $install$;
 
+create or replace function outboxd_capture.key_types(of oid) returns oid[] stable language sql
+set search_path = pg_catalog, pg_temp as $$
+  select array_agg(atttypid order by attnum) from pg_attribute where attrelid = $1 and attname = any (outboxd_capture.primary_key($1))
+$$;
+
+-- Why a table must not be read by the trigger: null if it may be. `name` and `key_types` are those of the day of its installation.
+create or replace function outboxd_capture.refuse_reading(of oid, name text, key_types oid[]) returns text stable language sql
+set search_path = pg_catalog, pg_temp as $$
+  select case when to_regclass(name) is distinct from $1::regclass then name || ' was renamed: install it again'
+    when exists (select from outboxd_capture.strange_owners(current_user, $1)) then name || ' has another owner: install it again'
+    when outboxd_capture.key_types($1) is distinct from $3 then 'the primary key of ' || name || ' was changed: install it again' end
+$$;
+
 -- The text of a table's trigger function. Its exception block is a subtransaction: it costs some microseconds, and the ERP's
--- statement goes through. A lock that somebody holds on the outbox is waited for a second, then the rows are noted.
+-- statement goes through. Outside of that block stands nothing that can fail. A lock that a session holds on the outbox is waited for
+-- once in a transaction, for a second; then the rows are noted.
 --
 -- Rows are read again only where they may have changed since the statement wrote them: a trigger of the ERP wrote to this table
 -- meanwhile, which our trigger saw deeper down, or foreign keys' cascades changed a row twice. So an ERP without such
@@ -289,17 +480,20 @@ create or replace function outboxd_capture.trigger_function(function_name text, 
 returns text stable language plpgsql set search_path = pg_catalog, pg_temp as $text$
 declare
   insert_into text := format('insert into %s (type, key, payload) ', outboxd_capture.quoted(told.outbox));
-  inserted text := case when told.by_row then '(select new.*) n' else 'new_rows n' end;
-  updated text := case when told.by_row then '(select new.*) n cross join (select old.*) o'
-    else format('new_rows n left join old_rows o on (%s)', outboxd_capture.same_row(told.erp_table, 'n', 'o')) end;
+  new_row text := format('(select %s%s) n', outboxd_capture.plain_row(told.erp_table, case when told.by_row then 'new' else 'n' end, told.columns),
+    case when told.by_row then '' else ' from new_rows n' end);
+  old_row text := format('(select %s%s) o', outboxd_capture.plain_row(told.erp_table, case when told.by_row then 'old' else 'o' end, told.columns),
+    case when told.by_row then '' else ' from old_rows o' end);
+  both_rows text := case when told.by_row then new_row || ' cross join ' || old_row
+    else format('%s left join %s on (%s)', new_row, old_row, outboxd_capture.same_row(told.erp_table, 'n', 'o')) end;
   -- Of a single row nothing is counted: that would cost more than capturing it.
   count_rows text := case when told.by_row then '' else format('if tg_op = ''UPDATE'' then
         perform from new_rows offset 1 limit 1;
         if found then
           select sum(times) > 100, max(times) > 1 into many, again
-            from (select count(*) as times from new_rows n group by %s) each;
+            from (select count(*) as times from %s group by %s) each;
         end if;
-      end if;', outboxd_capture.columns_of('n', (select names from outboxd_capture.primary_key(told.erp_table)))) end;
+      end if;', new_row, outboxd_capture.columns_of('n', outboxd_capture.primary_key(told.erp_table))) end;
   deepest text := format('outboxd_capture.deepest_%s', told.erp_table::oid);
 begin
   return format($function$
@@ -307,22 +501,34 @@ begin
     set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as %2$L$function$, function_name, format($body$
     declare
       seqscan text;
-      deepest int := coalesce(nullif(current_setting(%6$L, true), ''), '0');
+      deepest int := coalesce(substring(current_setting(%6$L, true) from '^[0-9]{1,4}$'), '0')::int; -- any session may set it
       many boolean;
       again boolean;
+      refused text;
       why_state text;
       why text;
-      key_names name[];
+      note_state text;
       noted bigint := 0;
     begin
+      if tg_relid <> all (%9$L::oid[]) then
+        if not exists (select from pg_inherits where inhrelid = tg_relid and inhparent = any (%9$L::oid[]))
+          and not exists (select from outboxd_capture.installed where erp_table = outboxd_capture.root_of(tg_relid) and table_name = %8$L) then
+          raise warning 'outboxd_capture: %% is not installed, so its changes are not captured', tg_relid::regclass;
+          return null;
+        end if;
+      end if;
+      if current_setting('outboxd_capture.locked', true) <> '' then
+        raise exception sqlstate '55P03' using message = 'the outbox is locked: this transaction has waited for it once';
+      end if;
       if pg_trigger_depth() > greatest(deepest, 1) then
         perform set_config(%6$L, pg_trigger_depth()::text, true);
       end if;
       %7$s
       again := again is true or deepest > pg_trigger_depth();
       if again then
-        if to_regclass(%8$L) is distinct from %9$s then
-          raise exception sqlstate '42P01' using message = %10$L;
+        refused := outboxd_capture.refuse_reading(%10$s, %8$L, %11$L);
+        if refused is not null then
+          raise exception sqlstate '42P01' using message = refused;
         end if;
         seqscan := current_setting('enable_seqscan');
         perform set_config('enable_seqscan', 'off', true);
@@ -342,33 +548,52 @@ begin
         perform set_config('enable_seqscan', seqscan, true);
       end if;
       return null;
-    exception when others then
+    exception when others or assert_failure then
       get stacked diagnostics why_state = returned_sqlstate, why = message_text;
+      if why_state = '55P03' and coalesce(current_setting('outboxd_capture.locked', true), '') = '' then
+        perform set_config('outboxd_capture.locked', 'outbox', true);
+      end if;
       begin
         if pg_trigger_depth() > greatest(deepest, 1) then
           perform set_config(%6$L, pg_trigger_depth()::text, true);
         end if;
-        key_names := outboxd_capture.key_names(tg_relid);
-        if outboxd_capture.has_room() then
-          insert into outboxd_capture.error (erp_table, operation, row_key, sqlstate, message)
-            select outboxd_capture.root_of(tg_relid), tg_op, outboxd_capture.pick(image, key_names), why_state, left(why, 1000)
-            from %5$s written(image) limit 10000;
+        if current_setting('outboxd_capture.locked', true) = 'notes' then
+          perform set_config('lock_timeout', '1ms', true);
+        end if;
+        if outboxd_capture.has_room(100000) then
+          execute format('insert into outboxd_capture.error (erp_table, operation, row_key, sqlstate, message)
+              select $1, $2, %%s, $3, left($4, 1000) %5$s limit 10000',
+              outboxd_capture.key_image(outboxd_capture.root_of(tg_relid), %12$L))
+            using outboxd_capture.root_of(tg_relid), tg_op, why_state, why%13$s;
           get diagnostics noted = row_count;
         end if;
         if noted in (0, 10000) then
           perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
         end if;
-      exception when others then
-        perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
+      exception when others or assert_failure then
+        get stacked diagnostics note_state = returned_sqlstate;
+        begin
+          if note_state = '55P03' then
+            raise exception sqlstate '55P03';
+          end if;
+          perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
+        exception when others or assert_failure then
+          get stacked diagnostics note_state = returned_sqlstate;
+          raise warning 'outboxd_capture: a change of %% was not captured (%%) and could not be noted (%%)', tg_relid::regclass, why_state, note_state;
+        end;
+        if note_state = '55P03' then
+          perform set_config('outboxd_capture.locked', 'notes', true);
+        end if;
       end;
       return null;
     end $body$,
-    insert_into || outboxd_capture.query(told, inserted, false, false),
-    insert_into || outboxd_capture.query(told, updated, true, false),
-    insert_into || outboxd_capture.query(told, inserted, false, true),
-    insert_into || outboxd_capture.query(told, updated, true, true),
-    case when told.by_row then '(select to_jsonb(new))' else '(select to_jsonb(each.*) from new_rows each)' end,
-    deepest, count_rows, told.table_name, told.erp_table::oid, told.table_name || ' was renamed: install it again'));
+    insert_into || outboxd_capture.query(told, new_row, false, false),
+    insert_into || outboxd_capture.query(told, both_rows, true, false),
+    insert_into || outboxd_capture.query(told, new_row, false, true),
+    insert_into || outboxd_capture.query(told, both_rows, true, true),
+    case when told.by_row then '' else 'from new_rows n' end, deepest, count_rows, told.table_name,
+    array(select outboxd_capture.tree(told.erp_table)), told.erp_table::oid, outboxd_capture.key_types(told.erp_table),
+    case when told.by_row then '($5)' else 'n' end, case when told.by_row then ', new' else '' end));
 end $text$;
 
 -- The table that was installed, of which this one is a partition or a child.
@@ -380,33 +605,31 @@ set search_path = pg_catalog, pg_temp as $$
   select coalesce((select erp_table from family join outboxd_capture.installed on erp_table = id order by far limit 1), $1::regclass)
 $$;
 
-create or replace function outboxd_capture.key_names(of oid) returns name[] stable language sql
+-- The note of a row: its primary key. An array is noted as text.
+create or replace function outboxd_capture.key_image(of oid, alias text) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
-  select names from outboxd_capture.primary_key(outboxd_capture.root_of($1))
-$$;
-
-create or replace function outboxd_capture.pick(image jsonb, names name[]) returns jsonb immutable language sql
-set search_path = pg_catalog, pg_temp as $$
-  select jsonb_object_agg(name, image -> name::text) from unnest(names) name
+  select format('jsonb_build_object(%s)', string_agg(format('%L, %s', name,
+    case when t.typcategory = 'A' then format('format(''%%s'', %s)', value) else value end), ', '))
+  from outboxd_capture.plain($1, alias, outboxd_capture.primary_key($1))
+  join pg_attribute a on a.attrelid = $1 and a.attname = name join pg_type t on t.oid = a.atttypid
 $$;
 
 -- Notes have a bound: ids tell how many there are at most, without counting.
-create or replace function outboxd_capture.has_room() returns boolean stable language sql
+create or replace function outboxd_capture.has_room(bound bigint) returns boolean stable language sql
 set search_path = pg_catalog, pg_temp as $$
   select coalesce((select id from outboxd_capture.error order by id desc limit 1)
-    - (select id from outboxd_capture.error order by id limit 1) < 100000, true)
+    - (select id from outboxd_capture.error order by id limit 1) < bound, true)
 $$;
 
--- Notes, once for each table, that rows were changed and it is not known which; the last resort is the server's log.
-create or replace function outboxd_capture.note_unknown(of oid, operation text, why_state text, why text) returns void language plpgsql
-set search_path = pg_catalog, pg_temp as $note$
-begin
+-- Notes, once for each table and transaction, that rows were changed and it is not known which. A note of another transaction does not
+-- do: `dismiss` may be about to delete it.
+create or replace function outboxd_capture.note_unknown(of oid, operation text, why_state text, why text) returns void language sql
+set search_path = pg_catalog, pg_temp as $$
   insert into outboxd_capture.error (erp_table, operation, sqlstate, message)
     select root, operation, why_state, left(why, 1000) from outboxd_capture.root_of(of) root
-    where not exists (select from outboxd_capture.error e where e.erp_table = root and e.row_key is null);
-exception when others then
-  raise warning 'outboxd_capture: a change of % was not captured (%) and could not be noted (%)', of::regclass, why_state, sqlstate;
-end $note$;
+    where not exists (select from outboxd_capture.error e where e.erp_table = root and e.row_key is null
+      and (e.xact = pg_current_xact_id() or not outboxd_capture.has_room(1000000)))
+$$;
 
 -- Captures noted rows as they are now, each by itself; one that somebody is changing at the moment waits for the next call.
 -- It locks the row: what is captured last is what was written last.
@@ -421,7 +644,12 @@ declare
   is_there boolean;
   is_mine boolean;
 begin
+  if (select rolsuper from pg_roles where rolname = current_user) then
+    raise exception 'retry reads tables of the ERP, whose policies and indexes may run code of their owners: not as a superuser.'
+      using hint = format('set role %I;', (select nspowner::regrole from pg_namespace where nspname = 'outboxd_capture'));
+  end if;
   for told in select * from outboxd_capture.installed order by table_name loop
+    told.columns := outboxd_capture.columns_read(told); -- as they are now
     row_name := outboxd_capture.quoted(told.erp_table);
     captured := 0; gone := 0; busy := 0; failed := 0; reason := null; erp_table := coalesce(row_name, told.table_name);
     for noted in
@@ -433,11 +661,17 @@ begin
         if row_name is null then
           raise exception 'the table was dropped';
         end if;
-        if not noted.row_key ?& (select names::text[] from outboxd_capture.primary_key(told.erp_table)) then
+        if not noted.row_key ?& outboxd_capture.primary_key(told.erp_table)::text[] then
           raise exception 'the primary key has other columns by now';
         end if;
-        this_row := format('%s n where exists (select from jsonb_populate_record(null::%1$s, %L) o where %s)',
-          row_name, noted.row_key, outboxd_capture.same_row(told.erp_table, 'n', 'o'));
+        if exists (select from outboxd_capture.strange_owners((select nspowner::regrole::text from pg_namespace
+            where nspname = 'outboxd_capture'), told.erp_table)) then
+          raise exception 'the table has another owner: install it again';
+        end if;
+        this_row := format('%s n cross join (select %s) o where %s', row_name,
+          (select string_agg(format('%L::%s as %I', noted.row_key ->> a.attname, format_type(outboxd_capture.plain_type(a.atttypid), -1), a.attname), ', ')
+            from pg_attribute a where a.attrelid = told.erp_table and a.attname = any (outboxd_capture.primary_key(told.erp_table))),
+          outboxd_capture.same_row(told.erp_table, 'n', 'o', indexed => true));
         execute format('select exists (select from %s)', this_row) into is_there;
         execute format('select true from %s for share of n skip locked', this_row) into is_mine;
         if is_there and is_mine is null then
@@ -445,10 +679,11 @@ begin
           continue;
         end if;
         execute format('insert into %s (type, key, payload) %s', outboxd_capture.quoted(told.outbox),
-          outboxd_capture.query(told, format('(select n.* from %s) n', this_row), false, false));
+          outboxd_capture.query(told, format('(select %s from %s) n',
+            outboxd_capture.plain_row(told.erp_table, 'n', told.columns), this_row), false, false));
         delete from outboxd_capture.error where id = any (noted.ids);
         if is_there then captured := captured + 1; else gone := gone + 1; end if;
-      exception when others then
+      exception when others or assert_failure then
         failed := failed + 1;
         reason := sqlerrm;
       end;
@@ -463,20 +698,6 @@ create or replace function outboxd_capture.dismiss(of regclass) returns bigint l
 set search_path = pg_catalog, pg_temp as $$
   with gone as (delete from outboxd_capture.error where erp_table = $1 returning 1) select count(*) from gone
 $$;
-
-create or replace function outboxd_capture.drop_triggers(of regclass, but name[] default '{}') returns void language plpgsql
-set search_path = pg_catalog, pg_temp as $drop$
-declare
-  each record;
-begin
-  for each in
-    select tgname, outboxd_capture.quoted(tgrelid) as on_table from pg_trigger
-    where tgrelid in (select outboxd_capture.family(of)) and tgparentid = 0 and tgname <> all (but)
-      and tgname in ('outboxd_capture_insert', 'outboxd_capture_update', 'outboxd_capture_row')
-  loop
-    execute format('drop trigger %I on %s', each.tgname, each.on_table);
-  end loop;
-end $drop$;
 
 create or replace function outboxd_capture.drop_unused_functions() returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $unused$
@@ -494,34 +715,59 @@ end $unused$;
 
 create or replace function outboxd_capture.remove(erp_table regclass) returns void language plpgsql
 set search_path = pg_catalog, pg_temp set lock_timeout = '5s' as $remove$
+declare
+  its regprocedure;
 begin
-  perform outboxd_capture.drop_triggers(erp_table);
+  for its in
+    select distinct t.tgfoid from pg_trigger t join outboxd_capture.installed i on i.erp_table = t.tgrelid join pg_proc p on p.oid = t.tgfoid
+    where t.tgrelid = remove.erp_table and t.tgparentid = 0 and p.pronamespace = 'outboxd_capture'::regnamespace
+  loop
+    execute format('drop function %s cascade', its); -- with its triggers
+  end loop;
   delete from outboxd_capture.installed i where i.erp_table = remove.erp_table;
   delete from outboxd_capture.error e where e.erp_table = remove.erp_table;
   perform outboxd_capture.drop_unused_functions();
 end $remove$;
 
 -- What is not captured, a line for each table and reason, without the ERP's data: everybody may read it.
-create or replace view outboxd_capture.trouble as
+drop view if exists outboxd_capture.trouble;
+create view outboxd_capture.trouble as
   with recursive relation as (
     select i.erp_table::oid as root, i.erp_table::oid as id from outboxd_capture.installed i
     union select r.root, c.oid from relation r join pg_inherits h on h.inhparent = r.id join pg_class c on c.oid = h.inhrelid
       where c.relkind in ('r', 'p') and c.oid not in (select erp_table from outboxd_capture.installed)
   ),
   uncovered as (
-    select i.table_name, case
+    select distinct i.table_name, case
         when c.oid is null then format('it was dropped; if it is there again, install it again, else remove(%L)', i.erp_table::oid)
+        when bearer is null then format('it is %s now: install it again by this name', c.oid::regclass)
+        when bearer <> c.oid then format('it is %s now, and nothing captures the table that bears its name now: install both, or remove(%L)',
+          c.oid::regclass, c.oid::regclass)
         when not i.by_row and exists (select from pg_inherits where inhrelid = c.oid)
           then 'it has become a partition or a child of another table: install it again'
-        when i.version < 2 and r.id = i.erp_table then 'it was installed by an earlier version: install it again'
-        when r.id <> i.erp_table then format('rows written to %s: install it again', r.id::regclass)
+        when i.version < 3 and r.id = c.oid then 'it was installed by an earlier version: install it again'
+        when subscription is not null then format('rows that the subscription %I writes to %s', subscription, r.id::regclass)
+        when owner is not null and r.id = c.oid
+          then format('code of %s runs with the rights of %s, of which it is not a member: install it again', owner::regrole, home.nspowner::regrole)
+        when i.payload is null and r.id = c.oid and exists (select from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped
+          and attgenerated <> 'v' and attname <> all (i.columns)) then 'it has a new column, which is not sent: install it again'
+        when covered then null
+        when r.id <> c.oid then format('rows written to %s: install it again', r.id::regclass)
         else 'its triggers are gone or switched off: install it again'
       end as reason
     from outboxd_capture.installed i left join pg_class c on c.oid = i.erp_table join relation r on r.root = i.erp_table
-    where c.oid is null or (i.version < 2 and r.id = i.erp_table) or (not i.by_row and exists (select from pg_inherits where inhrelid = c.oid))
-      or (select count(*) from pg_trigger t join pg_proc p on p.oid = t.tgfoid
-          where t.tgrelid = r.id and p.pronamespace = 'outboxd_capture'::regnamespace and t.tgenabled in ('O', 'A')
-        ) < case when i.by_row then 1 else 2 end
+    join pg_namespace home on home.nspname = 'outboxd_capture'
+    left join lateral (select b.oid as bearer from pg_class b join pg_namespace s on s.oid = b.relnamespace
+      where b.relkind <> 'i' and format('%I.%I', s.nspname, b.relname) = i.table_name) named on true
+    left join lateral (select owner from (select relowner from pg_class where oid in (i.erp_table, i.outbox)
+        union select proowner from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid = i.outbox) each(owner)
+      where not pg_has_role(owner, home.nspowner, 'member') limit 1) strange on true
+    -- A subscription's worker fires only triggers for each row that are set to ENABLE ALWAYS.
+    left join lateral (select s.subname as subscription from pg_subscription_rel l join pg_subscription s on s.oid = l.srsubid
+      where l.srrelid = r.id and not exists (select from pg_trigger t where t.tgrelid = r.id and t.tgname = 'outboxd_capture_row' and t.tgenabled = 'A')
+      limit 1) subscribed on true
+    cross join lateral (select count(*) >= case when i.by_row then 1 else 2 end as covered from pg_trigger t join pg_proc p on p.oid = t.tgfoid
+      where t.tgrelid = r.id and p.pronamespace = home.oid and t.tgenabled in ('O', 'A')) has
   )
   select coalesce(i.table_name, e.erp_table::text) as table_name, count(*) as notes,
     count(*) filter (where row_key is null) > 0 as has_unknown, min(noted_at) as since,
@@ -530,7 +776,7 @@ create or replace view outboxd_capture.trouble as
   from outboxd_capture.error e left join outboxd_capture.installed i using (erp_table)
   group by 1
   union all
-  select table_name, 0, false, null, reason from uncovered
+  select table_name, 0, false, null, reason from uncovered where reason is not null
   union all
   select distinct t.tgrelid::regclass::text, 0, false, null::timestamptz, 'it was installed by an earlier version: install it again'
   from pg_trigger t join pg_proc p on p.oid = t.tgfoid

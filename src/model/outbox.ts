@@ -182,6 +182,8 @@ export interface CaptureTrouble {
   hasUnknown: boolean
   since: string | null
   reason: string
+  /** True if a trigger function lends its owner's rights to other roles. */
+  insecure: boolean
 }
 
 /** What a round of capture begins with. */

@@ -8,7 +8,8 @@ export function captureProblems(
   return [...tables].map(([subject, told]) => ({ subject, detail: told.map(sentence).join('; '), retryInMs: null }))
 }
 
-function sentence({ notes, hasUnknown, since, reason }: CaptureTrouble): string {
+function sentence({ notes, hasUnknown, since, reason, insecure }: CaptureTrouble): string {
+  if (insecure) return `SECURITY: ${reason}. Run install.sql again, then install() for each table`
   if (notes === 0) return `changes are not captured: ${reason}`
   const which = hasUnknown ? ', not all of them known' : ''
   return `changes were not captured since ${since}, ${notes} noted${which}: ${reason}`

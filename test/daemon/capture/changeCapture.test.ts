@@ -1,9 +1,7 @@
-import { readFileSync } from 'node:fs'
 import type pg from 'pg'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { asInstaller, captureFile, installCapture } from '../../support/changeCapture.ts'
 import { createDatabase } from '../../support/database.ts'
-
-const file = (name: string) => readFileSync(`deploy/change-capture/${name}.sql`, 'utf8')
 
 test('an insert is captured with the digits of its amounts, its type and its key', async () => {
   const { pool, captured } = await setup()
@@ -74,7 +72,7 @@ test('who writes the ERP table needs no rights on the outbox', async () => {
 
 test('without a list the payload is the whole row; installing again replaces', async () => {
   const { pool, captured } = await setup()
-  await pool.query(`select outboxd_capture.install('"Sales"."Order"', type => 'order', watched => '{note}')`)
+  await asInstaller(pool, `select outboxd_capture.install('"Sales"."Order"', type => 'order', watched => '{note}')`)
   await insertOrders(pool, 1)
   const [only] = await captured()
   expect(only).toMatchObject({ type: 'order', key: null })
@@ -90,7 +88,7 @@ test('without a list the payload is the whole row; installing again replaces', a
 
 test('what cannot work is refused in words', async () => {
   const { pool } = await setup()
-  const refusal = (args: string) => expect(pool.query(`select outboxd_capture.install(${args})`)).rejects
+  const refusal = (args: string) => expect(asInstaller(pool, `select outboxd_capture.install(${args})`)).rejects
   await refusal(`'"Sales"."Order"', 'data', '{Amuont, note}'`).toThrow('"Sales"."Order" has no column Amuont')
   await refusal(`'"Sales"."Order"', 'data', '{}'`).toThrow('watched is empty')
   await refusal(`'"Sales"."Order"', 'data', '{note}', payload => '{a}'`).toThrow('payload must be pairs')
@@ -100,7 +98,7 @@ test('what cannot work is refused in words', async () => {
 
 test('removed, nothing is captured any more, and nothing is left', async () => {
   const { pool, captured } = await setup()
-  await pool.query(file('remove'))
+  await asInstaller(pool, captureFile('remove'))
   await insertOrders(pool, 1)
   expect(await captured()).toEqual([])
   const { rows } = await pool.query(`select from pg_trigger where tgname like 'outboxd_capture%'
@@ -224,6 +222,92 @@ describe('the ERP is never harmed', () => {
     expect(await captured()).toHaveLength(4)
   })
 
+  test.each([
+    ['rows of a partitioned table', 'insert into item select n, n from generate_series(1, 8) n', false],
+    [
+      'statements of one transaction',
+      'insert into item values (1, 1); insert into item values (2, 2); update item set amount = 3',
+      false,
+    ],
+    ['rows whose notes are locked, too', 'insert into item select n, n from generate_series(1, 8) n', true],
+  ])('a locked outbox is waited for once in a transaction: %s', async (what, statements, notesToo) => {
+    const { pool } = await setupTable(
+      what.startsWith('statements')
+        ? 'id int primary key, amount int'
+        : 'id int primary key, amount int) partition by range (id',
+      `'{amount}'`,
+      {
+        before: what.startsWith('statements')
+          ? ''
+          : 'create table item_1 partition of item for values from (0) to (100)',
+      },
+    )
+    const locker = await pool.connect()
+    onTestFinished(() => locker.release(true))
+    await locker.query(`begin; lock outbox in access exclusive mode`)
+    if (notesToo) await locker.query('lock outboxd_capture.error in access exclusive mode')
+    const began = performance.now()
+    await pool.query(`begin; ${statements}; commit`)
+    expect(performance.now() - began).toBeLessThan(notesToo ? 5_000 : 3_000)
+    await locker.query('rollback')
+    if (notesToo) return
+    expect(new Set((await noted(pool)).map(({ sqlstate }) => sqlstate))).toEqual(new Set(['55P03']))
+    await retry(pool)
+    expect(await noted(pool)).toEqual([])
+    await pool.query(`insert into item values (50, 50)`)
+    expect(await noted(pool)).toEqual([])
+  })
+
+  test('an ASSERT that fails in a trigger of the outbox, and in one of the notes', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`create function no() returns trigger language plpgsql as $$begin assert false, 'no'; return new; end$$;
+      create trigger no before insert on outbox for each row execute function no()`)
+    await pool.query('insert into item values (1, 1)')
+    expect(await noted(pool)).toMatchObject([{ key: { id: 1 }, sqlstate: 'P0004' }])
+    expect(await retry(pool)).toMatchObject([{ failed: 1, reason: 'no' }])
+    await pool.query('create trigger no before insert on outboxd_capture.error for each row execute function no()')
+    await pool.query('insert into item values (2, 2)')
+    expect(await noted(pool)).toHaveLength(1)
+  })
+
+  test('an outbox with a deferrable constraint is refused: it would fail where nothing can be noted', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query('alter table outbox add constraint once unique (key, created_at) deferrable')
+    await expect(asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)).rejects.toThrow(
+      'a constraint of public.outbox is deferrable',
+    )
+  })
+
+  // Ours, of which any session may set the text; then those of Postgres that any session may set and that change how SQL is read.
+  test.each([
+    ['outboxd_capture.deepest_OID', 'x'],
+    ['outboxd_capture.deepest_OID', '99999999999999999999'],
+    ['outboxd_capture.deepest_OID', '-1'],
+    ['outboxd_capture.locked', 'notes', 'noted'],
+    ['outboxd_capture.locked', 'x', 'noted'],
+    [
+      'standard_conforming_strings=off backslash_quote=off quote_all_identifiers=on transform_null_equals=on array_nulls=off DateStyle=German IntervalStyle=iso_8601 bytea_output=escape xmloption=document search_path= row_security=off lock_timeout=1 plpgsql.extra_errors=all default_transaction_isolation=serializable',
+      '',
+    ],
+  ])('a session that has set %s to %s writes as ever', async (name, value, noted = 'captured') => {
+    const { pool, captured } = await setupTable('id int primary key, amount numeric, on_day date', `'{amount}'`)
+    const { oid } = (await pool.query(`select 'item'::regclass::oid::text as oid`)).rows[0]
+    const client = await pool.connect()
+    onTestFinished(() => client.release(true))
+    for (const setting of name.includes('=') ? name.split(' ') : [`${name.replace('OID', oid)}=${value}`])
+      await client.query(`select set_config($1, $2, false)`, setting.split('='))
+    await client.query(
+      `insert into public.item values (1, 1.10, date '2026-11-23'); update public.item set amount = 2.20`,
+    )
+    const notes = (await pool.query('select from outboxd_capture.error')).rowCount
+    if (noted === 'noted') return void expect(notes).toBeGreaterThan(0)
+    expect(notes).toBe(0)
+    expect((await captured()).map(({ payload }) => payload)).toEqual([
+      '{"id": 1, "amount": 1.10, "on_day": "2026-11-23"}',
+      '{"id": 1, "amount": 2.20, "on_day": "2026-11-23"}',
+    ])
+  })
+
   test('where not even the note can be written the statement succeeds, and the server’s log says so', async () => {
     const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
     await pool.query(`alter table outbox rename to away; alter table outboxd_capture.error rename to gone`)
@@ -246,7 +330,7 @@ describe('the ERP is never harmed', () => {
     await pool.query(`select setval('outboxd_capture.error_id_seq', 200000)`)
     await pool.query(`insert into item values (-1, 0)`)
     await pool.query(`insert into item values (-2, 0)`)
-    expect(await trouble(pool)).toMatchObject([{ notes: '10003', has_unknown: true }])
+    expect(await trouble(pool)).toMatchObject([{ notes: '10004', has_unknown: true }])
   })
 
   test('rows of a partitioned table, by the parent, directly, and into a partition that is attached later', async () => {
@@ -300,7 +384,7 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toMatchObject([
       { table_name: 'public.item', reason: expect.stringContaining('new_item') },
     ])
-    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
     await pool.query(`insert into new_item values (3, 3)`)
     expect(await captured()).toHaveLength(6)
     expect(await trouble(pool)).toEqual([])
@@ -312,7 +396,7 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toMatchObject([
       { table_name: 'public.item', reason: expect.stringContaining('dropped') },
     ])
-    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
     await pool.query(`insert into item values (1, 1)`)
     expect(await captured()).toHaveLength(1)
     expect(await trouble(pool)).toEqual([])
@@ -327,9 +411,58 @@ describe('the ERP is never harmed', () => {
       create table whole (id int primary key, amount int) partition by range (id);
       alter table whole attach partition item for values from (0) to (10)`)
     expect(await trouble(pool)).toMatchObject([{ reason: expect.stringContaining('partition') }])
-    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}'); insert into whole values (2, 2)`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+    await pool.query(`insert into whole values (2, 2)`)
     expect(await captured()).toHaveLength(2)
     expect(await trouble(pool)).toEqual([])
+  })
+
+  test.each([
+    ['renamed', 'alter table item rename to old_item', 'it is old_item now: install it again'],
+    [
+      'swapped by its name',
+      'alter table item rename to old_item; create table item (like old_item including all)',
+      'it is old_item now, and nothing captures the table that bears its name now',
+    ],
+    [
+      'swapped by its schema',
+      'create schema archive; alter table item set schema archive; create table item (like archive.item including all)',
+      'it is archive.item now, and nothing captures the table that bears its name now',
+    ],
+    [
+      'replaced by a view of its name',
+      'alter table item rename to old_item; create view item as table old_item',
+      'it is old_item now, and nothing captures',
+    ],
+    ['given another column', 'alter table item add column more int', 'it has a new column'],
+    [
+      'given to another owner',
+      'alter table item owner to pg_monitor',
+      'code of pg_monitor runs with the rights of outboxd_capture',
+    ],
+    ['the target of a subscription', subscribe('item'), 'rows that the subscription copy writes to item'],
+  ])('a table that was %s is told', async (_, change, reason) => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    onTestFinished(async () => {
+      if (change.includes('subscription copy')) await pool.query('drop subscription copy')
+    })
+    await pool.query(change)
+    expect(await trouble(pool)).toMatchObject([{ table_name: 'public.item', reason: expect.stringContaining(reason) }])
+  })
+
+  test('a change that cannot be noted by its row is noted although `dismiss` deletes such a note at the same time', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`alter table outbox rename to away; insert into item values (1, 1);
+      select setval('outboxd_capture.error_id_seq', 200000)`)
+    await pool.query('insert into item values (2, 2)')
+    await pool.query('insert into item values (3, 3)')
+    expect(await trouble(pool)).toMatchObject([{ notes: '3', has_unknown: true }])
+    const person = await pool.connect()
+    onTestFinished(() => person.release(true))
+    await person.query(`begin; select outboxd_capture.dismiss('item')`)
+    await pool.query('insert into item values (4, 4)')
+    await person.query('commit')
+    expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
   })
 
   test('two tables whose long names begin alike', async () => {
@@ -338,11 +471,11 @@ describe('the ERP is never harmed', () => {
     for (const end of ['a', 'b']) {
       const name = `a_schema_with_a_long_name."${'é'.repeat(30)}${end}"`
       await pool.query(`create table ${name} (id int primary key, amount int)`)
-      await pool.query(`select outboxd_capture.install('${name}', '${end}', '{amount}')`)
+      await asInstaller(pool, `select outboxd_capture.install('${name}', '${end}', '{amount}')`)
       await pool.query(`insert into ${name} values (1, 1)`)
     }
     expect((await captured()).map(({ type }) => type)).toEqual(['a', 'b'])
-    await pool.query(`select outboxd_capture.remove('a_schema_with_a_long_name."${'é'.repeat(30)}a"')`)
+    await asInstaller(pool, `select outboxd_capture.remove('a_schema_with_a_long_name."${'é'.repeat(30)}a"')`)
     await pool.query(`insert into a_schema_with_a_long_name."${'é'.repeat(30)}b" values (2, 1)`)
     expect(await captured()).toHaveLength(3)
   })
@@ -363,7 +496,8 @@ describe('the ERP is never harmed', () => {
       `'{amount}', payload => '{id, id}'`,
     )
     await pool.query(`insert into item values (1, 0)`)
-    const installing = pool.query(
+    const installing = asInstaller(
+      pool,
       `select outboxd_capture.install('item', 'data', '{amount}', payload => '{id, id}', ${argument})`,
     )
     if (message === '') await installing
@@ -564,7 +698,8 @@ describe('a trigger of the ERP that writes its own row again', () => {
       { table: 'goods', operation: 'INSERT', key: { id: 1 }, sqlstate: '42P01' },
     ])
     expect(await trouble(pool)).toMatchObject([
-      { reason: expect.stringContaining('public.item was renamed: install it again') },
+      { notes: '1', reason: expect.stringContaining('public.item was renamed: install it again') },
+      { notes: '0', reason: expect.stringContaining('it is goods now') },
     ])
     await retry(pool)
     expect(last(await sent())).toEqual({ 1: 2 })
@@ -585,12 +720,14 @@ describe('a trigger of the ERP that writes its own row again', () => {
 
   test('tables that an earlier version was installed on are told', async () => {
     const { pool } = await setupTable(columns, `'{amount}'`)
-    await pool.query(`drop view outboxd_capture.trouble; alter table outboxd_capture.installed drop column version`)
-    await pool.query(file('install'))
+    await pool.query(
+      `drop view outboxd_capture.trouble; alter table outboxd_capture.installed drop column version, drop column columns`,
+    )
+    await installCapture(pool)
     expect(await trouble(pool)).toMatchObject([
       { table_name: 'public.item', reason: expect.stringContaining('earlier version') },
     ])
-    await pool.query(`select outboxd_capture.install('item', 'data', '{amount}')`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
     expect(await trouble(pool)).toEqual([])
   })
 
@@ -605,6 +742,14 @@ describe('a trigger of the ERP that writes its own row again', () => {
 
   const last = (rows: number[][]) => Object.fromEntries(rows)
 })
+
+/** Makes a table the target of a subscription named `copy`, as CREATE SUBSCRIPTION would if there were a publisher. */
+function subscribe(table: string): string {
+  return `create subscription copy connection 'dbname=none' publication none with (connect = false, slot_name = none);
+    set allow_system_table_mods = on;
+    insert into pg_subscription_rel (srsubid, srrelid, srsubstate) select oid, '${table}'::regclass, 'r' from pg_subscription;
+    reset allow_system_table_mods`
+}
 
 /** The plans of all statements that `act` runs in the session, those of its triggers too, in the order of their ends. */
 async function explained(session: pg.PoolClient, act: () => Promise<unknown>): Promise<string[]> {
@@ -624,11 +769,11 @@ async function noted(pool: pg.Pool) {
 }
 
 async function trouble(pool: pg.Pool) {
-  return (await pool.query('select * from outboxd_capture.trouble order by 1')).rows
+  return (await pool.query('select * from outboxd_capture.trouble order by 1, 2 desc')).rows
 }
 
 async function retry(pool: pg.Pool) {
-  return (await pool.query('select * from outboxd_capture.retry()')).rows
+  return (await asInstaller(pool, 'select * from outboxd_capture.retry()')).rows
 }
 
 /** A table `item` of the given columns. @param args watched, and more arguments of install */
@@ -646,8 +791,9 @@ async function setupTable(
   onTestFinished(() => database[Symbol.asyncDispose]())
   const { pool } = database
   await pool.query(`${first}; create table item (${columns}); ${before}`)
-  await pool.query(file('install'))
-  await pool.query(
+  await installCapture(pool)
+  await asInstaller(
+    pool,
     `select outboxd_capture.install('${installOn}', 'data', ${args}${payload && `, payload => '${payload}'`})`,
   )
   const captured = () => readCaptured(pool)
@@ -663,10 +809,13 @@ async function setup(more = '') {
   const { pool } = database
   await pool.query(`create schema "Sales"; create table "Sales"."Order" (
     id bigint primary key, customer_no text, "Amount" numeric(12,2), reference text, note text, ordered_at timestamptz)`)
-  await pool.query(file('install'))
-  await pool.query(`select outboxd_capture.install('"Sales"."Order"', type => 'data', key => 'customer_no',
+  await installCapture(pool)
+  await asInstaller(
+    pool,
+    `select outboxd_capture.install('"Sales"."Order"', type => 'data', key => 'customer_no',
     watched => '{customer_no, Amount, reference}',
-    payload => '{customerId, customer_no, amount, Amount, orderedAt, ordered_at}'${more})`)
+    payload => '{customerId, customer_no, amount, Amount, orderedAt, ordered_at}'${more})`,
+  )
   return {
     pool,
     captured: () => readCaptured(pool),

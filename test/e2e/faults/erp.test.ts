@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { check } from '../../../src/commands/check.ts'
 import { migrate } from '../../../src/commands/migrate.ts'
+import { asInstaller, installCapture } from '../../support/changeCapture.ts'
 import { testContext } from '../../support/context.ts'
 import type { Daemon } from '../../support/daemon.ts'
 import { scrape } from '../../support/scrape.ts'
@@ -23,9 +23,12 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   await harness.pool.query(
     `create table sales_order (id int primary key, customer text, ordered_at timestamptz, amount numeric)`,
   )
-  await harness.pool.query(readFileSync('deploy/change-capture/install.sql', 'utf8'))
-  await harness.pool.query(`select outboxd_capture.install('sales_order', 'data', '{amount}',
-    payload => '{customerId, customer, orderDate, ordered_at, amount, amount, field2, customer}')`)
+  await installCapture(harness.pool)
+  await asInstaller(
+    harness.pool,
+    `select outboxd_capture.install('sales_order', 'data', '{amount}',
+    payload => '{customerId, customer, orderDate, ordered_at, amount, amount, field2, customer}')`,
+  )
   await harness.pool.query('alter table sales_order rename amount to net')
   await harness.pool.query(`insert into sales_order values (1, 'Order-1-', now(), 12.5)`)
 
@@ -43,8 +46,21 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
     /PROBLEM {2}change capture: public\.sales_order: .*1 noted: 42703: column n.amount does not exist/,
   )
 
+  const { name } = (
+    await harness.pool.query(
+      `select tgfoid::regproc::text as name from pg_trigger where tgname = 'outboxd_capture_insert'`,
+    )
+  ).rows[0]
+  await harness.pool.query(`grant execute on function ${name} to public`)
+  const insecure = testContext(harness.env)
+  expect(await check(insecure, {})).toBe(1)
+  expect(insecure.printed()).toMatch(
+    /PROBLEM {2}change capture: sales_order: SECURITY: its trigger function lets other roles act/,
+  )
+  await harness.pool.query(`revoke execute on function ${name} from public`)
+
   await harness.pool.query('alter table sales_order rename net to amount')
-  await harness.pool.query('select outboxd_capture.retry()')
+  await asInstaller(harness.pool, 'select outboxd_capture.retry()')
   await harness.becomes('Order-1-', 'completed')
   await until(
     () => scrape(daemon),

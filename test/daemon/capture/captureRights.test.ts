@@ -1,0 +1,238 @@
+import type pg from 'pg'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { captureProblems } from '../../../src/daemon/capture/captureProblems.ts'
+import { readCaptureTrouble } from '../../../src/outbox/captureTrouble.ts'
+import { asInstaller, captureFile, createRole, installCapture } from '../../support/changeCapture.ts'
+import { createDatabase } from '../../support/database.ts'
+
+/** Change capture's trigger functions run with the rights of the role that installed them; no code of another role may. */
+
+const casts = (type: string, ...to: string[]) =>
+  to
+    .map(
+      (target) =>
+        `create cast (${type} as ${target.split(' ')[0]}) with function evil_${target.split(' ')[0]}(${type}) ${target.includes('implicit') ? 'as implicit' : ''};`,
+    )
+    .join('')
+const letters = `create type bad as enum ('a', 'b');`
+const functions = (type: string) => `
+  create function evil_json(x ${type}) returns json language plpgsql as $$begin perform public.evil(''); return '"x"'; end$$;
+  create function evil_text(x ${type}) returns text language plpgsql as $$begin perform public.evil(''); return 'a'; end$$;
+  create function evil_equal(x ${type}, y ${type}) returns boolean language plpgsql as $$begin return public.evil(''); end$$;`
+
+describe('code of the owner of a column’s type does not run with the installer’s rights', () => {
+  test.each([
+    ['a cast to json', letters + functions('bad') + casts('bad', 'json'), 'bad', 'a'],
+    ['a cast to text', letters + functions('bad') + casts('bad', 'text'), 'bad', 'a'],
+    ['implicit casts', letters + functions('bad') + casts('bad', 'json implicit', 'text implicit'), 'bad', 'a'],
+    [
+      'operators',
+      `${letters}${functions('bad')}create operator = (leftarg = bad, rightarg = bad, function = evil_equal);
+      create operator <> (leftarg = bad, rightarg = bad, function = evil_equal)`,
+      'bad',
+      'a',
+    ],
+    ['a cast of an array’s elements', letters + functions('bad') + casts('bad', 'json', 'text'), 'bad[]', '{a}'],
+    [
+      'a cast of a composite’s attribute',
+      `${letters}${functions('bad')}${casts('bad', 'json', 'text')} create type pair as (one bad)`,
+      'pair',
+      '(a)',
+    ],
+    [
+      'casts of a composite',
+      `create type bad as (one text);${functions('bad')}${casts('bad', 'json', 'text')}`,
+      'bad',
+      '(a)',
+    ],
+    ['a domain’s CHECK', `create domain bad as text check (public.evil(value))`, 'bad', 'a'],
+    [
+      'casts of a range',
+      `create type bad as range (subtype = text);${functions('bad')}${casts('bad', 'json', 'text implicit')}`,
+      'bad',
+      '[a,b]',
+    ],
+  ])('%s', async (_, make, type, value) => {
+    const { pool, ran } = await setup()
+    await pool.query(`set role mallory; ${make}; reset role`)
+    for (const key of ['id', 'note']) {
+      await pool.query(`drop table if exists item cascade; truncate outbox;
+        create table item (id int, note ${type}, amount int, tag ${type}, primary key (${key}));
+        insert into item values (0, '${value}', 1, '${value}')`)
+      for (const payload of ['null', `'{note, note, amount, amount}'`]) {
+        await asInstaller(
+          pool,
+          `select outboxd_capture.install('item', 'data', '{note, amount}', key => 'tag', payload => ${payload},
+            condition => $$n.note is not null and n.note::text <> 'zzz' and n.tag = n.tag$$)`,
+        )
+        await pool.query(`insert into item values (1, '${value}', 1, '${value}') on conflict do nothing`)
+        await pool.query(`update item set amount = amount + 1; update item set amount = amount + 1, tag = tag`)
+      }
+      // A trigger that writes the row again, so that it is read again.
+      await pool.query(`create or replace function again() returns trigger language plpgsql as
+          $$begin update item set amount = 50 where amount < 50; return null; end$$;
+        create trigger a_again after update on item for each row execute function again()`)
+      await pool.query(`update item set amount = 10`)
+      // An outbox that refuses, so that the rows are noted, and captured by retry.
+      await pool.query(`drop trigger a_again on item; alter table outbox add constraint none check (id < 0) not valid`)
+      await pool.query(`update item set amount = 7`)
+      await pool.query(`alter table outbox drop constraint none`)
+      expect((await pool.query('select from outboxd_capture.error')).rowCount).toBeGreaterThan(0)
+      await asInstaller(pool, `select * from outboxd_capture.retry()`)
+      expect((await pool.query('select from outboxd_capture.error')).rowCount).toBe(0)
+      const { rows } = await pool.query(`select distinct payload ->> 'amount' as amount from outbox order by 1`)
+      expect(rows.map(({ amount }) => amount)).toEqual(expect.arrayContaining(['2', '3', '50', '7']))
+    }
+    expect(ran).not.toContain('ran as outboxd_capture')
+  })
+
+  test('a column that gets such a type after it was installed', async () => {
+    const { pool, ran } = await setup()
+    await pool.query(`set role mallory; create type bad as enum ('1', '2');
+      create function evil_int(x bad) returns int language plpgsql immutable as $$begin perform public.evil(''); return 1; end$$;
+      create cast (bad as int) with function evil_int(bad) as implicit; reset role;
+      create table item (id int primary key, amount int); insert into item values (1, 1)`)
+    await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}', condition => 'amount > 0')`)
+    await pool.query(`update item set amount = 2; alter table item alter amount type bad using amount::text::bad`)
+    await pool.query(`update item set amount = '1'`)
+    expect((await pool.query('select sqlstate from outboxd_capture.error')).rows).toEqual([{ sqlstate: '42883' }])
+    await asInstaller(pool, `select * from outboxd_capture.retry()`)
+    expect(ran).not.toContain('ran as outboxd_capture')
+  })
+})
+
+test('a role without rights can make no trigger with our functions, and such a trigger captures nothing', async () => {
+  const { pool } = await setup()
+  await pool.query(`create table item (id int primary key, amount int)`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  const { rows } = await pool.query<{ f: string }>(
+    `select distinct tgfoid::regproc::text as f from pg_trigger where tgrelid = 'item'::regclass`,
+  )
+  const attack = `create temp table mine (id int primary key, amount int);
+    create trigger mine after insert on mine referencing new table as new_rows for each statement execute function ${rows[0]?.f}();
+    insert into mine values (1, 666)`
+  await expect(pool.query(`begin; set local role mallory; ${attack}`)).rejects.toThrow('permission denied for function')
+  await pool.query('rollback')
+  await pool.query(
+    `grant execute on function ${rows[0]?.f}() to mallory; begin; set local role mallory; ${attack}; commit`,
+  )
+  expect((await pool.query('select from outbox')).rowCount).toBe(0)
+})
+
+test.each<[string, string, RegExp?]>([
+  ['a superuser', 'alter role installer superuser'],
+  ['a role that may create roles', 'alter role installer createrole'],
+  ['a role that may create databases', 'alter role installer createdb'],
+  ['a role that may replicate', 'alter role installer replication'],
+  ['a role that bypasses row-level security', 'alter role installer bypassrls'],
+  ['a member of another role', 'grant pg_read_all_data to installer'],
+  ['the owner of another table', 'create table other (); alter table other owner to installer'],
+  [
+    'a role without rights on the table',
+    'revoke all on item from installer',
+    /grant select, .*\(id\) on public\.item to/,
+  ],
+  ['a role without rights on the outbox', 'revoke all on outbox from installer', /grant insert on public\.outbox to/],
+  ['a role of which the table’s owner is not a member', 'alter table item owner to mallory', /grant \w+ to mallory;/],
+  ['a role of which the outbox’s owner is not', 'alter table outbox owner to mallory', /grant \w+ to mallory;/],
+  [
+    'a role of which the owner of a trigger of the outbox is not',
+    'alter function outboxd_wake() owner to mallory',
+    /grant \w+ to mallory;/,
+  ],
+  [
+    'a role of which a child table’s owner is not',
+    'create table child () inherits (item); alter table child owner to mallory',
+    /grant \w+ to mallory;/,
+  ],
+])('%s is refused, and the statements that are printed make the right one', async (_, change, printed) => {
+  const role = `installer_${Math.random().toString(36).slice(2)}`
+  const { pool } = await setup(role)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${role} cascade; drop role ${role}`)))
+  const install = `select outboxd_capture.install('item', 'data', '{amount}')`
+  await pool.query('create table item (id int primary key, amount int)')
+  await asInstaller(pool, install, role)
+  await pool.query(change.replaceAll('installer', role))
+
+  const refused = await pool.query(`begin; set local role ${role}; ${install}; commit`).catch((error: unknown) => error)
+  await pool.query('rollback')
+  expect(refused).toMatchObject({
+    code: '42501',
+    hint: expect.stringMatching(printed ?? /create role outboxd_capture;/),
+  })
+  const { hint } = refused as { hint: string }
+  if (!printed) {
+    expect(hint).toMatch(
+      /grant select, trigger, update \(id\) on public\.item to outboxd_capture;\n.*grant insert on public\.outbox to outboxd_capture;\n +set role outboxd_capture;$/,
+    )
+    return
+  }
+  await pool.query(hint.slice(hint.indexOf('\n')))
+  await pool.query(`begin; set local role ${role}; ${install}; commit`)
+})
+
+test('install.sql is not run by a superuser: it prints the statements, and makes what 0.2 left safe', async () => {
+  const { pool } = await setup()
+  const look = async () => captureProblems(await readCaptureTrouble(pool as never))
+  await pool.query('create table item (id int primary key, amount int)')
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  expect(await look()).toEqual([])
+  // As 0.2 left it: a superuser owns it all, and PUBLIC may execute the trigger function.
+  const name = (
+    await pool.query(`select distinct tgfoid::regproc::text as name from pg_trigger where tgrelid = 'item'::regclass`)
+  ).rows[0].name
+  await pool.query(`grant execute on function ${name} to public`)
+  expect(await look()).toMatchObject([
+    { subject: 'item', detail: expect.stringMatching(/^SECURITY: .*install\.sql again/) },
+  ])
+  await pool.query(`revoke execute on function ${name} from public; alter function ${name} owner to postgres;
+    alter schema outboxd_capture owner to postgres; alter table outboxd_capture.installed owner to postgres;
+    alter table outboxd_capture.error owner to postgres; alter view outboxd_capture.trouble owner to postgres`)
+  expect(await look()).toMatchObject([{ subject: 'item', detail: expect.stringMatching(/^SECURITY/) }])
+  await pool.query(`grant execute on function ${name} to public`)
+
+  await expect(pool.query(captureFile('install'))).rejects.toMatchObject({
+    hint: expect.stringMatching(
+      /create role outboxd_capture;[\s\S]*authorization outboxd_capture;[\s\S]*set role outboxd_capture;/,
+    ),
+  })
+  await pool.query('rollback')
+  expect(await look()).toEqual([])
+  await asInstaller(pool, captureFile('install'))
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await pool.query('insert into item values (1, 1)')
+  expect((await pool.query('select from outbox')).rowCount).toBe(1)
+})
+
+test('a schema that another role has made is refused: that role’s tables may have triggers', async () => {
+  const { pool } = await setup()
+  await pool.query('alter schema outboxd_capture owner to mallory')
+  await expect(asInstaller(pool, captureFile('install'))).rejects.toThrow('belongs to mallory')
+})
+
+test('retry is refused to a superuser, who would run code of the tables’ owners', async () => {
+  const { pool } = await setup()
+  await expect(pool.query('select * from outboxd_capture.retry()')).rejects.toMatchObject({
+    hint: 'set role outboxd_capture;',
+  })
+})
+
+/** A database with change capture, whose role `mallory` may make types and functions. @returns `ran`, what `evil` told */
+async function setup(role?: string) {
+  const database = await createDatabase()
+  onTestFinished(() => database[Symbol.asyncDispose]())
+  const { pool } = database
+  const ran: string[] = []
+  const heard = new WeakSet<pg.PoolClient>()
+  pool.on('acquire', (client) => {
+    if (heard.has(client)) return
+    heard.add(client)
+    client.on('notice', ({ message }) => ran.push(message ?? ''))
+  })
+  await createRole(pool, 'mallory')
+  await installCapture(pool, role)
+  await pool.query(`grant create on schema public to mallory;
+    create function evil(x text) returns boolean language plpgsql as
+      $$begin raise warning 'ran as %', current_user; return true; end$$`)
+  return { pool, ran }
+}
