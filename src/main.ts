@@ -234,7 +234,7 @@ function nobodyReads(error: NodeJS.ErrnoException): void {
 
 /** Says what went wrong. @returns the exit code */
 function complain(error: unknown): number {
-  const { message, exitCode } = explain(error)
+  const { message, exitCode } = explain(error, wanted)
   context.stderr.write(`outboxd: ${escapeLines(message)}\n`)
   return exitCode
 }

@@ -14,6 +14,7 @@ import { status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
 import { startDaemonProcess } from '../support/daemon.ts'
 import { dropRole, grantRole } from '../support/grantRole.ts'
+import { startProgram } from '../support/program.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
 /** Roles that own nothing: what `migrate --print-grants` lets them do is enough, and no more. */
@@ -140,6 +141,20 @@ test('the role that runs owns nothing, adds nothing to the outbox, and changes n
     'create schema more',
   ]
   expect(await refusals(runs, statements)).toEqual(statements.map(() => insufficientPrivilege))
+})
+
+test.each([
+  [
+    'pause',
+    ['--reason', 'x'],
+    /permission denied for table \w+ \(42501\)\. `pause` changes data, .*`outboxd migrate --print-grants ROLE` prints\. On outboxd\.operator_act that is select, insert\./,
+  ],
+  ['reload', [], /permission denied .*`reload` changes data/],
+] as const)('a role that only reads is told which right %s needs', async (command, options, message) => {
+  await using program = startProgram({ args: [command, ...options], env: reads })
+  const { code, stderr } = await program.ended()
+  expect(code).toBe(1)
+  expect(stderr).toMatch(message)
 })
 
 test('the role that reads sees what all commands show, and is told what it must not do', async () => {
