@@ -1,0 +1,107 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { check } from '../../../src/commands/check.ts'
+import { recover } from '../../../src/commands/recover.ts'
+import { testContext } from '../../support/context.ts'
+import { debian15, migrateAll, startPostgres } from '../../support/postgres.ts'
+import { statusSays } from '../../support/statusSays.ts'
+import { until } from '../../support/until.ts'
+import { type Harness, setup } from './harness.ts'
+
+/** A dump is put back with pg_restore --clean into the database that it was taken from. */
+
+const isThere = existsSync(join(debian15, 'pg_restore'))
+
+async function open(): Promise<{ harness: Harness; url: string; folder: string }> {
+  const server = await startPostgres({ fsync: 'off' }, debian15)
+  onTestFinished(server.stop)
+  await migrateAll(server.url)
+  const harness = await setup({ idempotency: 'ignore' }, server.url)
+  onTestFinished(() => harness[Symbol.asyncDispose]())
+  return { harness, url: server.url, folder: server.folder }
+}
+
+const run = (program: string, ...args: string[]) =>
+  execFileSync(join(debian15, program), args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] })
+
+async function complete(harness: Harness, marker: string): Promise<void> {
+  await harness.insert(marker)
+  expect(await harness.becomes(marker, 'completed')).toMatchObject({ effects: 1 })
+}
+
+test.skipIf(!isThere)(
+  'the whole database, beside a daemon that lives: noticed, and what was sent since is uncertain',
+  async () => {
+    const { harness, url, folder } = await open()
+    await harness.start()
+    await complete(harness, 'before-')
+    await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+    await harness.insert('between-')
+    await until(
+      () => harness.outcome('between-'),
+      ({ status, state }) => status === 'queued' && state === 'queued',
+    )
+    const dump = join(folder, 'all.dump')
+    run('pg_dump', '-Fc', '-f', dump, url)
+    await harness.pool.query('delete from outboxd.pause')
+    expect(await harness.becomes('between-', 'completed')).toMatchObject({ effects: 1 })
+    await complete(harness, 'since-')
+    // pg_dump cannot drop the keys of pg-boss's partitions one by one.
+    expect(() => run('pg_restore', '--clean', '--if-exists', '-1', '-d', url, dump)).toThrow(
+      'cannot drop inherited constraint',
+    )
+    await harness.pool.query('drop schema pgboss cascade')
+    run('pg_restore', '--clean', '--if-exists', '-1', '-d', url, dump)
+    const found = await until(
+      () => statusSays(harness.env),
+      (text) => text.includes('outboxd recover'),
+    )
+    expect(found).toContain('its tables were made anew')
+    expect(await recover(testContext(harness.env), { as: 'uncertain', yes: true })).toBe(0)
+    await harness.pool.query('delete from outboxd.pause; update outboxd.slot set free_at = clock_timestamp()')
+    await harness.becomes('between-', 'uncertain')
+    expect(await check(testContext(harness.env), {})).toBe(0)
+  },
+  120_000,
+)
+
+test.skipIf(!isThere)(
+  'the outbox alone: rows that say accepted are told what the ledger knows, and nothing is sent again',
+  async () => {
+    const { harness, url, folder } = await open()
+    await harness.control('PATCH', 'settings', { processingTime: 'constant:3' }).catch(() => null)
+    await harness.start()
+    await complete(harness, 'before-')
+    await harness.insert('accepted-')
+    await harness.becomes('accepted-', 'accepted')
+    await harness.pool.query(`insert into outboxd.pause (reason, detail) values ('operator', 'test')`)
+    await harness.insert('waiting-')
+    await harness.becomes('waiting-', 'queued')
+    const dump = join(folder, 'outbox.dump')
+    run('pg_dump', '-Fc', '-t', 'outbox', '-f', dump, url)
+    await harness.pool.query('delete from outboxd.pause')
+    await harness.becomes('accepted-', 'completed')
+    await harness.becomes('waiting-', 'completed')
+    await complete(harness, 'since-')
+    run('pg_restore', '--clean', '--if-exists', '-1', '-d', url, dump)
+    const statuses = async () => {
+      const { rows } = await harness.pool.query<{ status: string }>('select status from outbox order by id')
+      return rows.map(({ status }) => status)
+    }
+    expect(await statuses()).toEqual(['completed', 'accepted', 'queued'])
+    // The hourly comparison tells them, too.
+    const recovering = testContext(harness.env)
+    expect(await recover(recovering, { as: 'uncertain', yes: true })).toBe(3)
+    expect(recovering.messages()).toContain('2 rows that say that they are under way have come to their end')
+    await until(statuses, (all) => all.every((status) => status === 'completed'))
+    await harness.pool.query(
+      `select setval(pg_get_serial_sequence('outbox', 'id'), (select max(outbox_id::bigint) from outboxd.submission))`,
+    )
+    await complete(harness, 'again-')
+    for (const marker of ['accepted-', 'waiting-', 'again-'])
+      expect(await harness.outcome(marker)).toMatchObject({ effects: 1 })
+  },
+  120_000,
+)
