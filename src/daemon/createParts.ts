@@ -145,11 +145,12 @@ function captureOf(deps: PartsDeps, telemetry: Telemetry): CaptureRounds {
   })
 }
 
-function captureDeps({ config, mappings, log, store, wakeups }: PartsDeps, telemetry: Telemetry): CaptureDeps {
+function captureDeps({ clock, config, mappings, log, store, wakeups }: PartsDeps, telemetry: Telemetry): CaptureDeps {
   const { outbox, captureLock, outboxReports } = store
   return {
     windowMax: config.captureWindow,
     knownTypes: () => [...mappings().keys()].sort(),
+    elapsedMs: clock.stopwatch(),
     claim: outbox.claim,
     claimOne: outbox.claimOne,
     withLock: captureLock.withLock,

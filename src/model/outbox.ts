@@ -80,8 +80,10 @@ export type Telling<R extends RowStatus> =
   /** Another instance tells rows just now. */
   | { kind: 'busy' }
   | { kind: 'told'; rows: ToldRow<R>[] }
-  /** Nothing was written, and at least one of these rows is why: the table refuses it, or waited for a lock (`isLock`). */
-  | { kind: 'refused'; statuses: R[]; code: string; message: string; isLock: boolean }
+  /** Nothing was written, and at least one of these rows is why: the table refuses it, or it waited for a lock. */
+  | { kind: 'refused'; statuses: R[]; code: string; message: string; why: 'row' | 'lock' }
+  /** Nothing was written, because the statement took longer than `tellMaxMs`: these rows are too many for one. */
+  | { kind: 'slow'; statuses: R[] }
 
 /** What came of telling one row. */
 export type ToldRow<R extends RowStatus> = { status: R } & RowOutcome
@@ -91,6 +93,8 @@ export type RowOutcome =
   | { kind: 'written' }
   /** By the process with this id, where that can be seen. */
   | { kind: 'locked'; holder: number | null }
+  /** One of our own daemons has it locked, to mark it. */
+  | { kind: 'in_hand' }
   /** The table took the statement, and nothing changed. */
   | { kind: 'ineffective'; why: string }
   /** The id is another row's now. */

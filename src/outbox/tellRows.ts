@@ -2,7 +2,7 @@ import type pg from 'pg'
 import { boundText } from '../boundText.ts'
 import type { RowStatus, Telling, ToldRow } from '../model.ts'
 import { begin, type Database, isPassing, leavesSession } from '../postgres/database.ts'
-import { codeOf } from '../postgres/sqlState.ts'
+import { codeOf, wasCanceled } from '../postgres/sqlState.ts'
 import type { WriteStatements } from './writeBack.ts'
 
 export interface TellDeps {
@@ -26,7 +26,7 @@ export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => 
   // What fails without any row is no row's fault.
   const empty = await tryToTell(deps, async () => [])
   if (empty.kind === 'failed') throw empty.error
-  if (!isPassing(attempt.error) || isLock(attempt.error)) return refusal(attempt)
+  if (!isPassing(attempt.error) || isLock(attempt.error) || wasCanceled(attempt.error)) return refusal(attempt)
   // Triggers raise whatever code they like; what was no row's fault has passed by now, as a change of servers has.
   const again = await tryToTell(deps, read)
   if (again.kind !== 'failed') return again
@@ -35,14 +35,16 @@ export async function tellRows<R extends RowStatus>(deps: TellDeps, read: () => 
 }
 
 function refusal<R extends RowStatus>({ statuses, error }: Failed<R>): Telling<R> {
+  if (wasCanceled(error)) return { kind: 'slow', statuses }
   const message = boundText(error.message, 200)
-  return { kind: 'refused', statuses, code: String(codeOf(error)), message, isLock: isLock(error) }
+  return { kind: 'refused', statuses, code: String(codeOf(error)), message, why: isLock(error) ? 'lock' : 'row' }
 }
 
-const isLock = (error: Error) => lockStates.has(String(codeOf(error)))
+/** A lock that was not to be had in time, or a deadlock: within a trigger, most likely. */
+const isLock = (error: Error) => /^(55P03|40P01)$/.test(String(codeOf(error)))
 
-/** A lock that was not to be had in time, a deadlock, a statement that took too long: within a trigger, most likely. */
-const lockStates: ReadonlySet<string> = new Set(['55P03', '40P01', '57014'])
+/** The most time for one batch. A statement that takes longer is ended by us, and waits for nobody's lock. */
+export const tellMaxMs = 10_000
 
 interface Failed<R extends RowStatus> {
   kind: 'failed'
@@ -57,7 +59,7 @@ async function tryToTell<R extends RowStatus>(
 ): Promise<Attempt<R>> {
   await using transaction = await begin(pool)
   const { db } = transaction
-  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '10s'`)
+  await db.query(`set local lock_timeout = '1s'; set local statement_timeout = '${tellMaxMs}'`)
   if (!(await withLock(db, table))) return { kind: 'busy' }
   const statuses = await read()
   try {
@@ -99,6 +101,7 @@ type Outcome =
   | { kind: 'written' }
   | { kind: 'ineffective'; why: string }
   | { kind: 'locked'; holder: number | null }
+  | { kind: 'in_hand' }
   | { kind: 'another' }
   | { kind: 'differs' }
 
@@ -120,13 +123,15 @@ async function findHolders(
   return new Map(
     rows
       .filter(({ open, same }) => open || !same)
-      .map(({ outboxId, same, differs, secured, holder }) => [
+      .map(({ outboxId, same, differs, secured, holder, isOurs }) => [
         outboxId,
         !same
           ? { kind: differs ? 'differs' : 'another' }
           : holder === null && secured
             ? hidden
-            : { kind: 'locked', holder },
+            : isOurs
+              ? { kind: 'in_hand' }
+              : { kind: 'locked', holder },
       ]),
   )
 }
@@ -138,4 +143,5 @@ interface UnheldRow {
   differs: boolean
   secured: boolean
   holder: number | null
+  isOurs: boolean | null
 }

@@ -22,7 +22,7 @@ export interface WriteStatements {
   /**
    * Says why rows could not be held. $1: the statuses as JSON. Gives those that are there: whether they are to be told at
    * all (`open`), and are the ones that are meant (`same`), or have other contents alone (`differs`),
-   * the session that has each locked, where that can be seen, and whether row-level security holds for us.
+   * the session that has each locked, where that can be seen, whether it is a daemon's (`isOurs`), and whether row-level security holds for us.
    */
   readonly unheld: string
   /** The states that change something in the table. */
@@ -74,9 +74,13 @@ export function writeStatements(
       select "outboxId", "outboxId" in (select "outboxId" from held) as held,
         "outboxId" in (select "outboxId" from written) as written from r`,
     unheld: `select r."outboxId", ${open} as open, ${same} as same, ${differs} as differs, row_security_active(${literal(shape.qualified)}::regclass) as secured,
-        ${shape.hasSystemColumns ? lockHolder : 'null::int'} as holder
+        holder.pid as holder, holder.application like 'outboxd%' as "isOurs"
       from json_to_recordset($1) as r("outboxId" text, state text, stamp text)
-        join ${shape.qualified} o on ${id} = r."outboxId"::${type}`,
+        join ${shape.qualified} o on ${id} = r."outboxId"::${type}
+        left join lateral (
+          select l.pid, (select application_name from pg_stat_activity a where a.pid = l.pid) as application
+          from (select ${shape.hasSystemColumns ? lockHolder : 'null::int'} as pid) l
+        ) holder on true`,
     states: new Set(states.filter((each) => matters(table, each))),
   }
 }

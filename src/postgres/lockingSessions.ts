@@ -18,8 +18,8 @@ export interface LockingSession {
 const statementCharsMax = 200
 
 /**
- * The sessions that those of a name wait for in the end: whoever waits in turn is passed over, since nothing is won by
- * ending it.
+ * The sessions that those of a name wait for in the end. A session that waits in turn is passed over, since nothing is won by
+ * ending it, and so is a session of outboxd itself: it ends by itself, and an operator must not end it.
  *
  * @param name of our sessions, by application_name
  */
@@ -35,7 +35,7 @@ export async function readLockingSessions(db: Database, name: string): Promise<L
      select chain.pid, a.application_name as application, a.state, left(a.query, $2) as query,
        extract(epoch from clock_timestamp() - a.xact_start)::float8 * 1000 as "openForMs"
      from chain left join pg_stat_activity a on a.pid = chain.pid
-     where chain.pid not in (select pid from ours) and cardinality(pg_blocking_pids(chain.pid)) = 0
+     where chain.pid not in (select pid from ours) and coalesce(a.application_name, '') not like 'outboxd%' and cardinality(pg_blocking_pids(chain.pid)) = 0
      order by a.xact_start, chain.pid`,
     [name, statementCharsMax],
   )

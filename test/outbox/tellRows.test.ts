@@ -63,7 +63,7 @@ test('a trigger that refuses one row lets nothing be written, and says so with i
     statuses: [{ outboxId: '1' }, { outboxId: '2' }],
     code: 'P0001',
     message: 'period is closed',
-    isLock: false,
+    why: 'row',
   })
   expect(await statusOf(given, '1')).toBe('queued')
 })
@@ -76,7 +76,7 @@ test.each([
 ])('a trigger that refuses one row with %s, as a database does that is away, refuses this row', async (code) => {
   const given = await withRows(2)
   await trigger(given, '2', `raise exception using errcode = '${code}', message = 'closed'`)
-  expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, isLock: false })
+  expect(await given.report(status('1'), status('2'))).toMatchObject({ kind: 'refused', code, why: 'row' })
   expect(await given.report(status('1'))).toMatchObject({ kind: 'told' })
 })
 
@@ -94,7 +94,7 @@ test('a lock that a trigger waits for is a lock', async () => {
   await trigger(given, '1', 'perform from customer where id = 1 for update')
   const form = await given.connect()
   await form.query('begin; update customer set id = 1')
-  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '55P03', isLock: true })
+  expect(await given.report(status('1'))).toMatchObject({ kind: 'refused', code: '55P03', why: 'lock' })
 })
 
 test.each([

@@ -1,4 +1,4 @@
-import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, RowsRequest } from '../../model.ts'
+import type { CaptureAgenda, CapturedRecord, CaptureSession, FailedRow, RowsRequest, SkippedRow } from '../../model.ts'
 import { captureRecord, unreadableRecord } from './capturedRecord.ts'
 import { fullPace, nextPace, type Pace } from './pace.ts'
 import { roomIn } from './room.ts'
@@ -10,6 +10,8 @@ export interface CaptureDeps extends TakeDeps {
   /** The record types that there are mappings for. */
   knownTypes(): readonly string[]
   readAgenda(): Promise<CaptureAgenda>
+  /** Milliseconds on a clock that never runs backward. */
+  elapsedMs(): number
   /** Puts rows off that fail each for itself. */
   skip(rows: readonly FailedRow[]): Promise<void>
   /** A row that was put off is through, or gone. */
@@ -39,13 +41,32 @@ export interface Capture {
  */
 export function createCapture(deps: CaptureDeps): Capture {
   let pace: Pace = fullPace
+  /** Rows in the ledger whose mark took too long: the report tells them, and until then nobody here marks them. */
+  const ofReport = new Map<string, number>()
+
+  function leftToReport(): SkippedRow[] {
+    const nowMs = deps.elapsedMs()
+    for (const [id, untilMs] of ofReport) if (untilMs <= nowMs) ofReport.delete(id)
+    return [...ofReport.keys()].map((outboxId) => ({ outboxId, isCaptured: true }))
+  }
+
+  async function leaveToReport(outboxIds: readonly string[]): Promise<void> {
+    const untilMs = deps.elapsedMs() + ofReportMs
+    for (const id of outboxIds) ofReport.set(id, untilMs)
+    await deps.tellLater(outboxIds)
+  }
 
   async function captureNew(): Promise<CaptureRound> {
-    const batch = await captureBatch(deps, pace.limit)
+    const batch = await captureBatch(deps, pace.limit, leftToReport())
     if (batch.kind === 'busy' || batch.kind === 'waits') return batch.kind
     if (batch.kind === 'nothing') {
-      pace = fullPace
+      if (!pace.isSlow) pace = fullPace
       return 'idle'
+    }
+    if (batch.kind === 'failed' && batch.outboxIds.length > 1 && isSlowMark(deps, batch)) {
+      await leaveToReport(batch.outboxIds)
+      pace = nextPace(pace, { kind: 'slow', rows: batch.rows })
+      return 'again'
     }
     if (batch.kind === 'failed' && batch.outboxIds.length === 1) {
       const alone = await captureAlone(deps, batch.outboxIds[0] ?? '', batch)
@@ -76,7 +97,14 @@ type Batch =
   | { kind: 'captured'; rows: number; isWhole: boolean; hasMore: boolean }
   | ({ kind: 'failed'; rows: number; outboxIds: readonly string[] } & Failure)
 
-async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch> {
+/** Far longer than the report takes for a batch, and soon enough for rows that it was kept from telling. */
+const ofReportMs = 300_000
+
+const isSlowMark = (deps: CaptureDeps, { error, isCaptured }: Failure) =>
+  isCaptured && deps.faultOf(error, isCaptured).code === statementTimeout
+const statementTimeout = '57014'
+
+async function captureBatch(deps: CaptureDeps, limitMax: number, leftToReport: readonly SkippedRow[]): Promise<Batch> {
   let limit = 0
   const taken = await take(deps, {
     async claim(session) {
@@ -84,7 +112,13 @@ async function captureBatch(deps: CaptureDeps, limitMax: number): Promise<Batch>
       limit = Math.min(limitMax, room)
       if (limit <= 0) return null
       const types = typesIn(session, deps.knownTypes())
-      const rows = await deps.claim({ limit, lineMax, exceptKeys, skipped: session.skipped, types })
+      const rows = await deps.claim({
+        limit,
+        lineMax,
+        exceptKeys,
+        skipped: [...session.skipped, ...leftToReport],
+        types,
+      })
       await session.leave(rows.leftTypes)
       return rows
     },

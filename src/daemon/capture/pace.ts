@@ -3,37 +3,49 @@ export interface Pace {
   readonly limit: number
   /** A batch has failed, and the row that it failed for is looked for in ever smaller ones. */
   readonly isNarrowing: boolean
+  /** To mark a batch took longer than one statement may: batches grow slowly from here. */
+  readonly isSlow: boolean
 }
 
 const batchMax = 500
 
-export const fullPace: Pace = { limit: batchMax, isNarrowing: false }
+export const fullPace: Pace = { limit: batchMax, isNarrowing: false, isSlow: false }
 
 /** What came of a batch of so many rows. */
 export type BatchEnd =
   | { kind: 'captured'; rows: number; isWhole: boolean }
   | { kind: 'failed'; rows: number }
+  /** Its rows are in the ledger, and to mark them all took too long. */
+  | { kind: 'slow'; rows: number }
   /** The row that it failed for was alone, and has been dealt with. */
   | { kind: 'found' }
 
 /**
  * How many rows to try next. Batches take the lowest rows first, so that after one that failed the next half of it either
  * fails too, or leaves the culprit at the head of what comes then: in nine steps it is alone. Then it goes on by twos, fours and
- * so on, since such rows seldom come alone. Pure.
+ * so on, since such rows seldom come alone. One that took too long says nothing of its rows, but of how many may be marked at once. Pure.
  */
 export function nextPace(pace: Pace, end: BatchEnd): Pace {
   switch (end.kind) {
+    case 'slow':
+      return { limit: half(Math.min(pace.limit, end.rows)), isNarrowing: false, isSlow: true }
     case 'failed':
-      return { limit: half(Math.min(pace.limit, end.rows)), isNarrowing: true }
+      return { ...pace, limit: half(Math.min(pace.limit, end.rows)), isNarrowing: true }
     case 'found':
-      return { limit: 2, isNarrowing: false }
+      return { ...pace, limit: 2, isNarrowing: false }
     case 'captured':
-      if (!end.isWhole) return { limit: Math.min(batchMax, 2 * end.rows), isNarrowing: false }
-      if (pace.isNarrowing && pace.limit > 1) return { limit: half(pace.limit), isNarrowing: true }
-      return { limit: Math.min(batchMax, 2 * pace.limit), isNarrowing: false }
+      if (pace.isNarrowing && pace.limit > 1 && end.isWhole) return { ...pace, limit: half(pace.limit) }
+      // A batch that was not full proves nothing of a larger one.
+      if (pace.isSlow && end.rows < pace.limit) return pace
+      return grown(end.isWhole ? pace.limit : end.rows, pace.isSlow)
     default:
       return end satisfies never
   }
 }
 
 const half = (rows: number) => Math.max(1, Math.ceil(rows / 2))
+
+function grown(limit: number, isSlow: boolean): Pace {
+  const next = Math.min(batchMax, isSlow ? limit + Math.ceil(limit / 8) : 2 * limit)
+  return { limit: next, isNarrowing: false, isSlow: isSlow && next < batchMax }
+}

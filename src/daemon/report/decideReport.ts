@@ -4,7 +4,9 @@ import type { ProblemKind, RowOutcome } from '../../model.ts'
 export type Outcome =
   | RowOutcome
   /** By the table, this row alone. */
-  | { kind: 'refused'; code: string; message: string; isLock: boolean }
+  | { kind: 'refused'; code: string; message: string; why: 'row' | 'lock' }
+  /** Even alone: its triggers take longer than one statement may. */
+  | { kind: 'slow' }
 
 /** Whether the row is told again, and what an operator is told of it. */
 export interface Judgement {
@@ -20,7 +22,7 @@ const refusedMaxMs = 600_000
 const lockedLongMs = 5_000
 
 /**
- * Judges what came of telling a row. A lock goes by itself, so it is tried again soon; what the table refuses changes when
+ * Judges what came of telling a row. A lock goes by itself, so it is tried again soon, and a lock of ours is no problem; what the table refuses changes when
  * somebody changes the table. Pure.
  *
  * @param failures how often in a row it could not be told before
@@ -31,6 +33,8 @@ export function decideReport(outcome: Outcome, failures: number): Judgement {
       return { againInMs: null, problem: null }
     case 'locked':
       return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
+    case 'in_hand':
+      return { againInMs: lockedMs(0), problem: null }
     case 'ineffective':
       return putOff('mark_ineffective', outcome.why, failures)
     case 'another':
@@ -39,8 +43,10 @@ export function decideReport(outcome: Outcome, failures: number): Judgement {
       return putOff('row_conflict', differsMessage, failures)
     case 'refused': {
       const message = `SQLSTATE ${outcome.code}: ${outcome.message}`
-      return outcome.isLock ? waitsForLock(message, failures) : putOff('report_refused', message, failures)
+      return outcome.why === 'lock' ? waitsForLock(message, failures) : putOff('report_refused', message, failures)
     }
+    case 'slow':
+      return putOff('report_refused', slowMessage, failures)
     default:
       return outcome satisfies never
   }
@@ -50,6 +56,9 @@ const anotherMessage = 'the ledger knows another row of this id, whose outcome t
 
 const differsMessage =
   'rows are not as they were when they were taken, and are not told their outcomes. If the ERP edits rows after they were taken, or outbox.yaml was changed: outboxd adopt --same, once. If their ids began anew: outboxd adopt --new'
+
+const slowMessage =
+  'the update of this row takes longer than 10 s, so outboxd ended it: look at the triggers of the table'
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
 

@@ -15,37 +15,61 @@ const limits = { freshMax: 500, againMax: 50 }
 const partsMaxMs = 10_000
 const parts = 10
 
+/** The most rows that are told at once, while the table takes them quickly. */
+export const rowsMax = limits.freshMax
+/** A batch that takes longer is not followed by a larger one: the next would come too near to what a statement may take. */
+const quickMs = 2_500
+
+/** What came of a round. */
+export interface ReportRound {
+  /** Whether there may be more to tell at once. */
+  hasMore: boolean
+  /** How many rows the table took in one statement: no more are tried at once in the next round. */
+  rowsAtOnce: number
+}
+
 /**
  * Tells the outbox rows what has become of their submissions, those last that could not be told before. While the ERP's
  * database is away the reports stay due.
  *
- * @returns whether there may be more
+ * @param rowsAtOnce what the round before has found
  */
-export async function reportOnce(deps: ReportDeps): Promise<boolean> {
+export async function reportOnce(deps: ReportDeps, rowsAtOnce = rowsMax): Promise<ReportRound> {
   const { fresh, again } = await deps.readDue(limits)
-  const isThrough = (await tellAll(deps, fresh)) && (await tellAll(deps, again))
-  return isThrough && (fresh.length === limits.freshMax || again.length === limits.againMax)
+  const first = await tellAll(deps, fresh, rowsAtOnce)
+  if (first.isBusy) return { hasMore: false, rowsAtOnce: first.rowsAtOnce }
+  const second = await tellAll(deps, again, first.rowsAtOnce)
+  const isFull = fresh.length === limits.freshMax || again.length === limits.againMax
+  return { hasMore: !second.isBusy && (isFull || first.isLeft || second.isLeft), rowsAtOnce: second.rowsAtOnce }
 }
 
+/** `isBusy`: another instance is at it. `isLeft`: time was up before all were told. */
+type Told = { isBusy: boolean; isLeft: boolean; rowsAtOnce: number }
+
 /**
- * Tells these. Where the table refuses them together, a tenth of them at a time, until those stand alone that it refuses.
- *
- * @returns false where another instance is at it
+ * Tells these. Where the table refuses them together, a tenth of them at a time, until those stand alone that it refuses. Where it
+ * takes too long for them, half of them at a time, and so from then on.
  */
-async function tellAll(deps: ReportDeps, due: readonly DueReport[]): Promise<boolean> {
+async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: number): Promise<Told> {
   const elapsedMs = deps.stopwatch()
-  const waiting = due.length > 0 ? [due] : []
-  while (elapsedMs() < partsMaxMs) {
-    const part = waiting.shift()
-    if (part === undefined) break
+  let most = rowsAtOnce
+  let waiting = chunks(due, most)
+  while (waiting.length > 0 && elapsedMs() < partsMaxMs) {
+    const [part = [], ...rest] = waiting
+    waiting = rest
+    const beginsMs = elapsedMs()
     const telling = await deps.tell(part)
-    if (telling.kind === 'busy') return false
-    if (telling.kind === 'told')
+    if (telling.kind === 'busy') return { isBusy: true, isLeft: true, rowsAtOnce: most }
+    if (telling.kind === 'told') {
       await deps.write(telling.rows.map(({ status, ...outcome }) => toldReport(status, outcome)))
-    else if (part.length > 1) waiting.unshift(...split(part))
+      if (part.length === most && elapsedMs() - beginsMs < quickMs) most = Math.min(rowsMax, Math.ceil(most * 1.5))
+    } else if (part.length > 1 && telling.kind === 'slow') {
+      most = Math.ceil(part.length / 2)
+      waiting = chunks([part, ...waiting].flat(), most)
+    } else if (part.length > 1) waiting.unshift(...chunks(part, Math.ceil(part.length / parts)))
     else await deps.write(telling.statuses.map((status) => toldReport(status, telling)))
   }
-  return true
+  return { isBusy: false, isLeft: waiting.length > 0, rowsAtOnce: most }
 }
 
 function toldReport(report: Report, outcome: Outcome): ToldReport {
@@ -56,7 +80,6 @@ function toldReport(report: Report, outcome: Outcome): ToldReport {
   return { report, againInMs, code, problem: problem && { ...problem, subject } }
 }
 
-function split<T>(all: readonly T[]): T[][] {
-  const size = Math.ceil(all.length / parts)
+function chunks<T>(all: readonly T[], size: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / size) }, (_, i) => all.slice(i * size, (i + 1) * size))
 }

@@ -1,4 +1,4 @@
-import { type ReportDeps, reportOnce } from './report.ts'
+import { type ReportDeps, reportOnce, rowsMax } from './report.ts'
 
 export interface ReportingDeps extends ReportDeps {
   /** Begins a round. */
@@ -18,8 +18,13 @@ const gatherMs = 50
 
 export function createReporting({ wake, ...deps }: ReportingDeps): Reporting {
   let isGathering = false
+  let rowsAtOnce = rowsMax
   return {
-    runOnce: async () => ((await reportOnce(deps)) ? 0 : idleMs),
+    async runOnce() {
+      const round = await reportOnce(deps, rowsAtOnce)
+      rowsAtOnce = round.rowsAtOnce
+      return round.hasMore ? 0 : idleMs
+    },
     onWritten(written) {
       if (written.length === 0 || isGathering) return
       isGathering = true

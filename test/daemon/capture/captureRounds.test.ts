@@ -53,6 +53,7 @@ function setup(given: {
   }
   const rounds = createCaptureRounds({
     capture: {
+      elapsedMs: () => 0,
       windowMax: state.windowMax,
       knownTypes: () => ['order'],
       async claim({ limit }) {

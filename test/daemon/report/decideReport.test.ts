@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decideReport } from '../../../src/daemon/report/decideReport.ts'
 
-const refused = { kind: 'refused', code: '23514', message: 'it violates a check', isLock: false } as const
+const refused = { kind: 'refused', code: '23514', message: 'it violates a check', why: 'row' } as const
 const locked = { kind: 'locked', holder: 4711 } as const
 
 test('a row that knows is done with', () => {
@@ -33,7 +33,7 @@ test('what the table refuses is a problem at once, with its SQLSTATE, and tried 
 })
 
 test('a lock within a trigger is a lock; a row that ignores us is a problem of its own', () => {
-  expect(decideReport({ ...refused, code: '55P03', isLock: true }, 0)).toEqual({ againInMs: 1_000, problem: null })
+  expect(decideReport({ ...refused, code: '55P03', why: 'lock' }, 0)).toEqual({ againInMs: 1_000, problem: null })
   expect(decideReport({ kind: 'ineffective', why: 'a trigger' }, 0).problem).toMatchObject({
     kind: 'mark_ineffective',
     detail: 'a trigger',

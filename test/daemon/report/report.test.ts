@@ -27,7 +27,7 @@ const refuses =
   (bad: readonly number[]): Tell =>
   async (due) => {
     if (!due.some(({ submissionId }) => bad.includes(Number(submissionId)))) return takesAll(due)
-    return { kind: 'refused', statuses: due.map(reportOf), code: '23514', message: 'a check', isLock: false }
+    return { kind: 'refused', statuses: due.map(reportOf), code: '23514', message: 'a check', why: 'row' }
   }
 
 /** Reports that are due, and a table that takes them as `tell` says; each telling takes `tellMs`. */
@@ -35,32 +35,35 @@ function setup(due: { fresh?: Due[]; again?: Due[] }, tell: Tell = takesAll, tel
   const told: Due[][] = []
   const written: Told[] = []
   let nowMs = 0
-  const run = () =>
-    reportOnce({
-      stopwatch: () => {
-        const startMs = nowMs
-        return () => nowMs - startMs
+  const run = (rowsAtOnce?: number) =>
+    reportOnce(
+      {
+        stopwatch: () => {
+          const startMs = nowMs
+          return () => nowMs - startMs
+        },
+        readDue: async () => ({ fresh: [], again: [], ...due }),
+        tell(part) {
+          told.push([...part])
+          nowMs += tellMs
+          return tell(part)
+        },
+        write: async (results) => void written.push(...results),
       },
-      readDue: async () => ({ fresh: [], again: [], ...due }),
-      tell(part) {
-        told.push([...part])
-        nowMs += tellMs
-        return tell(part)
-      },
-      write: async (results) => void written.push(...results),
-    })
+      rowsAtOnce,
+    )
   return { run, told, written }
 }
 
 test('what is due is told in one batch, and what was put off in another, after it', async () => {
   const { run, told, written } = setup({ fresh: dueOf(3), again: [{ submissionId: 'late', failures: 2 }] })
-  expect(await run()).toBe(false)
+  expect((await run()).hasMore).toBe(false)
   expect(told.map((part) => part.map(({ submissionId }) => submissionId))).toEqual([['0', '1', '2'], ['late']])
   expect(written.map(({ againInMs }) => againInMs)).toEqual([null, null, null, null])
 })
 
 test('a full batch says that there may be more', async () => {
-  expect(await setup({ fresh: dueOf(500) }).run()).toBe(true)
+  expect((await setup({ fresh: dueOf(500) }).run()).hasMore).toBe(true)
 })
 
 test('rows that the table refuses are found among the others, which are told', async () => {
@@ -83,7 +86,7 @@ test('the search among them ends in time, and what was not tried stays due', asy
 
 test('while another instance tells rows this one leaves them alone', async () => {
   const { run, written } = setup({ fresh: dueOf(500) }, async () => ({ kind: 'busy' }))
-  expect(await run()).toBe(false)
+  expect((await run()).hasMore).toBe(false)
   expect(written).toEqual([])
 })
 
@@ -91,4 +94,56 @@ test('an outbox that is away is the loop’s to hear of, and the reports stay du
   const { run, written } = setup({ fresh: dueOf(1) }, () => Promise.reject(new Error('the ERP is away')))
   await expect(run()).rejects.toThrow('away')
   expect(written).toEqual([])
+})
+
+/** A table whose statements take 300 ms a row, and are ended after 10 s. */
+const takes300MsEach =
+  (spend: (ms: number) => void): Tell =>
+  async (due) => {
+    spend(Math.min(10_000, 300 * due.length))
+    return 300 * due.length > 10_000 ? { kind: 'slow', statuses: due.map(reportOf) } : takesAll(due)
+  }
+
+test('a slow table: half as many rows at once, until it takes them, and no more in the rounds after', async () => {
+  let tellMs = 0
+  const slow = takes300MsEach((ms) => {
+    tellMs = ms
+  })
+  let left = dueOf(200)
+  let rowsAtOnce: number | undefined
+  let rounds = 0
+  let failures = 0
+  for (; left.length > 0; rounds++) {
+    let nowMs = 0
+    const round = await reportOnce(
+      {
+        stopwatch: () => () => nowMs,
+        readDue: async () => ({ fresh: left, again: [] }),
+        async tell(part) {
+          const telling = await slow(part)
+          nowMs += tellMs
+          if (telling.kind === 'slow') failures += 1
+          return telling
+        },
+        async write(told) {
+          expect(told.every(({ againInMs, problem }) => againInMs === null && problem === null)).toBe(true)
+          left = left.slice(told.length)
+        },
+      },
+      rowsAtOnce,
+    )
+    rowsAtOnce = round.rowsAtOnce
+    expect(round.hasMore).toBe(left.length > 0)
+  }
+  expect({ rounds, failures }).toEqual({ rounds: 7, failures: 3 })
+})
+
+test('a table that takes them quickly again is told more at once, step by step', async () => {
+  expect((await setup({ fresh: dueOf(100) }).run(20)).rowsAtOnce).toBe(30)
+})
+
+test('a row whose update alone takes too long is told as refused, not as locked', async () => {
+  const { run, written } = setup({ fresh: dueOf(1) }, async (due) => ({ kind: 'slow', statuses: due.map(reportOf) }))
+  await run()
+  expect(written[0]?.problem).toMatchObject({ kind: 'report_refused', detail: expect.stringContaining('triggers') })
 })
