@@ -57,7 +57,7 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
   const fleet = launchFleet({ program: oldest, env: environment.env, size: options.daemons })
   try {
     const random = (name: string) => createSeededRandom(seed, name)
-    const service = serviceFaults(environment.sandboxUrl, random('service'), idempotency)
+    const service = serviceFaults(environment.sandboxUrl, random('service'), { idempotency, upgrade: options.upgrade })
     const erp = await installErpFaults(environment.outbox, environment.config.databaseUrl)
     const ledger = ledgerFaults(environment)
     const retention = retentionFaults(program, environment)

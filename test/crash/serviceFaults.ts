@@ -35,6 +35,13 @@ const bad: Spec[] = [
   { kind: 'delay', endpoint: polls, delayMs: 2_600 },
 ]
 
+/** The request was performed, and the answer is elsewhere. Version 0.1.0 sends such a record again. */
+const performed: Spec[] = [
+  { kind: 'redirect', endpoint: posts, status: 303, when: 'after' },
+  { kind: 'redirect', endpoint: posts, status: 303, when: 'after', location: '/status/{id}' },
+  { kind: 'answer', endpoint: posts, status: 304, body: '' },
+]
+
 /** After each of these nobody sends for a second or more. */
 const pausing: Spec[] = [
   { kind: 'answer', endpoint: posts, status: 503, code: 'E003' },
@@ -67,7 +74,11 @@ export interface ServiceFaults {
   clear(): Promise<void>
 }
 
-export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempotency: 'ignore' | 'e002'): ServiceFaults {
+export function serviceFaults(
+  sandboxUrl: string,
+  random: SeededRandom,
+  { idempotency, upgrade }: { idempotency: 'ignore' | 'e002'; upgrade: boolean },
+): ServiceFaults {
   const call = async (method: string, path: string, body?: object) => {
     const response = await fetch(`${sandboxUrl}/_sandbox/${path}`, {
       method,
@@ -75,7 +86,8 @@ export function serviceFaults(sandboxUrl: string, random: SeededRandom, idempote
     })
     if (!response.ok) throw new Error(`the sandbox refuses ${method} ${path}: ${await response.text()}`)
   }
-  const choice = idempotency === 'e002' ? [...bad, storedAnd500, storedAnd500, storedAnd500] : bad
+  const known = upgrade ? bad : [...bad, ...performed]
+  const choice = idempotency === 'e002' ? [...known, storedAnd500, storedAnd500, storedAnd500] : known
   let round = 0
   return {
     async stir() {
