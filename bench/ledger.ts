@@ -154,18 +154,43 @@ async function statements(): Promise<void> {
     [
       'audit',
       'its first 100 lines',
-      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: null, record: null }), 100),
+      () =>
+        firstOf(
+          readAudit(command, { sinceMs: null, untilMs: null, key: null, record: null, type: null, containing: null }),
+          100,
+        ),
     ],
     [
       'audit',
       '--since 1h',
       () =>
-        firstOf(readAudit(command, { sinceMs: Date.now() - 3_600_000, untilMs: null, key: null, record: null }), 100),
+        firstOf(
+          readAudit(command, {
+            sinceMs: Date.now() - 3_600_000,
+            untilMs: null,
+            key: null,
+            record: null,
+            type: null,
+            containing: null,
+          }),
+          100,
+        ),
     ],
     [
       'audit',
       '--key C4712',
-      () => firstOf(readAudit(command, { sinceMs: null, untilMs: null, key: 'C4712', record: null }), 100),
+      () =>
+        firstOf(
+          readAudit(command, {
+            sinceMs: null,
+            untilMs: null,
+            key: 'C4712',
+            record: null,
+            type: null,
+            containing: null,
+          }),
+          100,
+        ),
     ],
     [
       'audit',

@@ -8,13 +8,24 @@ import { describeSpan, readSpan, type SpanOptions } from '../cli/span.ts'
 import { pluralize } from '../cli/table.ts'
 import { withOperatorStore } from '../cli/withOperatorStore.ts'
 import { systemClock } from '../clock.ts'
-import { type AuditLine, auditLine, mappingsAtHand } from '../operations/audit.ts'
-import { auditCsv, auditCsvHead, auditJson, auditText } from '../operations/auditText.ts'
+import {
+  type AuditLine,
+  type AuditSum,
+  type AuditSums,
+  amountNames,
+  auditLine,
+  createAuditSums,
+  mappingsAtHand,
+} from '../operations/audit.ts'
+import { auditCsv, auditCsvHead, auditJson, auditText, sumsCsv, sumsText } from '../operations/auditText.ts'
 import { auditVerify, type VerifyOptions } from './auditVerify.ts'
 
 export interface AuditOptions extends SpanOptions, VerifyOptions {
   key?: string
   record?: string
+  type?: string
+  containing?: string
+  sum?: boolean
   verify?: boolean
   csv?: boolean
   json?: boolean
@@ -24,6 +35,9 @@ export function describeAudit(command: Command): Command {
   return describeSpan(command.description('one line a record: amounts as sent, times, outcome, and what persons did'))
     .option('--key <key>', 'only records of this key')
     .option('--record <id>', "only this record: the submission's id, or outbox:N")
+    .option('--type <type>', 'only records of this type, and no acts')
+    .option('--containing <text>', 'only records with this text in payload, body or key, and no acts')
+    .option('--sum', 'instead of lines: totals by month, type and outcome, with exact amounts')
     .option('--verify', 'instead: whether the logs are as they were written, by their chain; prints its head')
     .option('--noted <number:hash>', 'with --verify: a head that was noted before, which the chain must still have')
     .option('--csv', 'as CSV, with the time of each step')
@@ -36,6 +50,9 @@ are no step of one record (pause, resume, reload, adopt, prune, erase) stand amo
 only the acts that name such a record are there, and those that saw more records than they name.
 Amounts are the request's fields of a decimal type, each digit as it is sent; of a record that was never sent, as it would have been.
 Of what retention has pruned only the outcome is known, and these come first; what was forgotten a year later is not there at all.
+The CSV has a column amount_NAME for each amount of the mapping files, the request's customer (customerId) and its currency: EUR unless the request
+names one. Both are empty once the contents are emptied. --containing does not find what was emptied.
+--sum adds up each amount exactly, by the month (UTC) of the end, the type, the outcome and the currency; "without amounts" counts the records of which none is known.
 Reads page by page, beside daemons: millions of records need no more memory than a hundred. Times are UTC.
 
 --verify reckons the chain of all log entries anew and names the first that was changed, added or taken away. Whoever owns the database can write all of
@@ -44,6 +61,7 @@ it anew: note its head elsewhere (a daemon logs it each day), and give it with -
 Examples:
   outboxd audit --since 2026-11-01 --until 2026-12-01 --csv > november.csv
   outboxd audit --key K-4711                    what became of one customer's records, and by whose hand
+  outboxd audit --since 2026-01-01 --until 2027-01-01 --sum --csv     what was sent in a year, by month
   outboxd audit --verify --noted 4711:9f86d081…     a head from last month's log
   outboxd audit --since 7d --json | jq '.[] | select(.hands != [] or .kind == "act")'`,
     )
@@ -56,24 +74,32 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
   if (options.csv && options.json) problems.push('give --csv or --json, not both')
   const record = readRecordName(options.record, problems)
   if (options.noted !== undefined && !options.verify) problems.push('--noted goes with --verify')
-  if (options.verify && (options.key ?? options.record ?? options.since ?? options.until ?? options.csv) !== undefined)
+  if (options.containing?.trim() === '') problems.push('--containing needs a text')
+  const { key, type, containing, since, until, csv, sum } = options
+  if (
+    options.verify &&
+    [key, options.record, type, containing, since, until, csv, sum].some((each) => each !== undefined)
+  )
     problems.push('--verify looks at the whole chain: give it alone, or with --noted')
   if (problems.length > 0 || span.kind === 'invalid') return usageError(context, problems)
   if (options.verify) return auditVerify(context, options)
   return withOperatorStore(context, async (store, { mappingsDir }) => {
     const mappings = mappingsAtHand(mappingsDir)
-    const form = formOf(options)
+    const names = amountNames(mappings)
+    const sums = createAuditSums()
+    const form = sum ? sumForm(options, sums) : formOf(options, names)
     const counts = { record: 0, pruned: 0, act: 0 }
     const tell = createProgress(context, () => `${pluralize(counts.record + counts.pruned, 'record')} so far ...`)
     await write(context, form.head)
-    for await (const entry of store.readAudit({ ...span.value, key: options.key ?? null, record })) {
+    const asked = { ...span.value, key: key ?? null, record, type: type ?? null, containing: containing ?? null }
+    for await (const entry of store.readAudit(asked)) {
       if (context.signal.aborted) break
       const isFirst = counts.record + counts.pruned + counts.act === 0
       await write(context, form.line(auditLine(entry, mappings), isFirst))
       counts[entry.kind] += 1
       tell()
     }
-    await write(context, form.end)
+    await write(context, form.end())
     context.stderr.write(`${endMessage(counts, context.signal.aborted)}\n`)
     if (context.signal.aborted) return exit.failed
     return counts.record + counts.pruned + counts.act === 0 ? exit.nothing : exit.done
@@ -83,16 +109,30 @@ export async function audit(context: CommandContext, options: AuditOptions): Pro
 interface Form {
   head: string
   line(line: AuditLine, isFirst: boolean): string
-  end: string
+  end(): string
 }
 
-function formOf({ csv, json }: AuditOptions): Form {
-  if (csv) return { head: auditCsvHead(), line: auditCsv, end: '' }
-  if (!json) return { head: '', line: auditText, end: '' }
+function formOf({ csv, json }: AuditOptions, names: readonly string[]): Form {
+  const end = () => ''
+  if (csv) return { head: auditCsvHead(names), line: (line) => auditCsv(line, names), end }
+  if (!json) return { head: '', line: auditText, end }
   return {
     head: '[',
     line: (line, isFirst) => `${isFirst ? '' : ','}\n${JSON.stringify(auditJson(line))}`,
-    end: '\n]\n',
+    end: () => '\n]\n',
+  }
+}
+
+/** Prints totals when all was read. */
+function sumForm({ csv, json }: AuditOptions, sums: AuditSums): Form {
+  const show = csv ? sumsCsv : json ? (rows: AuditSum[]) => `${JSON.stringify(rows, null, 2)}\n` : sumsText
+  return {
+    head: '',
+    line(line) {
+      sums.add(line)
+      return ''
+    },
+    end: () => show(sums.rows()),
   }
 }
 

@@ -1,10 +1,10 @@
 import { csvHead, csvLines } from '../cli/spreadsheet.ts'
-import { escapeControl, truncate } from '../cli/table.ts'
+import { escapeControl, renderTable, truncate } from '../cli/table.ts'
 import { isoTime, isoTimeOrNull, showTime } from '../cli/time.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import type { Amounts } from '../model.ts'
-import type { AuditLine } from './audit.ts'
+import type { AuditLine, AuditSum } from './audit.ts'
 
 /** A line as `--json` has it: times as ISO 8601, under their names without the unit. */
 export function auditJson(line: AuditLine) {
@@ -16,9 +16,9 @@ export function auditJson(line: AuditLine) {
   const times = { recorded: isoTime(line.recordedMs), ended: isoTimeOrNull(line.endedMs) }
   if (line.kind === 'pruned')
     return { kind, id, outboxId, type, state, transactionId, ...times, pruned: isoTime(line.prunedMs) }
-  const { key, code, amounts, attempts } = line
+  const { key, code, amounts, attempts, customer, currency } = line
   return {
-    ...{ kind, id, outboxId, type, key, state, code, amounts, transactionId, attempts },
+    ...{ kind, id, outboxId, type, key, state, code, amounts, customer, currency, transactionId, attempts },
     ...{ ...times, captured: isoTime(line.capturedMs), sent: isoTimeOrNull(line.sentMs) },
     ...{
       accepted: isoTimeOrNull(line.acceptedMs),
@@ -37,17 +37,49 @@ function stepJson({ atMs, from, to, attempt, cause, who, reason, account, amount
 const columns = [
   ...['kind', 'at', 'outbox_id', 'type', 'key', 'outcome', 'code', 'amounts', 'transaction_id', 'attempts', 'recorded'],
   ...['captured', 'sent', 'accepted', 'ended', 'steps', 'hands', 'emptied', 'erased', 'pruned', 'submission_id'],
+  ...['customer', 'currency'],
 ]
+const amountColumn = (name: string) => `amount_${name}`
 
-/** The first line of a CSV. */
-export const auditCsvHead = (): string => csvHead(columns)
+/** The first line of a CSV. @param names of the amounts with a column of their own */
+export const auditCsvHead = (names: readonly string[]): string => csvHead([...columns, ...names.map(amountColumn)])
 
 /**
  * A line for a spreadsheet (`csvLines`). What moves a terminal's cursor is written out.
  */
-export function auditCsv(line: AuditLine): string {
-  const cells = Object.entries(cellsOf(line)).map(([name, cell]) => [name, escapeControl(cell ?? '')])
-  return csvLines([Object.fromEntries(cells)], columns)
+export function auditCsv(line: AuditLine, names: readonly string[]): string {
+  return csvCells({ ...cellsOf(line), ...amountCells(line.kind === 'record' ? line.amounts : null) }, [
+    ...columns,
+    ...names.map(amountColumn),
+  ])
+}
+
+function csvCells(cells: Record<string, string | null>, names: readonly string[]): string {
+  const escaped = Object.entries(cells).map(([name, cell]) => [name, escapeControl(cell ?? '')])
+  return csvLines([Object.fromEntries(escaped)], names)
+}
+
+const amountCells = (amounts: Amounts | null): Record<string, string> =>
+  Object.fromEntries(Object.entries(amounts ?? {}).map(([name, value]) => [amountColumn(name), value]))
+
+/** Totals as CSV: a column for each amount that one of them has. */
+export function sumsCsv(sums: readonly AuditSum[]): string {
+  const amounts = [...new Set(sums.flatMap((sum) => Object.keys(sum.amounts)))].toSorted().map(amountColumn)
+  const names = ['month', 'type', 'outcome', 'currency', 'records', 'without_amounts', ...amounts]
+  const cells = ({ month, type, outcome, currency, records, withoutAmounts, amounts: all }: AuditSum) => ({
+    ...{ month, type, outcome, currency, records: String(records), without_amounts: String(withoutAmounts) },
+    ...amountCells(all),
+  })
+  return csvHead(names) + sums.map((sum) => csvCells(cells(sum), names)).join('')
+}
+
+/** Totals as a table for people. */
+export function sumsText(sums: readonly AuditSum[]): string {
+  const rows = sums.map(({ month, type, outcome, currency, records, withoutAmounts, amounts }) => [
+    ...[month ?? 'not ended', type, outcome, String(records), withoutAmounts === 0 ? '' : String(withoutAmounts)],
+    ...[currency ?? '', showAmounts(amounts)],
+  ])
+  return renderTable(['month', 'type', 'outcome', 'records', 'without amounts', 'currency', 'amounts'], rows)
 }
 
 function cellsOf(line: AuditLine): Record<string, string | null> {
@@ -65,6 +97,7 @@ function cellsOf(line: AuditLine): Record<string, string | null> {
   return {
     ...known,
     ...{ key: line.key, code: line.code, amounts: showAmounts(line.amounts), attempts: String(line.attempts) },
+    ...{ customer: line.customer, currency: line.currency },
     ...{
       captured: isoTime(line.capturedMs),
       sent: isoTimeOrNull(line.sentMs),

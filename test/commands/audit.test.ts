@@ -1,4 +1,5 @@
 import { parse } from 'csv-parse/sync'
+import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { type AuditOptions, audit } from '../../src/commands/audit.ts'
 import { discard } from '../../src/commands/discard.ts'
@@ -8,6 +9,7 @@ import { replay } from '../../src/commands/replay.ts'
 import { resume } from '../../src/commands/resume.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapOutboxRecord } from '../../src/mapping/mapOutboxRecord.ts'
+import { addDecimals } from '../../src/operations/audit.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from './fixture.ts'
 
 let fixture: Fixture
@@ -176,4 +178,116 @@ test('captured before amounts were kept, they are those of the frozen request, o
 test('a mistaken span is refused', async () => {
   expect(await run({ since: 'soon' })).toMatchObject({ code: 2, messages: expect.stringContaining('--since soon') })
   expect((await run({ csv: true, json: true })).code).toBe(2)
+})
+
+let transactions = 0
+const done = () => ({ ...completed, transactionId: `tx-${++transactions}` })
+
+test('--type and --containing: only records that fit, of every state and span, and no acts', async () => {
+  await fixture.end(done(), { outboxId: '1', key: 'Müller', ...mappedRecord() })
+  await fixture.end(failedE003, { outboxId: '2', type: 'order', ...mappedRecord({ field2: '"PO-4711"' }) })
+  await fixture.end({ state: 'queued' }, { outboxId: '3', ...mappedRecord({ field2: '"po-4711_x"' }) })
+  await pause(fixture.context(), { as: 'zoe', reason: 'closing' })
+  const ids = async (options: AuditOptions) => (await json(options)).map((line: { outboxId?: string }) => line.outboxId)
+  expect(await ids({ type: 'data' })).toEqual(['1', '3'])
+  expect(await ids({ containing: 'PO-4711' })).toEqual(['2', '3'])
+  expect(await ids({ containing: '4711_' })).toEqual(['3'])
+  expect(await ids({ containing: 'müller' })).toEqual(['1'])
+  expect(await ids({ containing: 'PO-4711', type: 'order' })).toEqual(['2'])
+  expect(await ids({ key: 'Müller', type: 'order' })).toEqual([])
+  expect((await run({ containing: 'nowhere' })).code).toBe(3)
+  expect((await run({ containing: ' ' })).code).toBe(2)
+  expect((await run({ type: 'data', verify: true })).code).toBe(2)
+  await fixture.ledger.pool.query(
+    `update outboxd.submission set payload = null, body = null, emptied_at = now() where outbox_id = '1'`,
+  )
+  expect(await ids({ containing: '12.30' })).toEqual(['2', '3'])
+})
+
+test('--csv has a column for each amount, the customer and the currency; those of before keep their names and places', async () => {
+  await fixture.end(done(), { outboxId: '1', ...mappedRecord({ amount: '-1234567.10' }) })
+  await fixture.end(done(), {
+    outboxId: '2',
+    amounts: { rate: '1.5' },
+    body: '{"customerId":"=C9","data":{"currency":"CHF"}}',
+  })
+  const { printed } = await run({ csv: true })
+  expect(printed.split('\n')[0]).toBe(
+    'kind,at,outbox_id,type,key,outcome,code,amounts,transaction_id,attempts,recorded,captured,sent,accepted,ended,steps,hands,emptied,erased,pruned,submission_id,customer,currency,amount_total_amount',
+  )
+  const rows: Record<string, string>[] = parse(printed, { columns: true })
+  const of = (id: string) => rows.find(({ outbox_id }) => outbox_id === id)
+  expect(of('1')).toMatchObject({ amount_total_amount: '-1234567.10', customer: 'C1', currency: 'EUR' })
+  expect(of('2')).toMatchObject({ amounts: 'rate=1.5', amount_total_amount: '', customer: "'=C9", currency: 'CHF' })
+  await fixture.ledger.pool.query(`update outboxd.submission set payload = null, body = null, emptied_at = now()`)
+  expect((await records())[0]).toMatchObject({ customer: null, currency: null })
+})
+
+test('--sum: totals by month, type, outcome and currency, to the cent beyond what a double holds', async () => {
+  for (let n = 1; n <= 3; n++)
+    await fixture.end(done(), { outboxId: `o${n}`, amounts: { total: '90071992547409.93', fee: '0.1' } })
+  await fixture.end(done(), { outboxId: 'n', amounts: { total: '-0.5' } })
+  await fixture.end(done(), { outboxId: 'usd', amounts: { total: '7' }, body: '{"currency":"USD"}' })
+  await fixture.end(done(), { outboxId: 'unknown', amounts: null, payload: null })
+  await fixture.end(failedE003, { outboxId: 'f', type: 'order', amounts: { total: '5.00' } })
+  await fixture.end({ state: 'queued' }, { outboxId: 'q', amounts: { total: '1.00' } })
+  await fixture.ledger.pool.query(
+    `update outboxd.submission set ended_at = case when outbox_id like 'o%' then '2026-10-31T23:59:59.999Z' else '2026-11-01T00:00:00Z' end::timestamptz
+     where ended_at is not null`,
+  )
+  const { printed, code } = await run({ sum: true, json: true })
+  expect(code).toBe(0)
+  const rows = JSON.parse(printed)
+  expect(rows).toMatchObject([
+    {
+      month: '2026-10',
+      type: 'data',
+      outcome: 'completed',
+      currency: 'EUR',
+      records: 3,
+      amounts: { total: '270215977642229.79', fee: '0.3' },
+    },
+    {
+      month: '2026-11',
+      type: 'data',
+      outcome: 'completed',
+      currency: null,
+      records: 1,
+      withoutAmounts: 1,
+      amounts: {},
+    },
+    { month: '2026-11', type: 'data', outcome: 'completed', currency: 'EUR', records: 1, amounts: { total: '-0.5' } },
+    { month: '2026-11', type: 'data', outcome: 'completed', currency: 'USD', records: 1, amounts: { total: '7' } },
+    {
+      month: '2026-11',
+      type: 'order',
+      outcome: 'failed',
+      currency: 'EUR',
+      records: 1,
+      withoutAmounts: 0,
+      amounts: { total: '5.00' },
+    },
+    { month: null, type: 'data', outcome: 'queued', records: 1, amounts: { total: '1.00' } },
+  ])
+  const csv: Record<string, string>[] = parse((await run({ sum: true, csv: true })).printed, { columns: true })
+  expect(csv[0]).toMatchObject({
+    month: '2026-10',
+    records: '3',
+    amount_total: '270215977642229.79',
+    amount_fee: '0.3',
+  })
+  expect((await run({ sum: true })).printed).toMatch(
+    /^month +type +outcome +records.*\n2026-10 +data +completed +3 .*EUR +fee=0\.3 total=270215977642229\.79\n/,
+  )
+})
+
+test('sums are exact for any decimals', () => {
+  const cents = fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n })
+  const text = (value: bigint) => {
+    const digits = String(value < 0n ? -value : value).padStart(3, '0')
+    return `${value < 0n ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`
+  }
+  fc.assert(fc.property(cents, cents, (a, b) => addDecimals(text(a), text(b)) === text(a + b)))
+  expect(addDecimals('0', '1.5')).toBe('1.5')
+  expect(addDecimals('-0.05', '0.1')).toBe('0.05')
 })

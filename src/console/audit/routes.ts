@@ -3,7 +3,7 @@ import type { FastifyInstance } from 'fastify'
 import { isoTimeOrNull } from '../../cli/time.ts'
 import type { AuditEntry, AuditSpan } from '../../ledger/audit/readAudit.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
-import { auditLine, mappingsAtHand } from '../../operations/audit.ts'
+import { amountNames, auditLine, mappingsAtHand } from '../../operations/audit.ts'
 import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { troubleOf } from '../errors/trouble.ts'
@@ -30,7 +30,7 @@ export function auditRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const { query, span, record, problems } = readAuditQuery(parameters, parts.clock.nowMs())
     if (problems.length > 0) return reply.status(400).type('text/plain; charset=utf-8').send(problems.join('\n'))
     const store = await parts.store()
-    const asked = { ...span, key: query.key ?? null, record }
+    const asked = { ...span, key: query.key ?? null, record, type: null, containing: null }
     const csv = await beginCsv(store, asked, parts)
     const { sinceMs, untilMs } = span
     const detail = { file: 'audit.csv', since: isoTimeOrNull(sinceMs), until: isoTimeOrNull(untilMs) }
@@ -68,11 +68,12 @@ async function* csvOf(
   { config, say }: ConsoleParts,
 ): AsyncGenerator<string> {
   const mappings = mappingsAtHand(config.mappingsDir)
-  yield auditCsvHead()
+  const names = amountNames(mappings)
+  yield auditCsvHead(names)
   if (first.done) return
-  yield auditCsv(auditLine(first.value, mappings))
+  yield auditCsv(auditLine(first.value, mappings), names)
   try {
-    for await (const entry of others) yield auditCsv(auditLine(entry, mappings))
+    for await (const entry of others) yield auditCsv(auditLine(entry, mappings), names)
   } catch (error) {
     say(`what the console sent for GET /audit.csv broke off: ${troubleOf(error)}`)
     throw error

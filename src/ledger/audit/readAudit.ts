@@ -1,6 +1,7 @@
 import { type Amounts, ended, type State } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import type { LoggedEvent } from '../operator/readSubmissionDetail.ts'
+import { patternsOf } from '../operator/searchText.ts'
 import { hasKey, type ListedSubmission } from '../operator/selectSubmissions.ts'
 import { epochMs, isoTime } from '../times.ts'
 import { type AuditedAct, type RecordName, readActs, recordValues } from './readActs.ts'
@@ -14,6 +15,10 @@ export interface AuditSpan {
   key: string | null
   /** Only this record, and acts that name it. */
   record: RecordName | null
+  /** Only records of this type, and no acts. */
+  type: string | null
+  /** Only records with this text in key, payload or body, as far as they have not been emptied, and no acts. */
+  containing: string | null
 }
 
 /** A step of a record, as its log has it. */
@@ -36,6 +41,7 @@ export interface AuditedRecord
   steps: AuditStep[]
   /** Where no step has amounts, since it was captured before they were kept: what it was made of. */
   payload: string | null
+  /** The frozen request; null if it was emptied, or the record does not map. */
   body: string | null
 }
 
@@ -64,25 +70,43 @@ const pageRows = 100
  */
 export async function* readAudit(db: Database, span: AuditSpan): AsyncGenerator<AuditEntry> {
   const nowMs = await readNowMs(db)
-  if (span.key !== null || span.record !== null) {
+  if (span.type !== null || span.containing !== null) yield* readRecords(db, span, nowMs)
+  else if (span.key !== null || span.record !== null) {
     yield* readNamed(db, span)
     yield* readActs(db, { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) })
+  } else yield* readRecords(db, span, nowMs, readActs(db, span))
+}
+
+/** Records in the order in which they ended, with what goes among them. */
+async function* readRecords(
+  db: Database,
+  span: AuditSpan,
+  nowMs: number,
+  ...acts: AsyncGenerator<AuditedAct>[]
+): AsyncGenerator<AuditEntry> {
+  if (span.key !== null || span.record !== null) {
+    yield* readNamed(db, span)
     return
   }
-  yield* readPruned(db, span)
+  if (span.containing === null) yield* readPruned(db, span)
   const endedBefore = { ...span, untilMs: Math.min(span.untilMs ?? nowMs, nowMs) }
-  yield* inOrder([...endStates.map((state) => readEnded(db, endedBefore, state)), readActs(db, span)])
-  if (span.untilMs === null || span.untilMs > nowMs) yield* readOpen(db, nowMs)
+  yield* inOrder([...endStates.map((state) => readEnded(db, endedBefore, state)), ...acts])
+  if (span.untilMs === null || span.untilMs > nowMs) yield* readOpen(db, span, nowMs)
 }
 
 const endStates: readonly State[] = [...ended]
 const openStates: readonly State[] = ['queued', 'sending', 'accepted']
 
-const columns = `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
+/** @param patterns which parameter has them: a page is read whole, so that each statement is short, and what does not fit is left out then */
+const columnsWith = (
+  patterns: number,
+) => `'record' as kind, s.id, s.outbox_id as "outboxId", s.type, s.key, s.state, s.error_code as code,
   s.transaction_id as "transactionId", s.attempt as attempts, ${epochMs('s.recorded_at')} as "recordedMs",
   ${epochMs('s.captured_at')} as "capturedMs", ${epochMs('s.sent_at')} as "sentMs", ${epochMs('s.accepted_at')} as "acceptedMs",
   ${epochMs('s.ended_at')} as "endedMs", ${epochMs('s.emptied_at')} as "emptiedMs", ${epochMs('s.erased_at')} as "erasedMs", log.steps,
-  case when not log.has_amounts then s.payload end as payload, case when not log.has_amounts then s.body end as body,
+  case when not log.has_amounts then s.payload end as payload, s.body,
+  $${patterns}::text[] is null or coalesce(s.key ilike any($${patterns}), false) or coalesce(s.payload ilike any($${patterns}), false)
+    or coalesce(s.body ilike any($${patterns}), false) as fits,
   s.seq::text as seq, s.ended_at::text as "endedAt"`
 
 const log = `cross join lateral (
@@ -97,25 +121,33 @@ interface Position {
   seq: string
   endedAt: string
 }
-type Row = AuditedRecord & Position
+type Row = AuditedRecord & Position & { fits: boolean }
+type Asked = Pick<AuditSpan, 'type' | 'containing'>
+
+const patternsFor = ({ containing }: Asked) => (containing === null ? null : patternsOf(containing))
 
 /** One bound below: of two, Postgres begins to read the index at the lower one, and read a year for the last hour. */
-const endedSql = `select ${columns} from (
+const endedSql = `select ${columnsWith(5)} from (
     select * from outboxd.submission s
     where s.state = $1 and s.ended_at < $2::timestamptz and (s.ended_at, s.seq) > ($3::timestamptz, $4::bigint)
     order by s.ended_at, s.seq limit ${pageRows}
   ) s ${log} order by s.ended_at, s.seq`
 
-function readEnded(db: Database, { sinceMs, untilMs }: AuditSpan, state: State): AsyncGenerator<AuditedRecord> {
+function readEnded(db: Database, span: AuditSpan, state: State): AsyncGenerator<AuditedRecord> {
+  const { sinceMs, untilMs } = span
   const first = { seq: '0', endedAt: isoTime(sinceMs) ?? '-infinity' }
-  return inPages(async ({ endedAt, seq }) => {
-    const { rows } = await db.query<Row>(endedSql, [state, isoTime(untilMs), endedAt, seq])
-    return rows
-  }, first)
+  return inPages(
+    span,
+    async ({ endedAt, seq }) => {
+      const { rows } = await db.query<Row>(endedSql, [state, isoTime(untilMs), endedAt, seq, patternsFor(span)])
+      return rows
+    },
+    first,
+  )
 }
 
 /** Those that have ended since it began are among them. */
-const openSql = `select ${columns} from (
+const openSql = `select ${columnsWith(5)} from (
     select s.* from outboxd.submission s where s.state = any($1) and s.ended_at is null and s.seq > $4::bigint
     union all
     select s.* from outboxd.submission s
@@ -123,43 +155,46 @@ const openSql = `select ${columns} from (
     order by seq limit ${pageRows}
   ) s ${log} order by s.seq`
 
-function readOpen(db: Database, nowMs: number): AsyncGenerator<AuditedRecord> {
-  return inPages(async ({ seq }) => {
-    const { rows } = await db.query<Row>(openSql, [openStates, endStates, isoTime(nowMs), seq])
+function readOpen(db: Database, asked: Asked, nowMs: number): AsyncGenerator<AuditedRecord> {
+  return inPages(asked, async ({ seq }) => {
+    const { rows } = await db.query<Row>(openSql, [openStates, endStates, isoTime(nowMs), seq, patternsFor(asked)])
     return rows
   })
 }
 
-const namedSql = `select ${columns} from (
+const namedSql = `select ${columnsWith(7)} from (
     select * from outboxd.submission s where ($1::text is null or ${hasKey('$1')}) and (num_nulls($5::uuid, $6::text) = 2 or s.id = $5 or s.outbox_id = $6) and s.seq > $4::bigint
       and (s.ended_at is null and $3::timestamptz is null
         or s.ended_at >= coalesce($2::timestamptz, '-infinity') and s.ended_at < coalesce($3::timestamptz, 'infinity'))
     order by s.seq limit ${pageRows}
   ) s ${log} order by s.seq`
 
-function readNamed(db: Database, { sinceMs, untilMs, key, record }: AuditSpan): AsyncGenerator<AuditedRecord> {
-  return inPages(async ({ seq }) => {
+function readNamed(db: Database, span: AuditSpan): AsyncGenerator<AuditedRecord> {
+  const { sinceMs, untilMs, key, record } = span
+  return inPages(span, async ({ seq }) => {
     const { rows } = await db.query<Row>(namedSql, [
       key,
       isoTime(sinceMs),
       isoTime(untilMs),
       seq,
       ...recordValues(record),
+      patternsFor(span),
     ])
     return rows
   })
 }
 
 async function* inPages(
+  { type }: Asked,
   readPage: (after: Position) => Promise<Row[]>,
   first: Position = { seq: '0', endedAt: '-infinity' },
 ): AsyncGenerator<AuditedRecord> {
   let after = first
   for (;;) {
     const rows = await readPage(after)
-    for (const { seq, endedAt, ...record } of rows) {
+    for (const { seq, endedAt, fits, ...record } of rows) {
       after = { seq, endedAt }
-      yield record
+      if (fits && (type === null || record.type === type)) yield record
     }
     if (rows.length < pageRows) return
   }
@@ -168,7 +203,7 @@ async function* inPages(
 /** Rows are small; the primary key is the only order that they have for certain. */
 const prunedRows = 5_000
 
-async function* readPruned(db: Database, { sinceMs, untilMs }: AuditSpan): AsyncGenerator<PrunedRecord> {
+async function* readPruned(db: Database, { sinceMs, untilMs, type }: AuditSpan): AsyncGenerator<PrunedRecord> {
   let after: { outboxId: string; outbox: number } = { outboxId: '', outbox: 0 }
   for (;;) {
     const { rows } = await db.query<PrunedRecord & { outbox: number }>(
@@ -180,6 +215,7 @@ async function* readPruned(db: Database, { sinceMs, untilMs }: AuditSpan): Async
     for (const { outbox, ...record } of rows) {
       after = { outboxId: record.outboxId, outbox }
       const { endedMs } = record
+      if (type !== null && record.type !== type) continue
       if (endedMs >= (sinceMs ?? -Infinity) && endedMs < (untilMs ?? Infinity)) yield record
     }
     if (rows.length < prunedRows) return

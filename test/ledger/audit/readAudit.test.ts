@@ -23,7 +23,14 @@ test('the records of the last hour are read without those of the year before (1.
   }
   const read: string[] = []
   const sinceMs = Date.now() - 90 * 60_000
-  for await (const entry of readAudit(db, { sinceMs, untilMs: null, key: null, record: null }))
+  for await (const entry of readAudit(db, {
+    sinceMs,
+    untilMs: null,
+    key: null,
+    record: null,
+    type: null,
+    containing: null,
+  }))
     if (entry.kind === 'record') read.push(entry.outboxId)
   expect(read).toEqual(['1'])
   expect(Math.max(...blocks)).toBeLessThan(30) // the whole index has some 150
