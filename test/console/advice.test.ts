@@ -15,5 +15,16 @@ test.each([
   ['outboxd prune --dry-run says', '<code>outboxd prune --dry-run</code> says'],
   ['a <b> and \u202e', 'a &lt;b&gt; and \\u202e'],
 ])('%s', (text, shown) => {
-  expect(advice(text).toString()).toBe(shown)
+  expect(advice(text, []).toString()).toBe(shown)
+})
+
+test.each([
+  'outboxd resume --all',
+  'OUTBOXD   resume --all',
+  'say\noutboxd resume\n--all',
+  'x outboxd resume --all for 5.00',
+])('a command that stands in what the ERP or the service wrote (%j) becomes no link, and ours beside it does', (theirs) => {
+  const data = { problems: [{ detail: { values: new Map([['amount', theirs]]) } }] }
+  const said = advice(`refused: outboxd resume --all; outboxd check says why, outboxd status how`, data).toString()
+  expect(said).toBe('refused: outboxd resume --all; <code>outboxd check</code> says why, <a href="/">Now</a> how')
 })

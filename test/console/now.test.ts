@@ -146,6 +146,8 @@ test('the page is made of less than three and a half statements a second: others
           nowMs - startMs
       )(nowMs),
   }
+  // A connection takes its `query` from here when it is made.
+  const asked = vi.spyOn(pg.Client.prototype, 'query')
   await using store = await openStoreOf(config)
   using live = createLive(clock, String)
   const parts = {
@@ -157,7 +159,7 @@ test('the page is made of less than three and a half statements a second: others
   } as Partial<ConsoleParts> as ConsoleParts
   const read = createNowReading(parts, createOutboxReading(parts))
   await read()
-  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  asked.mockClear()
   for (const _ of Array(60)) {
     nowMs += 1_000
     await read()

@@ -126,6 +126,40 @@ describe('a record', () => {
   })
 })
 
+test('what the ERP or the service wrote is not turned into links of ours, on any page', async () => {
+  const hostile = 'outboxd resume --all, or outboxd discard outbox:7 --yes'
+  const id = await fixture.end(
+    { state: 'rejected', errorCode: hostile.slice(0, 60), error: hostile },
+    { outboxId: '7', key: hostile, payload: payloadOf({ amount: `"${hostile}"` }) },
+  )
+  const { pool } = fixture.ledger
+  await pool.query(
+    "insert into outboxd.pause (reason, until, detail) values ('unauthorized', now() + interval '1 h', $1)",
+    [hostile],
+  )
+  const problem = 'insert into outboxd.problem (kind, subject, detail) values ($1, $2, $2)'
+  for (const kind of ['row_skipped', 'unknown_type', 'budget_starved', 'loop_failing'])
+    await pool.query(problem, [kind, hostile])
+  await served.post(`/records/${id}/show`, {}, `/records/${id}`)
+  const chosen = await served.post('/records/choose', { do: 'replay-ticked', id }, '/records')
+  const pages = [
+    '/',
+    '/records',
+    `/records/${id}`,
+    '/audit',
+    '/resume',
+    `/mapping?outbox=${hostile}`,
+    `/records/${hostile}`,
+  ]
+  pages.push('/records?by-cause=on', `/records?state=${hostile}`, chosen.headers.location ?? '')
+  for (const path of pages) {
+    const { text } = await served.get(encodeURI(path))
+    expect({ path, text: text.match(/href="\/resume\?[^"]*"/)?.[0] }).toEqual({ path, text: undefined })
+    expect({ path, link: text.match(/href="\/records\/outbox%3A7"/)?.[0] }).toEqual({ path, link: undefined })
+  }
+  await pool.query("delete from outboxd.pause where reason = 'unauthorized'")
+})
+
 describe('what a person says became of it', () => {
   test('is shown with what it means, then done under the revision that was seen', async () => {
     const id = await fixture.end(uncertain, { outboxId: '1' })

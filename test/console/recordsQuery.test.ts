@@ -31,7 +31,7 @@ test.each([
   ['a -- b, x--y, --<b>', 'a -- b, x--y, --&lt;b&gt;'],
   ['outboxd show <script>', '<code>outboxd show</code> &lt;script&gt;'],
 ])('what a command says, %s, has links and names of fields on a page', (text, page) => {
-  expect(advice(text).toString()).toBe(page)
+  expect(advice(text, []).toString()).toBe(page)
 })
 
 const any: SubmissionFilter = {

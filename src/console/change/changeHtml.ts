@@ -22,18 +22,18 @@ export function renderChange(change: KeptChange, viewer: Viewer, nowMs: number, 
   const words = { previewed: 'Preview', running: 'Under way', over: 'Done', failed: 'Broken off' }[progress.kind]
   const back = html`<p><a href="${backPath(change)}">Back to the records</a></p>`
   return layout({ title: `${words}: ${request.verb}`, current: '/records', viewer }, [
-    problem === null ? '' : notice('bad', html`<p>${advice(problem)}</p>`),
+    problem === null ? '' : notice('bad', html`<p>${advice(problem, [])}</p>`),
     progress.kind === 'previewed' ? previewOf(change, viewer, nowMs) : courseOf(change),
     progress.kind === 'previewed' ? '' : back,
   ])
 }
 
-/** Why nothing was chosen, and nothing done. */
-export function renderRefusedChange(problems: readonly string[], viewer: Viewer): string {
+/** Why nothing was chosen, and nothing done. @param asked the form's fields */
+export function renderRefusedChange(problems: readonly string[], asked: unknown, viewer: Viewer): string {
   return layout({ title: 'Nothing was changed', current: '/records', viewer }, [
     notice(
       'bad',
-      problems.map((problem) => html`<p>${advice(problem)}</p>`),
+      problems.map((problem) => html`<p>${advice(problem, asked)}</p>`),
     ),
     html`<p><a href="/records">Records</a></p>`,
   ])
@@ -49,7 +49,7 @@ function previewOf(change: KeptChange, viewer: Viewer, nowMs: number): HtmlValue
   return html`<section aria-labelledby="would"><h2 id="would">This would ${verb} ${howMany(change)}</h2>
 ${untried > 0 ? notice('attention', html`<p>${pluralize(untried, 'record')} of these, the last ones, were not mapped beforehand, and are counted as if they mapped: what still does not map is left alone, and named.</p>`) : ''}
 ${isCapped ? notice('attention', html`<p>At most ${mostAtOnce} at once: do it again for the rest.</p>`) : ''}
-${cut === null ? '' : notice('attention', html`<p>${advice(cut)}</p>`)}
+${cut === null ? '' : notice('attention', html`<p>${advice(cut, change.request)}</p>`)}
 ${risk === '' ? '' : notice('attention', html`<p>${risk}</p>`)}
 ${cost === null || count === 0 ? '' : html`<p>${costMessage(cost)}</p>`}
 ${count === 0 ? '' : kindsTable(groups)}
@@ -126,7 +126,7 @@ function courseOf({ preview: { verb, count }, progress, skipped }: KeptChange): 
   if (progress.kind === 'failed')
     return notice(
       'bad',
-      html`<p>${advice(progress.message)}</p><p>Some ${progress.looked} of ${count} were done before; the rest was not touched: choose them again.</p>`,
+      html`<p>${foreign(progress.message, 600)}</p><p>Some ${progress.looked} of ${count} were done before; the rest was not touched: choose them again.</p>`,
     )
   if (progress.kind === 'previewed') return ''
   const { done } = progress.result
@@ -149,7 +149,7 @@ function skippedList(skipped: readonly Skipped[]): HtmlValue {
     const count = all.length > 1 ? html`<b>${pluralize(all.length, 'record')}</b>: ` : ''
     const more = all.length > namedShown ? ` and ${all.length - namedShown} more` : ''
     const named = all.slice(0, namedShown).map(({ submission }) => [linkTo(submission), ' '])
-    return html`<li>${count}${named}${more} <span class="foreign">${advice(reason.slice(0, 400))}</span></li>`
+    return html`<li>${count}${named}${more} ${foreign(reason, 400)}</li>`
   })
   const unnamed = alike.slice(reasonsShown).reduce((sum, [, all]) => sum + all.length, 0)
   return html`<ul>${items}${unnamed > 0 ? html`<li>… and ${pluralize(unnamed, 'record')} more, for other reasons</li>` : ''}</ul>`

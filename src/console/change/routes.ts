@@ -25,7 +25,7 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function preview(request: FastifyRequest, reply: FastifyReply, asked: ChangeRequest) {
     const { viewer } = request
     const chosen = await chooseChange(withSearchesNoted(await parts.store(), parts, viewer), parts, asked)
-    if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, viewer))
+    if (chosen.kind === 'refused') return sendPage(reply.code(400), renderRefusedChange(chosen.problems, asked, viewer))
     const { token } = kept.keep({ ...chosen.change, owner: viewer.csrf })
     return reply.redirect(`/records/change/${token}`, 303)
   }
@@ -39,7 +39,8 @@ export function changeRoutes(app: FastifyInstance, parts: ConsoleParts): void {
 
   app.post<{ Body: Fields }>('/records/choose', async (request, reply) => {
     const read = readChangeRequest(request.body)
-    if (read.kind === 'invalid') return sendPage(reply.code(400), renderRefusedChange([read.problem], request.viewer))
+    if (read.kind === 'invalid')
+      return sendPage(reply.code(400), renderRefusedChange([read.problem], request.body, request.viewer))
     return preview(request, reply, read.request)
   })
 

@@ -61,13 +61,20 @@ const rules: readonly Rule[] = [
 /**
  * What a command says, with links in the place of the commands that it names, where a page does the same, and the names of
  * fields in the place of options. Pure.
+ *
+ * @param madeOf all data that the text was made of, of any shape. A command or option that stands in one of its texts may be
+ *   there by the words of the ERP or the service: it is shown as it stands.
  */
-export function advice(text: string): HtmlSafeString {
+export function advice(text: string, madeOf: unknown): HtmlSafeString {
+  const theirs = new Set<string>()
+  collectCommands(madeOf, theirs)
   const parts: HtmlValue[] = []
   let from = 0
   for (const { index } of text.matchAll(/(?<![\w-])(?:outboxd |--)(?=[a-z])/g)) {
     if (index < from) continue
     const rest = text.slice(index)
+    const [, command = ''] = /^((?:outboxd |--)[a-z-]+)/.exec(rest) ?? []
+    if (theirs.has(command)) continue
     for (const { form, page } of rules) {
       const found = form.exec(rest)
       if (found === null) continue
@@ -77,6 +84,17 @@ export function advice(text: string): HtmlSafeString {
     }
   }
   return joinHtml([...parts, escapeControl(text.slice(from))])
+}
+
+/** The commands and options that a text names, each by its word. */
+const commandsIn = (text: string): string[] =>
+  [...text.matchAll(/(?:outboxd\s+|--)[a-z-]+/gi)].map(([found]) => found.toLowerCase().replace(/\s+/, ' '))
+
+function collectCommands(data: unknown, into: Set<string>): void {
+  if (typeof data === 'string') for (const command of commandsIn(data)) into.add(command)
+  if (typeof data !== 'object' || data === null) return
+  const members = data instanceof Map ? [...data].flat() : data instanceof Set ? [...data] : Object.entries(data).flat()
+  for (const member of members) collectCommands(member, into)
 }
 
 const recordLink = (id: string) => html`<a href="/records/${encodeURIComponent(id)}">${id}</a>`

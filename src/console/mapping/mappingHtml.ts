@@ -6,7 +6,6 @@ import type { Mapping } from '../../mapping/mapping.ts'
 import type { MapPreview } from '../../operations/mapRecords.ts'
 import { resources } from '../../resources.ts'
 import type { Viewer } from '../guard/viewer.ts'
-import { advice } from '../html/advice.ts'
 import { hidden } from '../html/fields.ts'
 import { foreign } from '../html/foreign.ts'
 import { form } from '../html/form.ts'
@@ -29,7 +28,7 @@ export function renderMapping(view: MappingView, viewer: Viewer): string {
   ])
 }
 
-const lines = (text: string) => text.split('\n').map((line) => html`<p>${advice(line.trim())}</p>`)
+const lines = (text: string) => text.split('\n').map((line) => html`<p>${foreign(line.trim(), 600)}</p>`)
 
 function pasteSection({ files, form: { type, payload } }: MappingView, viewer: Viewer): HtmlValue {
   const types = files.kind === 'value' ? [...files.mappings.keys()].sort() : []
@@ -45,7 +44,7 @@ ${payload}</textarea></p>`,
 }
 
 function resultSection({ files, isShown }: MappingView, result: MappingResult, viewer: Viewer): HtmlValue {
-  if (result.kind === 'refused') return notice('bad', html`<p>${advice(`${result.problem}.`)}</p>`)
+  if (result.kind === 'refused') return notice('bad', html`<p>${foreign(`${result.problem}.`, 600)}</p>`)
   const { previews, warnings, outboxId } = result
   const isMasked = outboxId !== null && !isShown
   const failing = previews.filter(({ kind }) => kind === 'refused').length
@@ -65,7 +64,7 @@ ${
   warnings.length > 0
     ? notice(
         'attention',
-        warnings.map((warning) => html`<p>${advice(warning)}</p>`),
+        warnings.map((warning) => html`<p>${foreign(warning, 600)}</p>`),
       )
     : ''
 }

@@ -19,9 +19,10 @@ const livePlaces = ['sentences', 'person', 'flow', 'budget', 'pauses', 'targets'
 /** Renders what changes by itself: the same for every viewer. Pure. */
 export function liveParts({ report, window, forPerson }: NowView): LiveParts {
   const { nowMs, standing } = report
+  const { diagnoses, backlogStandsUntil: _, ...data } = report
   return {
-    sentences: html`${report.diagnoses.map(({ isWell, message }) =>
-      notice(isWell ? 'good' : 'bad', html`<p>${advice(message)}</p>`),
+    sentences: html`${diagnoses.map(({ isWell, message }) =>
+      notice(isWell ? 'good' : 'bad', html`<p>${advice(message, data)}</p>`),
     )}`,
     person: personSection(forPerson, nowMs),
     flow: flowSection(report),

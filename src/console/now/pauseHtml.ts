@@ -31,7 +31,7 @@ export function renderPausePreview(request: PauseRequest, read: PauseRead, viewe
     viewer,
     html`${notice(
       'attention',
-      html`<p>${advice(pauseMessage(read.forMs, { dryRun: true, nowMs }))}</p>
+      html`<p>${advice(pauseMessage(read.forMs, { dryRun: true, nowMs }), request)}</p>
 <p>No instance sends or asks then. What is on the wire comes to its end, and new rows are still captured. A second pause replaces the first.</p>
 <p>Why: ${foreign(read.reason, 1_000)}</p>`,
     )}
@@ -44,8 +44,13 @@ ${isReadOnly(viewer)}`,
   )
 }
 
-/** What a resume would do, and the button that does it. @param would one sentence a line */
-export function renderResumePreview(would: readonly string[], terms: ResumeTerms, viewer: Viewer): string {
+/** What a resume would do, and the button that does it. @param would one sentence a line @param madeOf what they were made of */
+export function renderResumePreview(
+  would: readonly string[],
+  madeOf: unknown,
+  terms: ResumeTerms,
+  viewer: Viewer,
+): string {
   const chosen = (['all', 'believeRefusals'] as const).filter((name) => terms[name]).map((name) => hidden(name, 'on'))
   const tickOf = (name: keyof ResumeTerms, words: string) => tick(name, words, { isOn: terms[name] })
   return page(
@@ -53,7 +58,7 @@ export function renderResumePreview(would: readonly string[], terms: ResumeTerms
     viewer,
     html`${notice(
       'attention',
-      would.map((line) => html`<p>${advice(line)}</p>`),
+      would.map((line) => html`<p>${advice(line, madeOf)}</p>`),
     )}
 ${form({ action: '/resume', viewer }, html`${chosen}<label>why <input name="reason" maxlength="1000"></label> <button class="main">Resume now</button> <a href="/">leave it</a>`)}
 ${isReadOnly(viewer)}

@@ -1,9 +1,9 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { pauseEnd } from '../../cli/renderStatus.ts'
-import { truncate } from '../../cli/table.ts'
 import type { LedgerSnapshot } from '../../ledger/snapshot.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { foreign } from '../html/foreign.ts'
 import { empty, notice } from '../html/notice.ts'
 import { age, moment } from '../html/time.ts'
 import { pauseFields } from './pauseHtml.ts'
@@ -21,13 +21,13 @@ function pauseHtml(pause: Pause, nowMs: number): HtmlSafeString {
   return notice(
     'attention',
     html`<p><strong>${pause.reason}</strong>, begun ${age(pause.sinceMs, nowMs)}, ${endOf(pause, nowMs)}</p>
-<p class="foreign">${advice(truncate(pause.detail, 400))}</p>`,
+<p>${foreign(pause.detail, 400)}</p>`,
   )
 }
 
 function endOf(pause: Pause, nowMs: number): HtmlValue {
   const { untilMs } = pause
-  if (untilMs === null || untilMs <= nowMs) return advice(pauseEnd(pause, nowMs))
+  if (untilMs === null || untilMs <= nowMs) return advice(pauseEnd(pause, nowMs), pause)
   return html`until ${moment(untilMs)}, ${age(untilMs, nowMs)}`
 }
 

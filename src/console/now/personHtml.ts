@@ -1,8 +1,7 @@
 import { type HtmlSafeString, html } from '@prairielearn/html'
-import { pluralize, truncate } from '../../cli/table.ts'
+import { pluralize } from '../../cli/table.ts'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { Problem } from '../../model.ts'
-import { advice } from '../html/advice.ts'
 import { foreign } from '../html/foreign.ts'
 import { empty } from '../html/notice.ts'
 import { table } from '../html/table.ts'
@@ -48,7 +47,7 @@ export function problemsSection(problems: readonly Problem[], nowMs: number): Ht
     .map(({ kind, subject, detail, sinceMs, retryMs }) => [
       kind,
       foreign(subject, 40),
-      html`<span class="foreign reason">${advice(truncate(detail, 400))}</span>`,
+      foreign(detail, 400),
       age(sinceMs, nowMs),
       retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
     ])

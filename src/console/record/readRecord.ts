@@ -12,7 +12,8 @@ import type { OperatorStore } from '../../store/operatorStore.ts'
 export type Named =
   | { kind: 'one'; submission: ListedSubmission }
   | { kind: 'several'; submissions: ListedSubmission[]; isCut: boolean }
-  | { kind: 'none'; message: string }
+  /** `madeOf`: the name, and what was read to say why. */
+  | { kind: 'none'; message: string; madeOf: unknown }
 
 const severalMax = 50
 
@@ -20,7 +21,20 @@ const severalMax = 50
 export async function findRecord(store: OperatorStore, name: string): Promise<Named> {
   const { submissions = [] } = (await findNamed(store, name, severalMax + 1)) ?? {}
   const [submission] = submissions
-  if (submission === undefined) return { kind: 'none', message: await explainMissing(store, name) }
+  if (submission === undefined) {
+    const madeOf: unknown[] = [name]
+    const keep = <T>(read: T): T => {
+      madeOf.push(read)
+      return read
+    }
+    const { outbox, ...ledger } = store
+    const watched = {
+      ...ledger,
+      readPruned: async (id: string) => keep(await ledger.readPruned(id)),
+      outbox: { ...outbox, readRecord: async (id: string) => keep(await outbox.readRecord(id)) },
+    }
+    return { kind: 'none', message: await explainMissing(watched, name), madeOf }
+  }
   if (submissions.length === 1) return { kind: 'one', submission }
   return { kind: 'several', submissions: submissions.slice(0, severalMax), isCut: submissions.length > severalMax }
 }

@@ -20,13 +20,20 @@ import type { RecordView } from './readRecord.ts'
 import { mask, shownJson } from './shownText.ts'
 import { waysSection } from './waysHtml.ts'
 
+/** What a page says first. `madeOf`: what the text was made of; if nobody knows it any more, nothing in the text is a link. */
+export interface PageMessage {
+  tone: Tone
+  text: string
+  madeOf?: unknown
+}
+
 /** How a page of a record is shown. */
 export interface RecordShown {
   viewer: Viewer
   /** Its values: somebody has asked for them. */
   isShown: boolean
   /** What was done a moment ago, or why it was not. */
-  message: { tone: Tone; text: string } | null
+  message: PageMessage | null
 }
 
 /** A record: where it is and why, what comes next, what can be done, what happened, and what it holds. */
@@ -41,7 +48,7 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
       live: { topic: `record:${detail.id}`, version },
     },
     [
-      shown.message === null ? '' : notice(shown.message.tone, sentences(shown.message.text)),
+      shown.message === null ? '' : notice(shown.message.tone, sentences(shown.message)),
       html`<div id="stands" data-live>${standing(view)}</div>`,
       html`<div id="ways" data-live>${waysSection(view, shown.viewer)}</div>`,
       html`<section aria-labelledby="steps-head"><h2 id="steps-head">What happened</h2><div id="steps" data-live>${timeline(view, shown.isShown)}</div></section>`,
@@ -51,7 +58,8 @@ export function renderRecord(view: RecordView, shown: RecordShown): string {
   )
 }
 
-const sentences = (text: string) => text.split('\n').map((line) => html`<p>${advice(line)}</p>`)
+const sentences = ({ text, madeOf }: PageMessage) =>
+  text.split('\n').map((line) => html`<p>${madeOf === undefined ? foreign(line, 2_000) : advice(line, madeOf)}</p>`)
 
 const tones: Record<ListedSubmission['state'], Tone> = {
   queued: 'quiet',
@@ -67,18 +75,18 @@ const tones: Record<ListedSubmission['state'], Tone> = {
 function standing({ detail, explanation, row }: RecordView): HtmlValue {
   const next = explanation.advice.map(({ words, ways }, i) => {
     const below = ways.length > 0 && /\bthen( perhaps)?$/.test(words) ? ' choose below' : ''
-    return html`<p>${i === 0 ? 'Next: ' : ''}${advice(words)}${below}</p>`
+    return html`<p>${i === 0 ? 'Next: ' : ''}${advice(words, detail)}${below}</p>`
   })
   return [
     notice(tones[detail.state], [
-      html`<p><strong>${detail.state}</strong>: <span class="foreign">${advice(explanation.why)}</span></p>`,
+      html`<p><strong>${detail.state}</strong>: <span class="foreign">${advice(explanation.why, detail)}</span></p>`,
       next,
     ]),
     detail.conflict === null
       ? ''
       : notice(
           'bad',
-          conflictLines(detail, row).map((line) => html`<p>${advice(line.trim())}</p>`),
+          conflictLines(detail, row).map((line) => html`<p>${advice(line.trim(), [detail, row])}</p>`),
         ),
   ]
 }
@@ -167,10 +175,10 @@ export function renderSeveral(
   ])
 }
 
-/** A name that fits no record: why, and what is known of it all the same. */
-export function renderMissing(message: string, viewer: Viewer): string {
+/** A name that fits no record: why, and what is known of it all the same. @param madeOf what the message was made of */
+export function renderMissing(message: string, madeOf: unknown, viewer: Viewer): string {
   return layout({ title: 'No such record', current: '/records', viewer }, [
-    notice('attention', html`<p>${advice(`${capitalize(message)}.`)}</p>`),
+    notice('attention', html`<p>${advice(`${capitalize(message)}.`, madeOf)}</p>`),
     html`<p><a href="/records">Records</a></p>`,
   ])
 }

@@ -16,13 +16,15 @@ export interface ResolvePreview {
   /** What it would come to. */
   message: string
   questions: readonly Question[]
+  /** What the sentences were made of. */
+  madeOf: unknown
 }
 
 export function renderResolve(preview: ResolvePreview, viewer: Viewer): string {
-  const { id, message, questions, revision, answer } = preview
-  const asked = questions.map(({ text }) => notice('attention', html`<p>${advice(text)}</p>`))
+  const { id, message, questions, revision, answer, madeOf } = preview
+  const asked = questions.map(({ text }) => notice('attention', html`<p>${advice(text, madeOf)}</p>`))
   return layout({ title: 'Is it meant?', current: '/records', viewer }, [
-    html`<section><p>${advice(message)}</p>${asked}
+    html`<section><p>${advice(message, madeOf)}</p>${asked}
 ${form({ action: `/records/${id}/resolve`, viewer }, [
   hidden('revision', String(revision)),
   ...answerFields(answer),

@@ -11,27 +11,24 @@ import {
   whyNotResolved,
 } from '../../operations/resolve.ts'
 import { formText } from '../html/formText.ts'
-import type { Tone } from '../html/notice.ts'
 import { sendPage } from '../html/sendPage.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
+import type { PageMessage } from './recordHtml.ts'
 import { renderResolve } from './resolveHtml.ts'
 import type { RecordRequest } from './routes.ts'
 import type { ShownRecords } from './shownRecords.ts'
 
 interface Page {
   shown: ShownRecords
-  sendRecord(
-    request: RecordRequest,
-    reply: FastifyReply,
-    message: { tone: Tone; text: string } | null,
-  ): Promise<FastifyReply>
+  sendRecord(request: RecordRequest, reply: FastifyReply, message: PageMessage | null): Promise<FastifyReply>
 }
 
 /** `/records/ID/resolve`: what a person says became of a record, first shown, then done. */
 export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown, sendRecord }: Page): void {
   app.post('/records/:id/resolve', async (request: RecordRequest, reply) => {
-    const refuse = (text: string) => sendRecord(request, reply.code(409), { tone: 'bad', text })
+    const madeOf: unknown[] = [request.params, request.body]
+    const refuse = (text: string) => sendRecord(request, reply.code(409), { tone: 'bad', text, madeOf })
     const { viewer } = request
     const fields = (request.body ?? {}) as Fields
     const answer = answerOf(fields)
@@ -43,6 +40,7 @@ export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown
     const found = await findSettling(store, request.params.id)
     if (found.kind !== 'found') return refuse(`there is no submission ${request.params.id}`)
     const { settling } = found
+    madeOf.push(settling)
     const { id, outboxId, revision } = settling.submission
     const name = `outbox:${outboxId}`
     if (String(revision) !== fields.revision)
@@ -52,14 +50,18 @@ export function resolveRoutes(app: FastifyInstance, parts: ConsoleParts, { shown
     if (fields.confirmed === undefined) {
       const message = wordsOf(previewResolve(settling, answer))
       const questions = questionsBefore(settling, answer)
-      const page = renderResolve({ id, outboxId, revision, answer, message, questions }, viewer)
+      const page = renderResolve({ id, outboxId, revision, answer, message, questions, madeOf }, viewer)
       return sendPage(reply, page)
     }
     const said: string[] = []
     const outcome = await resolveSubmission(
       {
         changes: store.actingAs({ who: viewer.who, reason }),
-        askService: parts.askService,
+        async askService(transaction) {
+          const testimony = await parts.askService(transaction)
+          madeOf.push(testimony)
+          return testimony
+        },
         onTestimony: (message) => void said.push(`${message}.`),
       },
       settling,

@@ -2,13 +2,12 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import { Refused } from '../guard/refused.ts'
-import type { Tone } from '../html/notice.ts'
 import { sendPage } from '../html/sendPage.ts'
 import { readFiles } from '../mapping/readMapping.ts'
 import { noteDownload, noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { findRecord, readRecord } from './readRecord.ts'
-import { renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
+import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRoutes } from './resolveRoutes.ts'
 import { keepShownRecords } from './shownRecords.ts'
 
@@ -30,11 +29,11 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
   async function sendRecord(
     request: RecordRequest,
     reply: FastifyReply,
-    message: { tone: Tone; text: string } | null,
+    message: PageMessage | null,
   ): Promise<FastifyReply> {
     const { viewer, params } = request
     const named = await findRecord(await store(), params.id)
-    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, viewer))
+    if (named.kind === 'none') return sendPage(reply.code(404), renderMissing(named.message, named.madeOf, viewer))
     if (named.kind === 'several')
       return sendPage(reply, renderSeveral(params.id, named.submissions, named.isCut, viewer, clock.nowMs()))
     const { id } = named.submission
@@ -42,7 +41,8 @@ export function recordRoutes(app: FastifyInstance, parts: ConsoleParts): void {
     const files = readFiles(parts)
     // The page of a record is there whatever the mapping files are like.
     const view = await readRecord(await store(), named.submission, files.kind === 'value' ? files.mappings : null)
-    if (view === null) return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, viewer))
+    if (view === null)
+      return sendPage(reply.code(404), renderMissing(`there is no submission ${id} any more`, id, viewer))
     return sendPage(reply, renderRecord(view, { viewer, isShown: shown.isShown(viewer.csrf, id), message }))
   }
 

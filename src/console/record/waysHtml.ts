@@ -25,9 +25,9 @@ export function waysSection(view: RecordView, viewer: Viewer): HtmlValue {
 }
 
 /** What `show` says of it: to be read after the name of the form. */
-function means({ explanation }: RecordView, kind: Way['kind'], otherwise: string): HtmlValue {
+function means({ explanation, detail }: RecordView, kind: Way['kind'], otherwise: string): HtmlValue {
   const way = explanation.advice.flatMap(({ ways }) => ways).find((each) => each.kind === kind)
-  return html`<p class="quiet">${advice(way?.means || otherwise)}</p>`
+  return html`<p class="quiet">${advice(way?.means || otherwise, detail)}</p>`
 }
 
 /** Each has its own place, so that a link to `/records/ID#replay` leads there. */

@@ -26,13 +26,13 @@ export function renderRecords(view: RecordsView, viewer: Viewer): string {
     version: asShown,
     says: 'There is something newer: load the page again.',
   }
-  const wrong = problems.map((problem) => html`<p>${advice(problem)}</p>`)
-  const putOff = skippedRows.map((message) => html`<p>${advice(message)}</p>`)
+  const wrong = problems.map((problem) => html`<p>${advice(problem, query)}</p>`)
+  const putOff = skippedRows.map((message) => html`<p>${foreign(message, 600)}</p>`)
   return layout({ title: 'Records', current: '/records', viewer, ...(listed === null ? {} : { live }) }, [
     wrong.length > 0 ? notice('bad', wrong) : '',
     putOff.length > 0 ? notice('attention', putOff) : '',
     filterForm(query),
-    listed?.cut ? notice('attention', html`<p>${advice(listed.cut)}</p>`) : '',
+    listed?.cut ? notice('attention', html`<p>${advice(listed.cut, query)}</p>`) : '',
     listed === null ? '' : listed.kind === 'page' ? pageOf(view, listed, viewer) : causesOf(view, listed),
   ])
 }
