@@ -33,6 +33,8 @@ test('a trigger that takes 0.3 s a row: all rows are told their ends, one after 
   )
   expect([...problems]).toEqual([])
   expect([...said].filter((text) => /locked by|pg_terminate_backend|\(outboxd/.test(text))).toEqual([])
-  const { rows: sent } = await harness.pool.query('select from outboxd.submission_event where to_state = $1', ['sending'])
+  const { rows: sent } = await harness.pool.query('select from outboxd.submission_event where to_state = $1', [
+    'sending',
+  ])
   expect(sent).toHaveLength(rows)
 }, 200_000)
