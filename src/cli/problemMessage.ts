@@ -20,6 +20,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The outcome of ${pluralize(rows.length, 'row')} (${first(rows)}) waits for a lock: ${rows[0]?.detail}; the daemon writes it when the session lets go.`,
   mark_ineffective: (rows) =>
     `The outbox table ignores what the daemon writes to ${pluralize(rows.length, 'row')} (${first(rows)}): ${rows[0]?.detail}; outboxd check tries one.`,
+  row_missing: (rows) =>
+    `The outbox has no longer ${pluralize(rows.length, 'row')} whose outcome is to be written (${first(rows)}). If the ERP deleted ${rows.length === 1 ? 'it' : 'them'}, there is nothing to do. If a partition is detached, attach it: the daemon tries again each hour for a day.`,
   row_conflict: (all) => [rowConflicts(all.filter(({ subject }) => subject !== '')), ...ofTable(all)].join(' ').trim(),
   foreign_outbox: () =>
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',

@@ -122,6 +122,7 @@ const reportProblems: readonly ProblemKind[] = [
   'report_refused',
   'report_locked',
   'mark_ineffective',
+  'row_missing',
   'row_conflict',
   'foreign_outbox',
   'ledger_behind',

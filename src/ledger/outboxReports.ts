@@ -17,7 +17,7 @@ export interface OutboxReports {
 }
 
 /** The kinds that a row which is told again may have had. */
-const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_conflict'] as const
+const kinds = ['report_refused', 'report_locked', 'mark_ineffective', 'row_missing', 'row_conflict'] as const
 
 /** @param history where it is another than was agreed to, nothing is told: rows may say more than the ledger knows */
 export function createOutboxReports(pool: pg.Pool, history: Pick<History, 'stands'>): OutboxReports {

@@ -89,8 +89,10 @@ export type Telling<R extends RowStatus> =
 export type ToldRow<R extends RowStatus> = { status: R } & RowOutcome
 
 export type RowOutcome =
-  /** Also where the row is gone, or says already that it is completed or discarded. */
+  /** Also if the row says already that it is completed or discarded. */
   | { kind: 'written' }
+  /** No row has this id: it was deleted, or its partition is detached. */
+  | { kind: 'gone' }
   /** By the process with this id, where that can be seen. */
   | { kind: 'locked'; holder: number | null }
   /** One of our own daemons has it locked, to mark it. */

@@ -6,6 +6,7 @@ export const problemKinds = [
   'report_refused',
   'report_locked',
   'mark_ineffective',
+  'row_missing',
   'row_conflict',
   'foreign_outbox',
   'foreign_service',

@@ -99,20 +99,21 @@ async function write<R extends RowStatus>(db: Database, writing: WriteStatements
 
 type Outcome =
   | { kind: 'written' }
+  | { kind: 'gone' }
   | { kind: 'ineffective'; why: string }
   | { kind: 'locked'; holder: number | null }
   | { kind: 'in_hand' }
   | { kind: 'another' }
   | { kind: 'differs' }
 
-const gone: Outcome = { kind: 'written' }
+const gone: Outcome = { kind: 'gone' }
 const ignored: Outcome = { kind: 'ineffective', why: 'a BEFORE UPDATE trigger suppresses the update (it returns NULL)' }
 const hidden: Outcome = {
   kind: 'ineffective',
   why: 'row-level security hides the row from updates: our user needs a policy for UPDATE',
 }
 
-/** Why rows could not be held: those that are not there, or are to be told nothing any more, are missing. */
+/** Why rows could not be held: those that are not there are missing. */
 async function findHolders(
   db: Database,
   writing: WriteStatements,
@@ -121,18 +122,18 @@ async function findHolders(
   if (statuses.length === 0) return new Map()
   const { rows } = await db.query<UnheldRow>(writing.unheld, [JSON.stringify(statuses)])
   return new Map(
-    rows
-      .filter(({ open, same }) => open || !same)
-      .map(({ outboxId, same, differs, secured, holder, isOurs }) => [
-        outboxId,
-        !same
-          ? { kind: differs ? 'differs' : 'another' }
+    rows.map(({ outboxId, open, same, differs, secured, holder, isOurs }) => [
+      outboxId,
+      !same
+        ? { kind: differs ? 'differs' : 'another' }
+        : !open
+          ? { kind: 'written' }
           : holder === null && secured
             ? hidden
             : isOurs
               ? { kind: 'in_hand' }
               : { kind: 'locked', holder },
-      ]),
+    ]),
   )
 }
 

@@ -46,11 +46,11 @@ test('rows that are locked are passed over, with the process that has them; the 
   expect(await given.report(status('2'))).toMatchObject({ rows: [{ kind: 'written' }] })
 })
 
-test('a row that is gone, and one that says already that it is completed, count as told', async () => {
+test('a row that says already that it is completed counts as told, and one that is gone is said to be gone', async () => {
   const given = await withRows(1)
   await given.report(status('1'))
   expect(await given.report(status('1', 'failed'), status('99'))).toMatchObject({
-    rows: [{ kind: 'written' }, { kind: 'written' }],
+    rows: [{ kind: 'written' }, { kind: 'gone' }],
   })
   expect(await statusOf(given, '1')).toBe('completed')
 })

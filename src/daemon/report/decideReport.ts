@@ -26,13 +26,16 @@ const lockedLongMs = 5_000
  * somebody changes the table. Pure.
  *
  * @param failures how often in a row it could not be told before
+ * @param isEnd whether it is told an end; a step on the way is followed by another report
  */
-export function decideReport(outcome: Outcome, failures: number): Judgement {
+export function decideReport(outcome: Outcome, failures: number, isEnd = true): Judgement {
   switch (outcome.kind) {
     case 'written':
       return { againInMs: null, problem: null }
     case 'locked':
       return waitsForLock(`${holderMessage(outcome.holder)} has the row locked`, failures)
+    case 'gone':
+      return isMissing(failures, isEnd)
     case 'in_hand':
       return { againInMs: lockedMs(0), problem: null }
     case 'ineffective':
@@ -61,6 +64,18 @@ const slowMessage =
   'the update of this row takes longer than 10 s, so outboxd ended it: look at the triggers of the table'
 
 const holderMessage = (holder: number | null) => (holder === null ? 'a session' : `the session with pid ${holder}`)
+
+/** Tried again each hour for a day: a partition that is detached may come back, a row that was deleted does not. */
+function isMissing(failures: number, isEnd: boolean): Judgement {
+  if (failures >= goneTriesMax) return { againInMs: null, problem: null }
+  const problem = isEnd ? ({ kind: 'row_missing', detail: goneMessage, retryInMs: goneAgainMs } as const) : null
+  return { againInMs: goneAgainMs, problem }
+}
+
+const goneAgainMs = 3_600_000
+const goneTriesMax = 24
+const goneMessage =
+  'no row has this id, so its outcome is not written: the ERP deleted it, or its partition is detached'
 
 const lockedMs = (failures: number) => Math.min(lockedMaxMs, 1_000 * 2 ** Math.min(failures, 10))
 

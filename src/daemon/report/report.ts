@@ -1,4 +1,4 @@
-import type { DueReport, Report, Telling, ToldReport } from '../../model.ts'
+import { type DueReport, ended, type Report, type Telling, type ToldReport } from '../../model.ts'
 import { decideReport, type Outcome } from './decideReport.ts'
 
 export interface ReportDeps {
@@ -73,7 +73,11 @@ async function tellAll(deps: ReportDeps, due: readonly DueReport[], rowsAtOnce: 
 }
 
 function toldReport(report: Report, outcome: Outcome): ToldReport {
-  const { againInMs, problem } = decideReport(outcome, report.failures)
+  const { againInMs, problem } = decideReport(
+    outcome,
+    report.failures,
+    ended.some((state) => state === report.state),
+  )
   // Rows that the ERP edits may be thousands: they are one problem, of the whole table.
   const subject = outcome.kind === 'differs' ? '' : report.outboxId
   const code = outcome.kind === 'refused' ? outcome.code : null

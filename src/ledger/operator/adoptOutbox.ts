@@ -61,7 +61,7 @@ export async function adoptOutbox(db: Database, { identity, rows, start }: Adopt
   // What was said of rows was said of the former outbox; what still holds is seen again.
   await db.query(
     `delete from outboxd.problem where kind = 'foreign_outbox' or kind = 'row_conflict' and subject = '' or ($1 and kind in ('row_conflict', 'ledger_behind', 'rows_passed_over',
-    'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective'))`,
+    'row_skipped', 'row_locked', 'report_refused', 'report_locked', 'mark_ineffective', 'row_missing'))`,
     [rows === 'new'],
   )
   await logAct(db, actor, 'adopt', { outbox: nameOutbox(identity), rows, start: { id, at } })

@@ -114,7 +114,7 @@ export async function readSubmissionDetail(
        s.not_done_ms is not null as answered, s.polled_rarely as "polledRarely", s.held,
        s.key is not null and s.state in (${blockingStates[onFailure]}) as blocks, s.polls, s.fruitless, s.refused_polls as "refusedPolls", s.report_due as "reportDue",
        (select p.detail from outboxd.problem p where s.report_due and p.subject = s.outbox_id
-          and p.kind in ('report_refused', 'report_locked', 'mark_ineffective') limit 1) as "reportTrouble",
+          and p.kind in ('report_refused', 'report_locked', 'mark_ineffective', 'row_missing') limit 1) as "reportTrouble",
        (select p.detail from outboxd.problem p where p.kind = 'row_conflict' and p.subject = left(s.outbox_id, 500)
           and s.outbox = outboxd.current_outbox()) as conflict,
        ${epochMs('case when s.report_due and s.report_put_off = s.revision then s.report_not_before end')} as "reportAgainMs",

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest'
+import { statusSays } from '../../support/statusSays.ts'
+import { until } from '../../support/until.ts'
+import { setup } from './harness.ts'
+
+test('a partition that is detached while its record is under way, and attached later: its row is told the end', async () => {
+  await using harness = await setup()
+  const { pool } = harness
+  await pool.query(`
+    drop table outbox;
+    create sequence ids;
+    create table outbox (
+      id bigint primary key default nextval('ids'), type text not null, key text, payload jsonb not null,
+      created_at timestamptz not null default now(), status text not null default 'new',
+      transaction_id text, error_code text, error text, updated_at timestamptz
+    ) partition by range (id);
+    create table outbox_1 partition of outbox for values from (1) to (1000)`)
+  await harness.fault({ kind: 'answer', status: 500, endpoint: 'status' })
+  await harness.start()
+  await harness.insert('detached-')
+  await harness.becomes('detached-', 'accepted')
+  await pool.query('alter table outbox detach partition outbox_1')
+  await harness.control('DELETE', 'faults')
+  const says = () => statusSays(harness.env)
+  expect(await until(says, (text) => text.includes('has no longer 1 row'))).not.toContain(
+    'the outbox knows every outcome',
+  )
+  await pool.query('alter table outbox attach partition outbox_1 for values from (1) to (1000)')
+  const { rowCount } = await pool.query(
+    `update outboxd.submission set report_not_before = clock_timestamp() where report_due and report_not_before between
+       clock_timestamp() + interval '50 min' and clock_timestamp() + interval '60 min'`,
+  )
+  expect(rowCount).toBe(1) // an hour is over
+  await harness.becomes('detached-', 'completed')
+  await until(says, (text) => text.startsWith('All is well'))
+})
