@@ -105,10 +105,11 @@ create table if not exists outboxd_capture.installed (
   by_row       boolean not null,
   installed_at timestamptz not null default now(),
   version      int not null default 1,
-  columns      name[]          -- those that the trigger reads
+  columns      name[],         -- those that the trigger reads
+  outbox_name  text            -- as it was
 );
 alter table outboxd_capture.installed add column if not exists version int not null default 1; -- of its trigger function
-alter table outboxd_capture.installed add column if not exists columns name[];
+alter table outboxd_capture.installed add column if not exists columns name[], add column if not exists outbox_name text;
 
 -- Rows that could not be captured, noted in the ERP's own transaction. Only added to, so that no writer waits for another.
 create table if not exists outboxd_capture.error (
@@ -134,22 +135,24 @@ set search_path = pg_catalog, pg_temp as $$
   where i.indrelid = $1 and i.indisprimary and k.at <= i.indnkeyatts
 $$;
 
+-- A domain's base.
+create or replace function outboxd_capture.base_type(of oid) returns oid stable language sql set search_path = pg_catalog, pg_temp as $$
+  with recursive base as (
+    select oid, typtype, typbasetype from pg_type where oid = $1
+    union all select t.oid, t.typtype, t.typbasetype from base join pg_type t on t.oid = base.typbasetype where base.typtype = 'd'
+  )
+  select oid from base where typtype <> 'd'
+$$;
+
 -- The type of Postgres's own (oid below 16384, as to_jsonb has it) that stands for a type: a domain's base; text for any other type.
-create or replace function outboxd_capture.plain_type(of oid) returns oid stable language plpgsql
-set search_path = pg_catalog, pg_temp as $plain$
-declare
-  this pg_type;
-begin
-  select * into this from pg_type where pg_type.oid = $1;
-  if this.typtype = 'd' then
-    return outboxd_capture.plain_type(this.typbasetype);
-  elsif this.oid < 16384 then
-    return this.oid;
-  elsif this.typcategory = 'A' and this.typdelim = ',' then
-    return (select typarray from pg_type where pg_type.oid = outboxd_capture.plain_type(this.typelem));
-  end if;
-  return 'text'::regtype;
-end $plain$;
+create or replace function outboxd_capture.plain_type(of oid) returns oid stable language sql set search_path = pg_catalog, pg_temp as $$
+  select case when t.oid < 16384 then t.oid
+    when t.typcategory = 'A' and t.typdelim = ',' and outboxd_capture.base_type(t.typelem) < 16384
+      then (select typarray from pg_type e where e.oid = outboxd_capture.base_type(t.typelem))
+    when t.typcategory = 'A' and t.typdelim = ',' then 'text[]'::regtype
+    else 'text'::regtype end::oid
+  from pg_type t where t.oid = outboxd_capture.base_type($1)
+$$;
 
 -- Its second argument, which must have the type of the first: no cast is looked for, so a column whose type was changed is an error.
 -- Without a search path of its own it is inlined, and costs nothing.
@@ -182,10 +185,9 @@ $$;
 create or replace function outboxd_capture.same_row(of regclass, one text, other text, indexed boolean default false)
 returns text stable language sql set search_path = pg_catalog, pg_temp as $$
   select string_agg(format('%s operator(pg_catalog.=) %s.%I',
-      case when indexed and (a.atttypid < 16384 or t.typtype = 'd') then format('%s.%I', one, name)
-        when indexed then value else format('%s.%I', one, name) end, other, name), ' and ')
+      case when indexed and outboxd_capture.base_type(a.atttypid) >= 16384 then value else format('%s.%I', one, name) end, other, name), ' and ')
   from outboxd_capture.plain($1, one, outboxd_capture.primary_key($1))
-  join pg_attribute a on a.attrelid = $1 and a.attname = name join pg_type t on t.oid = a.atttypid
+  join pg_attribute a on a.attrelid = $1 and a.attname = name
 $$;
 
 -- What is sent of the plain row that `alias` names: key and payload. to_jsonb keeps a numeric's digits, and a timestamptz's offset.
@@ -413,7 +415,7 @@ create or replace function outboxd_capture.install(
 declare
   by_row boolean := outboxd_capture.needs_row_triggers(erp_table);
   told outboxd_capture.installed := row(erp_table, outboxd_capture.quoted(erp_table), type, watched, key, payload, condition,
-    outbox, by_row, now(), 3, null);
+    outbox, by_row, now(), 3, null, outboxd_capture.quoted(outbox));
   function_name text;
   each regclass;
   former regprocedure;
@@ -517,6 +519,11 @@ begin
           return null;
         end if;
       end if;
+      if to_regclass(%14$L) <> %15$s then
+        if to_regclass(%14$L) not in (select outbox from outboxd_capture.installed where table_name = %8$L) then
+          raise exception sqlstate '42P01' using message = %16$L;
+        end if;
+      end if;
       if current_setting('outboxd_capture.locked', true) <> '' then
         raise exception sqlstate '55P03' using message = 'the outbox is locked: this transaction has waited for it once';
       end if;
@@ -593,7 +600,8 @@ begin
     insert_into || outboxd_capture.query(told, both_rows, true, true),
     case when told.by_row then '' else 'from new_rows n' end, deepest, count_rows, told.table_name,
     array(select outboxd_capture.tree(told.erp_table)), told.erp_table::oid, outboxd_capture.key_types(told.erp_table),
-    case when told.by_row then '($5)' else 'n' end, case when told.by_row then ', new' else '' end));
+    case when told.by_row then '($5)' else 'n' end, case when told.by_row then ', new' else '' end,
+    outboxd_capture.quoted(told.outbox), told.outbox::oid, outboxd_capture.quoted(told.outbox) || ' was replaced: install it again'));
 end $text$;
 
 -- The table that was installed, of which this one is a partition or a child.
@@ -660,6 +668,9 @@ begin
       begin
         if row_name is null then
           raise exception 'the table was dropped';
+        end if;
+        if told.outbox_name <> outboxd_capture.quoted(told.outbox) or to_regclass(told.outbox_name) <> told.outbox then
+          raise exception 'the outbox was renamed or replaced: install it again';
         end if;
         if not noted.row_key ?& outboxd_capture.primary_key(told.erp_table)::text[] then
           raise exception 'the primary key has other columns by now';

@@ -45,6 +45,20 @@ describe('code of the owner of a column’s type does not run with the installer
       'bad',
       '(a)',
     ],
+    [
+      'casts of the type that a domain is made of',
+      `${letters}${functions('bad')}${casts('bad', 'json', 'text implicit')} create domain of_bad as bad`,
+      'of_bad',
+      'a',
+    ],
+    [
+      'casts of an array, of which a domain is made',
+      `${letters}${functions('bad[]')}create cast (bad[] as text) with function evil_text(bad[]) as implicit;
+      create function evil_texts(x bad[]) returns text[] language plpgsql as $$begin perform public.evil(''); return '{a}'; end$$;
+      create cast (bad[] as text[]) with function evil_texts(bad[]) as implicit; create domain of_bad as bad[]`,
+      'of_bad',
+      '{a}',
+    ],
     ['a domain’s CHECK', `create domain bad as text check (public.evil(value))`, 'bad', 'a'],
     [
       'casts of a range',
@@ -117,6 +131,23 @@ test('a role without rights can make no trigger with our functions, and such a t
     `grant execute on function ${rows[0]?.f}() to mallory; begin; set local role mallory; ${attack}; commit`,
   )
   expect((await pool.query('select from outbox')).rowCount).toBe(0)
+})
+
+test('an outbox that another role has put in the place of ours gets nothing, and does not run its triggers for us', async () => {
+  const { pool, ran } = await setup()
+  await pool.query('create table item (id int primary key, amount int)')
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await pool.query(`alter table outbox rename to away; set role mallory;
+    create table outbox (type text, key text, payload jsonb default to_jsonb(public.evil(''))); grant insert on outbox to public;
+    create function bad() returns trigger language plpgsql as $$begin perform public.evil(''); return new; end$$;
+    create trigger bad before insert on outbox for each row execute function bad(); reset role`)
+  await pool.query('insert into item values (1, 1)')
+  expect((await pool.query('select sqlstate, message from outboxd_capture.error')).rows).toEqual([
+    { sqlstate: '42P01', message: 'public.outbox was replaced: install it again' },
+  ])
+  const retried = await asInstaller(pool, 'select * from outboxd_capture.retry()')
+  expect(retried.rows).toMatchObject([{ captured: 0, failed: 1 }])
+  expect(ran).not.toContain('ran as outboxd_capture')
 })
 
 test.each<[string, string, RegExp?]>([

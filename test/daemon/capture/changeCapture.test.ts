@@ -465,6 +465,24 @@ describe('the ERP is never harmed', () => {
     expect(await trouble(pool)).toMatchObject([{ notes: '1', has_unknown: true }])
   })
 
+  test('after a restore, in which tables have other oids, changes are captured as before', async () => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    // What pg_restore makes of it: regclass columns follow the names, the function's text does not.
+    const { name } = (
+      await pool.query(`select tgfoid::regproc::text as name from pg_trigger where tgrelid = 'item'::regclass`)
+    ).rows[0]
+    await pool.query(`drop table item; create table item (id int primary key, amount int);
+      create table restored (like outbox including all); alter table outbox rename to former;
+      alter table restored rename to outbox;
+      grant insert on outbox to outboxd_capture;
+      update outboxd_capture.installed set erp_table = 'item'::regclass, outbox = 'outbox'::regclass;
+      create trigger outboxd_capture_insert after insert on item referencing new table as new_rows
+        for each statement execute function ${name}()`)
+    await pool.query('insert into item values (1, 1)')
+    expect(await noted(pool)).toEqual([])
+    expect(await captured()).toHaveLength(1)
+  })
+
   test('two tables whose long names begin alike', async () => {
     const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
     await pool.query('create schema a_schema_with_a_long_name')
@@ -721,7 +739,8 @@ describe('a trigger of the ERP that writes its own row again', () => {
   test('tables that an earlier version was installed on are told', async () => {
     const { pool } = await setupTable(columns, `'{amount}'`)
     await pool.query(
-      `drop view outboxd_capture.trouble; alter table outboxd_capture.installed drop column version, drop column columns`,
+      `drop view outboxd_capture.trouble; alter table outboxd_capture.installed drop column version, drop column columns,
+      drop column outbox_name`,
     )
     await installCapture(pool)
     expect(await trouble(pool)).toMatchObject([
