@@ -5,6 +5,15 @@
 -- holds this lock exclusively. Where it is not held we share it until our transaction ends, and the daemon cannot fall
 -- asleep before: it looks once more afterwards, and sees our rows. Nobody waits for it, and nobody needs rights for it.
 -- The first number stands for outboxd ('outb'), the second for the table; src/postgres/listener.ts has the other side.
+-- CREATE OR REPLACE keeps the owner of a function that is there, who could change it later: it runs with each writer's rights.
+do $$
+begin
+  if exists (select from pg_proc p join pg_roles r on r.oid = p.proowner
+    where p.oid = to_regprocedure('outboxd_wake()') and not r.rolsuper and r.rolname <> current_user
+      and not exists (select from pg_class where oid = to_regclass(:tableName) and relowner = r.oid)) then
+    raise exception 'The function outboxd_wake() belongs to a role that does not own the outbox table, and would run with the rights of each writer. Drop it, then migrate again.';
+  end if;
+end $$;
 create or replace function outboxd_wake() returns trigger language plpgsql as $$
 begin
   if not pg_catalog.pg_try_advisory_xact_lock_shared(1869968482, tg_relid::int) then

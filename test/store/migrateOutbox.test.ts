@@ -88,6 +88,15 @@ describe('where max_prepared_transactions is above 0', () => {
     await listener.close()
   })
 
+  test('a function of the trigger’s name that another role has made is refused: it would run with each writer’s rights', async () => {
+    await migrateOutbox(server.url, 'outbox', true)
+    await client.query('create role stranger; alter function outboxd_wake() owner to stranger')
+    await expect(migrateOutbox(server.url, 'outbox', true)).rejects.toThrow('belongs to a role that does not own')
+    await client.query('alter table outbox owner to stranger')
+    await migrateOutbox(server.url, 'outbox', true)
+    await client.query('drop owned by stranger cascade; drop role stranger')
+  })
+
   test('a prepared transaction that waits for its commit keeps nobody from inserting, and the daemon looks by itself', async () => {
     await migrateOutbox(server.url, 'outbox', true)
     await client.query(`begin; insert into outbox (type, payload) values ('data', '{}'); prepare transaction 'slow'`)
