@@ -50,15 +50,15 @@ export async function reviewConflicts(
 }
 
 /**
- * Takes a row's contents as known if it was edited before its record ended: it is told the outcome then, and only a later
- * difference is a conflict.
+ * Takes a row's contents as known if it was edited before its record ended, or before it could be told so: it is told the outcome
+ * then, and only a later difference is a conflict.
  */
 async function acceptEnded(ledger: Database, rows: readonly SeenRow[]): Promise<void> {
   await ledger.query(
     `update outboxd.submission s set row_stamp = r.stamp
      from json_to_recordset($1) as r("outboxId" text, stamp text), outboxd.edited_row e
      where s.outbox_id = r."outboxId" and s.outbox = outboxd.current_outbox() and e.outbox_id = s.outbox_id and e.outbox = s.outbox
-       and s.state in ('completed', 'discarded') and s.ended_at >= e.noted_at and ${differsInContent('s.row_stamp', 'r.stamp')}`,
+       and s.state in ('completed', 'discarded') and (s.report_due or s.ended_at >= e.noted_at) and ${differsInContent('s.row_stamp', 'r.stamp')}`,
     [JSON.stringify(rows)],
   )
 }

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest'
 import { problemMessage } from '../../src/cli/problemMessage.ts'
+import { adoptOutbox } from '../../src/ledger/operator/adoptOutbox.ts'
 import { readProblems } from '../../src/ledger/problems.ts'
 import { type State, states } from '../../src/model.ts'
-import { rests, type Setup, setup } from './setup.ts'
+import { inTransaction } from '../../src/postgres/database.ts'
+import { testActor } from '../support/testActor.ts'
+import { type Setup, setup } from './setup.ts'
 
 /** An edited row: stamp form × state of its record × what the ERP changed, and what `outboxd status` then says and advises. */
 
@@ -139,15 +142,46 @@ test('contents that were edited while the record was under way: the conflict is 
   expect(await row(given)).toEqual({ synced: true, sync_error: null })
 })
 
+test('contents that were edited while the record was under way, and met after its end: the row is told, and there is no conflict', async () => {
+  const given = await setup(table)
+  await given.pool.query(insert)
+  await given.capture()
+  await given.pool.query(`update sales_order set ${edits.contents}`)
+  await put(given, 'completed')
+  await given.pool.query('update outboxd.submission set report_due = true') // as every step does
+  await given.capture()
+  await given.outbox.reviewConflicts()
+  expect(await said(given)).toEqual([])
+  const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }
+  expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
+})
+
+test('adopt --same accepts an edit of the key, too: the row is told the outcome of what was sent', async () => {
+  const given = await setup(table)
+  await given.pool.query(insert)
+  await given.capture()
+  await put(given, 'completed')
+  await given.pool.query(`update sales_order set ${edits['the key']}`)
+  await given.capture()
+  expect(await said(given)).toEqual([expect.stringMatching(byKey)])
+  const identity = await given.outbox.identify()
+  await inTransaction(given.pool, (db) => adoptOutbox(db, { identity, rows: 'same', start: null }, testActor))
+  await given.outbox.reviewConflicts()
+  expect(await said(given)).toEqual([])
+  const status = { outboxId: '1', state: 'completed' as const, transactionId: 'T', errorCode: null, error: null }
+  expect(await given.report({ ...status, ...(await stamp(given)) })).toMatchObject({ rows: [{ kind: 'written' }] })
+})
+
 test('a row that came after its record was completed stays a conflict, until an operator decides', async () => {
   const given = await setup(table)
   await given.pool.query(insert)
   await given.capture()
   await put(given, 'completed')
+  await given.pool.query('update outboxd.submission set report_due = false') // the row was told
   await given.pool.query(
     `delete from sales_order; alter sequence sales_order_id_seq restart; insert into sales_order (customer_no, net_amount) values ('C1', 7)`,
   )
-  await rests(given)
+  await given.capture()
   await given.outbox.reviewConflicts()
   expect(await said(given)).toEqual([expect.stringMatching(byContents)])
   expect((await given.pool.query('select from outboxd.submission')).rowCount).toBe(1)
