@@ -1,6 +1,7 @@
 import pg from 'pg'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { SessionPool } from './sessionPool.ts'
+import { asText, ownSettings } from './sessionSettings.ts'
 import { type Blame, blameOfState, codeOf, type Work, waitedForLock, wasCanceled, wasReadOnly } from './sqlState.ts'
 
 /** Statements with their values; a pool and a client both are one. */
@@ -15,10 +16,8 @@ export interface PoolOptions {
   connections: number
   /** An idle connection broke; the pool replaces it. */
   onIdleError: (error: Error) => void
-  /** Server settings of each session. */
+  /** Server settings of each session, beside `ownSettings` and `asText`. */
   settings?: Record<string, string>
-  /** Those that all its statements shall have alike, or, behind a pooler that refuses them, none. */
-  everywhere?: Record<string, string>
   /** Whether what its transactions commit survives a crash, also where the server or the role is set so that it need not. */
   durable?: boolean
   /** Whether its sessions prepare the statements that come again and again: where the tables are ours alone. */
@@ -39,7 +38,6 @@ export function createPool({
   connections,
   onIdleError,
   settings = {},
-  everywhere = {},
   durable = false,
   prepares = false,
   limits = usualLimits,
@@ -58,26 +56,14 @@ export function createPool({
     {
       address,
       timeouts: { statement_timeout: limits.statementMs, idle_in_transaction_session_timeout: 10_000 },
-      settings,
-      everywhere,
+      settings: { ...ownSettings, ...settings },
+      everywhere: asText,
       durable,
       prepares,
     },
   )
   pool.on('error', onIdleError)
   return pool
-}
-
-/**
- * How the server writes values as text, by its defaults: payloads, and the hashes that rows are known by, are to be the same
- * whatever a database or a role is set to, now or later.
- */
-export const asText = {
-  TimeZone: 'UTC',
-  DateStyle: 'ISO,MDY',
-  IntervalStyle: 'postgres',
-  bytea_output: 'hex',
-  extra_float_digits: '1',
 }
 
 /** A transaction on a connection of its own, ended by `commit` or, whatever happens, by disposal. */

@@ -2,6 +2,7 @@ import pg from 'pg'
 import { daemonSessions } from './daemonSessions.ts'
 import { type DatabaseAddress, fixedAddress } from './databaseAddress.ts'
 import { isRefusedName } from './sessionPool.ts'
+import { takeOwnSettings } from './sessionSettings.ts'
 
 export interface Listener {
   /** Says to the trigger on the outbox that we sleep, so that it notifies us. Tells what came of it within seconds. */
@@ -42,7 +43,7 @@ const lockClass = 1_869_968_482
 
 /** A dead peer's session would be woken for ever, at the price of every NOTIFY: the server notices it in 25 s. */
 const session = `select set_config('tcp_keepalives_idle', '10', false), set_config('tcp_keepalives_interval', '5', false),
-  set_config('tcp_keepalives_count', '3', false), pg_backend_pid() as pid`
+  set_config('tcp_keepalives_count', '3', false)`
 
 const markStatement = `select case
     when pg_try_advisory_lock($1, to_regclass($2)::oid::int) then 'marked'
@@ -103,9 +104,10 @@ export function openListener({ url, channel, table, onNotice, onError }: Listene
     try {
       await next.connect()
       await next.query(`listen ${pg.escapeIdentifier(channel)}`)
-      const { rows } = await next.query<{ pid: number }>(session)
+      const isOwn = await takeOwnSettings(next)
+      await next.query(session)
       // A pooler gives us a key of its own: a lock would be taken in a session that others use too.
-      isReady = rows[0]?.pid === (next as { processID?: number }).processID
+      isReady = isOwn
       onNotice() // what came while nobody listened
       const wasReadOnly = await isReadOnly(next)
       looking = setInterval(() => void look(next, wasReadOnly).catch(again), lookEveryMs)

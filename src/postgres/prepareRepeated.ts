@@ -36,13 +36,3 @@ export function prepareRepeated(client: Client): void {
     return name === undefined ? query(text, values, ...rest) : query({ name, text, values }, ...rest)
   }) as typeof client.query
 }
-
-/**
- * Whether the session that answers is the one that was begun with us: a pooler that lends its sessions for one transaction
- * each (pgbouncer) has told us another process of the server than the one that does the work, and what is prepared in one
- * of them is missing in the next.
- */
-export async function isOwnSession(client: Client): Promise<boolean> {
-  const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
-  return rows[0]?.pid === (client as { processID?: number | null }).processID
-}

@@ -1,8 +1,9 @@
 import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { DatabaseAddress } from './databaseAddress.ts'
-import { isOwnSession, prepareRepeated } from './prepareRepeated.ts'
+import { prepareRepeated } from './prepareRepeated.ts'
 import { createReplacement } from './serverEncoding.ts'
+import { takeOwnSettings } from './sessionSettings.ts'
 import { codeOf, wasReadOnly } from './sqlState.ts'
 
 /** What a session has from its start. */
@@ -82,7 +83,8 @@ export class SessionPool extends pg.Pool {
 
   async #begin(client: pg.PoolClient): Promise<pg.PoolClient> {
     try {
-      if (this.#settings.prepares && (await isOwnSession(client))) prepareRepeated(client)
+      const isOwn = await takeOwnSettings(client)
+      if (isOwn && this.#settings.prepares) prepareRepeated(client)
       this.#begun.add(client)
       return client
     } catch (error) {
@@ -162,11 +164,11 @@ type ConnectCallback = (
 
 const startOptions = ({ settings, everywhere }: SessionSettings): string =>
   Object.entries({ ...settings, ...everywhere })
-    .map(([name, value]) => `-c ${name}=${value}`)
+    .map(([name, value]) => `-c ${name}=${value.replaceAll(/[\\ ]/g, '\\$&')}`)
     .join(' ')
 
 const beginningOf = (more: readonly string[], { durable }: SessionSettings): string =>
-  ['begin', ...more, ...(durable ? [committedToDisk] : [])].join('; ')
+  ['begin isolation level read committed', ...more, ...(durable ? [committedToDisk] : [])].join('; ')
 
 /** What is set stronger stays: to wait for a standby is somebody's decision. */
 const committedToDisk = `select set_config('synchronous_commit', 'local', true) where current_setting('synchronous_commit') = 'off'`

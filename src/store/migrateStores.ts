@@ -5,6 +5,7 @@ import { installQueue } from '../ledger/queue.ts'
 import { outboxTableName } from '../outbox/outboxTableName.ts'
 import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
 import { encodingWarning, readEncoding, refusedEncoding } from '../postgres/serverEncoding.ts'
+import { asText, ownSettings, takeOwnSettings } from '../postgres/sessionSettings.ts'
 import { codeOf, waitedForLock } from '../postgres/sqlState.ts'
 
 export const migrationsDir = join(import.meta.dirname, '..', '..', 'migrations')
@@ -180,8 +181,18 @@ function impatiently<T>(variable: string, url: string, work: (client: pg.Client)
     client.on('error', () => {}) // the statement that runs says so
     try {
       await client.connect()
+      // Through a pooler, where nothing is migrated, the session is not ours to change.
+      if (await takeOwnSettings(client)) {
+        const limits = {
+          statement_timeout: '0',
+          idle_in_transaction_session_timeout: '0',
+          lock_timeout: `${lockMaxSeconds}s`,
+        }
+        await client.query('select set_config(key, value, false) from json_each_text($1)', [
+          JSON.stringify({ ...ownSettings, ...asText, ...limits }),
+        ])
+      }
       await assertEncoding(client, variable, url)
-      await client.query(`set lock_timeout = '${lockMaxSeconds}s'`)
       return await work(client)
     } catch (error) {
       if (!waitedForLock(error)) throw error

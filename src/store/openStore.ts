@@ -46,9 +46,10 @@ import { describeTable, openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { asText, createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
+import { createPool, type Database, inTransaction, withDatabase } from '../postgres/database.ts'
 import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
 import { type Listener, openListener } from '../postgres/listener.ts'
+import { asText } from '../postgres/sessionSettings.ts'
 import { type Comparison, comparisonBounds, createComparison } from './comparison.ts'
 import { poolConnections } from './daemonConnections.ts'
 import { createLockWatch } from './lockWatch.ts'
@@ -174,7 +175,6 @@ export async function openStore({
     name: daemonSessions.outbox,
     connections: poolConnections.outbox,
     onIdleError: onError,
-    everywhere: asText,
   })
   const pulse = openHeartbeatStore(addresses.ledger, instance, onError, (db) => assertService(db, config.service))
   let listener: Listener | undefined

@@ -59,7 +59,7 @@ import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
-import { asText, createPool, withDatabase } from '../postgres/database.ts'
+import { createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
 import { comparisonBounds } from './comparison.ts'
 import { commandRowsMax, findGap, type LedgerGap } from './ledgerGap.ts'
@@ -228,7 +228,6 @@ export async function openOperatorStore(
     onIdleError,
     // A person waits: a table that somebody has locked is said to be so, and not waited for.
     settings: { lock_timeout: '2500' },
-    everywhere: asText,
   })
   // Whom the others wait for is asked on a connection of its own.
   const lockPool = createPool({ url: databaseUrl, name: 'outboxd command locks', connections: 1, onIdleError })

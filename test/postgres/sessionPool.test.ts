@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { asText, begin, createPool } from '../../src/postgres/database.ts'
+import { begin, createPool } from '../../src/postgres/database.ts'
 import { createDatabase } from '../support/database.ts'
 
 /** A message of the Postgres protocol: its letter, its length, its bytes. */
@@ -41,7 +41,7 @@ test('values are written as text by our settings, whatever those of the database
   const set = ["timezone = 'Asia/Tokyo'", "datestyle = 'German'", "intervalstyle = 'iso_8601'"]
   set.push("bytea_output = 'escape'", 'extra_float_digits = -10')
   for (const each of set) await database.pool.query(`alter database ${name} set ${each}`)
-  const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {}, everywhere: asText })
+  const pool = createPool({ url: database.url, name: 'x', connections: 1, onIdleError: () => {} })
   onTestFinished(() => pool.end())
   const { rows } =
     await pool.query(`select timestamptz '2026-11-21 12:00Z'::text as at, interval '1 day 2 hours'::text as for,
