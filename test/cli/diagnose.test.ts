@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { brokenConditions, diagnose, type SystemStatus, type WellCondition } from '../../src/cli/diagnose.ts'
 import { estimateBacklog } from '../../src/cli/estimateBacklog.ts'
-import { backlogMessage, reportsMessage } from '../../src/cli/renderStatus.ts'
+import { backlogMessage, keepsOutcome, reportsMessage } from '../../src/cli/renderStatus.ts'
 import {
   type PauseReason,
   type Problem,
@@ -228,17 +228,9 @@ test.each<[string, Partial<Parameters<typeof reportsMessage>[0]>]>([
   ['the outbox cannot be read', { outbox: { kind: 'unreadable', problem: 'away' } }],
   ['the outbox is locked', { outbox: { kind: 'locked', by: [] } }],
   ['the outbox has not answered', { outbox: { kind: 'awaited' } }],
-  ...(
-    [
-      'report_refused',
-      'report_locked',
-      'mark_ineffective',
-      'row_conflict',
-      'foreign_outbox',
-      'ledger_behind',
-      'ledger_history',
-    ] as const
-  ).map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
+  ...problemKinds
+    .filter((kind) => keepsOutcome[kind])
+    .map((kind): [string, Partial<Parameters<typeof reportsMessage>[0]>] => [kind, { standing: [openProblem(kind)] }]),
 ])('the outbox does not know every outcome if this alone is so: %s', (_, changed) => {
   expect(reportsMessage(told)).toBe('none: the outbox knows every outcome')
   expect(reportsMessage({ ...told, ...changed })).not.toContain('knows every outcome')
