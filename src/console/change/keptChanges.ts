@@ -33,7 +33,7 @@ export type ChangeProgress =
   /** It ended early: what was done by then is done. */
   | { kind: 'failed'; looked: number; message: string }
 
-/** Keeps a few changes in memory; where there is no room, the oldest that nobody has confirmed goes. */
+/** Keeps a few changes in memory. If there is no room, the oldest of whoever has most goes, unless it is running. */
 export interface KeptChanges {
   keep(change: Omit<KeptChange, 'token' | 'chosenMs' | 'progress'>): KeptChange
   /** @returns undefined where there is none of that token, or it is another's */
@@ -49,9 +49,12 @@ export function keepChanges({ nowMs }: Pick<Clock, 'nowMs'>): KeptChanges {
   const held = () => [...kept.values()].reduce((sum, { submissions }) => sum + submissions.length, 0)
   return {
     keep(change) {
-      for (const [token, { progress }] of kept) {
-        if (kept.size < changesMax && held() + change.submissions.length <= submissionsMax) break
-        if (progress.kind !== 'running') kept.delete(token)
+      while (kept.size >= changesMax || held() + change.submissions.length > submissionsMax) {
+        const idle = [...kept.values()].filter(({ progress }) => progress.kind !== 'running')
+        const owners = [...Map.groupBy(idle, ({ owner }) => owner).values()]
+        const [oldest] = owners.reduce((most, own) => (own.length > most.length ? own : most), [])
+        if (oldest === undefined) break
+        kept.delete(oldest.token)
       }
       const token = randomBytes(18).toString('base64url')
       const made: KeptChange = { ...change, token, chosenMs: nowMs(), progress: { kind: 'previewed' } }

@@ -1,5 +1,6 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameMost, personName } from '../../cli/personName.ts'
+import { createQueue, type Queue } from '../createTurns.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
 import { createFormTokens, isSameToken } from './formToken.ts'
@@ -14,6 +15,10 @@ export interface GuardOptions extends Place {
   who: string
   isReadOnly: boolean
 }
+
+/** Answers of one session under way at once: fewer than there are connections to the ledger, so that some are left for others. */
+const answersAtOnce = 4
+const answersWaitingMax = 40
 
 /** Who asks: the name for the event log, and what the tokens of their forms are made for. */
 interface Person {
@@ -31,6 +36,22 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
   const loginToken = tokenFor('login')
   const sessions = createSessions(parts.clock)
   app.decorateRequest('viewer')
+  const queues = new Map<string, Queue>()
+
+  /** Whoever asks for more than is answered at once waits for their own answers, and not others for them. */
+  async function waitForTurn(session: string, request: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+    if (session === '' || needsNoViewer(request) || request.routeOptions.config?.isStream === true) return
+    const queue = queues.get(session) ?? createQueue(answersAtOnce, answersWaitingMax)
+    queues.set(session, queue)
+    const give = await queue.take()
+    const end = () => {
+      give()
+      if (queue.isIdle()) queues.delete(session)
+    }
+    if (raw.closed) end()
+    else raw.once('close', end)
+  }
+
   app.addHook('onRequest', async (request, reply) => {
     refuseForeignHost(request, options)
     if (isPost(request)) refuseForeignForm(request, options)
@@ -38,6 +59,7 @@ export function createGuard(app: FastifyInstance, options: GuardOptions, parts: 
     const person = personOf(request, options, sessions)
     if (person === null) return needsNoViewer(request) ? undefined : sendLogin(request, reply, { csrf: loginToken })
     const csrf = tokenFor(`session ${person.session}`)
+    await waitForTurn(person.session, request, reply)
     request.viewer = { ...person, csrf, canChange: !isReadOnly, canSignOut: access.kind === 'password' }
   })
   app.addHook('preHandler', async (request) => {

@@ -21,5 +21,7 @@ declare module 'fastify' {
     needsNoViewer?: true
     /** A form that changes nothing in the ledger: it is taken with --read-only, too. */
     changesNothing?: true
+    /** Stays open: it has a bound of its own (liveRoutes.ts). */
+    isStream?: true
   }
 }

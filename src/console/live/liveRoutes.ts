@@ -33,41 +33,45 @@ export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing
     else if (streams.size >= streamsMax) oldest?.()
   }
 
-  app.get<{ Querystring: { on?: string | string[] } }>('/live', { exposeHeadRoute: false }, async (request, reply) => {
-    const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
-    if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
-      return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
-    if (closing.aborted)
-      return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('The console ends.\n')
-    const { session } = request.viewer
-    makeRoom(session)
-    const { raw } = reply.hijack()
-    const destroy = () => {
-      streams.delete(destroy)
-      raw.destroy()
-    }
-    streams.set(destroy, session)
-    raw.writeHead(200, {
-      ...reply.getHeaders(),
-      'content-type': 'text/event-stream; charset=utf-8',
-      'x-accel-buffering': 'no',
-    } as Record<string, string>)
-    raw.write('retry: 2000\n\n')
-    const tell = ({ kind, ...news }: LiveNews) => {
-      if (raw.writableLength > behindMaxBytes) raw.destroy()
-      else raw.write(`event: ${kind}\ndata: ${JSON.stringify(news)}\n\n`)
-    }
-    const stops = topics.map((topic) => live.follow(topic, tell))
-    const breathing = setInterval(() => raw.write(':\n\n'), breathMs).unref()
-    const end = () => raw.end()
-    const ending = setTimeout(end, streamMs).unref()
-    closing.addEventListener('abort', end)
-    raw.once('close', () => {
-      streams.delete(destroy)
-      clearInterval(breathing)
-      clearTimeout(ending)
-      closing.removeEventListener('abort', end)
-      for (const stop of stops) stop()
-    })
-  })
+  app.get<{ Querystring: { on?: string | string[] } }>(
+    '/live',
+    { exposeHeadRoute: false, config: { isStream: true } },
+    async (request, reply) => {
+      const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
+      if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
+        return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
+      if (closing.aborted)
+        return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('The console ends.\n')
+      const { session } = request.viewer
+      makeRoom(session)
+      const { raw } = reply.hijack()
+      const destroy = () => {
+        streams.delete(destroy)
+        raw.destroy()
+      }
+      streams.set(destroy, session)
+      raw.writeHead(200, {
+        ...reply.getHeaders(),
+        'content-type': 'text/event-stream; charset=utf-8',
+        'x-accel-buffering': 'no',
+      } as Record<string, string>)
+      raw.write('retry: 2000\n\n')
+      const tell = ({ kind, ...news }: LiveNews) => {
+        if (raw.writableLength > behindMaxBytes) raw.destroy()
+        else raw.write(`event: ${kind}\ndata: ${JSON.stringify(news)}\n\n`)
+      }
+      const stops = topics.map((topic) => live.follow(topic, tell))
+      const breathing = setInterval(() => raw.write(':\n\n'), breathMs).unref()
+      const end = () => raw.end()
+      const ending = setTimeout(end, streamMs).unref()
+      closing.addEventListener('abort', end)
+      raw.once('close', () => {
+        streams.delete(destroy)
+        clearInterval(breathing)
+        clearTimeout(ending)
+        closing.removeEventListener('abort', end)
+        for (const stop of stops) stop()
+      })
+    },
+  )
 }

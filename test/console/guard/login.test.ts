@@ -189,6 +189,21 @@ test('the cookie of a browser that has signed in is good for tries alone, and af
   expect(await signIn(known)).toMatchObject({ status: 303 })
 })
 
+test('a session that asks for much at once waits for its own answers, and nobody else waits for it', async () => {
+  await using busy = await openGuarded({ password: hash })
+  const [ann, bob] = [visit(busy.url), visit(busy.url)]
+  await signIn(ann)
+  await signIn(bob, { name: 'bob' })
+  const asked = Array.from({ length: 60 }, () => ann.get('/slow'))
+  const refused = await Promise.race(asked) // by then the others wait
+  expect(refused).toMatchObject({ status: 429, text: expect.stringContaining('try again in a moment') })
+  expect(await bob.get('/change')).toMatchObject({ status: 200 })
+  busy.answerSlow()
+  const statuses = (await Promise.all(asked)).map(({ status }) => status)
+  expect(statuses.filter((status) => status === 200)).toHaveLength(44)
+  expect(await ann.get('/change')).toMatchObject({ status: 200 })
+})
+
 test('who signs in anew ends the former session', async () => {
   const ann = visit(served.url)
   await signIn(ann)

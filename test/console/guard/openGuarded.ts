@@ -15,6 +15,8 @@ export interface Guarded extends Visitor, AsyncDisposable {
   readonly changes: string[]
   /** What the console told whoever runs it. */
   readonly said: string[]
+  /** Has the page `/slow` answered, whoever waits for it. */
+  answerSlow(): void
   /** The connections that are open, and how often the topic `test` was read, which is once in 100 ms while it is looked at. */
   count(): Promise<{ connections: number; reads: number }>
 }
@@ -37,6 +39,7 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
   const changes: string[] = []
   const live = createLive(systemClock, troubleOf)
   let reads = 0
+  const slow = Promise.withResolvers<void>()
   live.addTopic('test', {
     everyMs: 100,
     async readVersions() {
@@ -64,11 +67,16 @@ export async function openGuarded(options: GuardedOptions = {}): Promise<Guarded
     changes.push(viewer.who)
     return reply.redirect('/change', 303)
   })
+  app.get('/slow', async () => {
+    await slow.promise
+    return 'done'
+  })
   const url = await app.listen({ host, port: 0 })
   return {
     ...visit(url),
     changes,
     said,
+    answerSlow: slow.resolve,
     count: async () => ({ connections: await promisify(app.server.getConnections.bind(app.server))(), reads }),
     async [Symbol.asyncDispose]() {
       live[Symbol.dispose]()
