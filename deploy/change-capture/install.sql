@@ -75,22 +75,9 @@ begin
     create schema outboxd_capture;
   end if;
 end $$;
--- Those of earlier versions.
-drop function if exists outboxd_capture.columns(text, name[]);
-drop function if exists outboxd_capture.same_row(regclass);
+-- Those of 0.2 that would be in the way.
 drop function if exists outboxd_capture.same_row(regclass, text, text);
-drop function if exists outboxd_capture.trigger_function(text, text, text, text);
 drop function if exists outboxd_capture.primary_key(regclass);
-drop function if exists outboxd_capture.visible_columns(regclass);
-drop function if exists outboxd_capture.drop_triggers(regclass, name[]);
-do $$
-begin
-  if to_regclass('outboxd_capture.installed') is not null then
-    drop function if exists outboxd_capture.query(outboxd_capture.installed, text, boolean);
-    drop function if exists outboxd_capture.image(outboxd_capture.installed, text);
-    drop function if exists outboxd_capture.condition_of(outboxd_capture.installed, text);
-  end if;
-end $$;
 
 -- What `install` was told for each table.
 create table if not exists outboxd_capture.installed (
@@ -748,11 +735,15 @@ create view outboxd_capture.trouble as
     union select r.root, c.oid from relation r join pg_inherits h on h.inhparent = r.id join pg_class c on c.oid = h.inhrelid
       where c.relkind in ('r', 'p') and c.oid not in (select erp_table from outboxd_capture.installed)
   ),
+  bearer as materialized ( -- the table that has the name by now
+    select i.erp_table as of, b.oid from outboxd_capture.installed i
+    join (pg_class b join pg_namespace s on s.oid = b.relnamespace) on format('%I.%I', s.nspname, b.relname) = i.table_name
+  ),
   uncovered as (
     select distinct i.table_name, case
         when c.oid is null then format('it was dropped; if it is there again, install it again, else remove(%L)', i.erp_table::oid)
-        when bearer is null then format('it is %s now: install it again by this name', c.oid::regclass)
-        when bearer <> c.oid then format('it is %s now, and nothing captures the table that bears its name now: install both, or remove(%L)',
+        when bearer.oid is null then format('it is %s now: install it again by this name', c.oid::regclass)
+        when bearer.oid <> c.oid then format('it is %s now, and nothing captures the table that bears its name now: install both, or remove(%L)',
           c.oid::regclass, c.oid::regclass)
         when not i.by_row and exists (select from pg_inherits where inhrelid = c.oid)
           then 'it has become a partition or a child of another table: install it again'
@@ -768,8 +759,7 @@ create view outboxd_capture.trouble as
       end as reason
     from outboxd_capture.installed i left join pg_class c on c.oid = i.erp_table join relation r on r.root = i.erp_table
     join pg_namespace home on home.nspname = 'outboxd_capture'
-    left join lateral (select b.oid as bearer from pg_class b join pg_namespace s on s.oid = b.relnamespace
-      where b.relkind <> 'i' and format('%I.%I', s.nspname, b.relname) = i.table_name) named on true
+    left join bearer on bearer.of = i.erp_table
     left join lateral (select owner from (select relowner from pg_class where oid in (i.erp_table, i.outbox)
         union select proowner from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid = i.outbox) each(owner)
       where not pg_has_role(owner, home.nspowner, 'member') limit 1) strange on true

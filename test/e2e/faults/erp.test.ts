@@ -57,6 +57,10 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   expect(insecure.printed()).toMatch(
     /PROBLEM {2}change capture: sales_order: SECURITY: its trigger function lets other roles act/,
   )
+  await until(
+    () => statusSays(harness.env),
+    (text) => text.includes('Change capture lets other roles act with the rights of the role that installed it'),
+  )
   await harness.pool.query(`revoke execute on function ${name} from public`)
 
   await harness.pool.query('alter table sales_order rename net to amount')
