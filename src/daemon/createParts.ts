@@ -9,6 +9,7 @@ import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
 import type { Log } from '../observe/log.ts'
 import type { LoopName, Metrics } from '../observe/metrics.ts'
 import { createTelemetry, type Telemetry } from '../observe/telemetry.ts'
+import { blameFor } from '../postgres/database.ts'
 import type { ServiceClient } from '../service/client.ts'
 import type { CredentialsInForce } from '../service/credentialsInForce.ts'
 import { outcomeOf } from '../service/outcome.ts'
@@ -211,6 +212,7 @@ function orphanRescueOf(
     readOrphaned,
     readForgotten: () => readForgotten(holds),
     interpretAnswer,
+    blameFor: (error) => blameFor(error, 'maintenance'),
     async writeSteps(transitions) {
       const written = await writeSteps(transitions)
       onWritten({ written, heldBack: 0 })

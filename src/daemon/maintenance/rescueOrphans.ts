@@ -1,4 +1,5 @@
 import type { Answer, AttemptResult, Submission, Transition } from '../../model.ts'
+import { takeEach } from './takeEach.ts'
 
 export interface RescueOrphansDeps {
   /** What dead instances were sending. */
@@ -6,6 +7,8 @@ export interface RescueOrphansDeps {
   /** What the ledger says this instance is sending, and that it does not have in hand. */
   readForgotten(): Promise<Submission[]>
   interpretAnswer(submission: Submission, answer: Answer): AttemptResult
+  /** What a failed write says (src/postgres/sqlState.ts). */
+  blameFor(error: unknown): 'moment' | 'piece' | 'everyone'
   /** Writes under the fence: where the worker was alive after all and wrote first, nothing changes. */
   writeSteps(transitions: readonly Transition[]): Promise<unknown[]>
 }
@@ -21,6 +24,7 @@ const forgotten = unknown('what came of it could not be written, or the ledger w
  * attempts in doubt says how. What another instance has in hand is the other's to settle while it lives.
  *
  * @returns how many
+ * @throws Error of the first that could not be written, when the others are
  */
 export async function rescueOrphans(deps: RescueOrphansDeps): Promise<number> {
   const orphaned = await deps.readOrphaned()
@@ -34,5 +38,21 @@ export async function rescueOrphans(deps: RescueOrphansDeps): Promise<number> {
     ...orphaned.map((submission) => settle(submission, died)),
     ...own.map((submission) => settle(submission, forgotten)),
   ]
-  return (await deps.writeSteps(transitions)).length
+  return write(deps, transitions)
+}
+
+/** Writes them together; one by one if one of them may be why that fails, so that it holds up no other. */
+async function write(deps: RescueOrphansDeps, transitions: readonly Transition[]): Promise<number> {
+  try {
+    return (await deps.writeSteps(transitions)).length
+  } catch (error) {
+    if (transitions.length < 2 || deps.blameFor(error) === 'everyone') throw error
+  }
+  let written = 0
+  await takeEach(
+    transitions.map((transition) => async () => {
+      written += (await deps.writeSteps([transition])).length
+    }),
+  )
+  return written
 }

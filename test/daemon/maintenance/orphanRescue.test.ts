@@ -21,6 +21,7 @@ function setup(jumpMs: number) {
       answer,
       breach: null,
     }),
+    blameFor: () => 'everyone' as const,
     writeSteps: async (transitions) => [...transitions],
     onRescued: (count) => calls.push(`rescued ${count}`),
   })

@@ -4,7 +4,9 @@ import type { Answer, Submission, Transition } from '../../../src/model.ts'
 import { asChange } from '../../support/change.ts'
 import { submission } from '../../support/submission.ts'
 
-function setup(orphaned: Submission[], forgotten: Submission[] = []) {
+const away = new Error('the database is away')
+
+function setup(orphaned: Submission[], forgotten: Submission[] = [], refused = new Map<string, Error>()) {
   const interpreted: Answer[] = []
   const written: Transition[][] = []
   return {
@@ -22,7 +24,9 @@ function setup(orphaned: Submission[], forgotten: Submission[] = []) {
             breach: null,
           }
         },
+        blameFor: (error) => (error === away ? 'everyone' : 'piece'),
         async writeSteps(transitions) {
+          for (const { submission } of transitions) if (refused.has(submission.id)) throw refused.get(submission.id)
           written.push([...transitions])
           return transitions.slice(0, writes)
         },
@@ -60,4 +64,19 @@ test('what this process does not have in hand any more is settled, with the reas
   expect(await run()).toBe(1)
   expect(interpreted).toMatchObject([{ kind: 'no-answer', sent: true, detail: expect.stringContaining('went back') }])
   expect(written).toMatchObject([[{ submission: { id: 'forgotten' } }]])
+})
+
+test('one that the ledger refuses holds up no other, and is told', async () => {
+  const refusal = new Error('refused')
+  const orphans = ['a', 'bad', 'b'].map((id) => submission({ id }))
+  const { run, written } = setup(orphans, [], new Map([['bad', refusal]]))
+  await expect(run()).rejects.toBe(refusal)
+  expect(written.map(([first]) => first?.submission.id)).toEqual(['a', 'b'])
+})
+
+test('while the ledger is away none is tried by itself', async () => {
+  const orphans = ['a', 'b'].map((id) => submission({ id }))
+  const { run, written } = setup(orphans, [], new Map([['a', away]]))
+  await expect(run()).rejects.toBe(away)
+  expect(written).toEqual([])
 })
