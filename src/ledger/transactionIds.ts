@@ -1,4 +1,4 @@
-import type { Transition } from '../model.ts'
+import { comparableId, type Transition } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import type { Resource } from '../resources.ts'
 
@@ -9,7 +9,18 @@ export interface TransactionRef {
 }
 
 /** A transaction and an order may be called the same. */
-export const nameOf = ({ resource, transactionId }: TransactionRef): string => `${resource} ${transactionId}`
+export const nameOf = ({ resource, transactionId }: TransactionRef): string =>
+  `${resource} ${comparableId(transactionId)}`
+
+/**
+ * SQL: the submission `s` has this id. As `isSameId`, for UUIDs that are all in small letters or all in capitals: these two
+ * spellings an index finds.
+ */
+export function hasTransactionIdSql(id: string): string {
+  const spelled = (how: string) =>
+    `case when ${id} ~* '^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$' then ${how}(${id}) end`
+  return `s.transaction_id in (${id}, ${spelled('lower')}, ${spelled('upper')})`
+}
 
 /** The submission that the ledger has under a transaction's id. */
 export interface Holder extends TransactionRef {
@@ -39,7 +50,7 @@ export async function readHolders(db: Database, ids: readonly TransactionRef[]):
     `select s.resource, s.transaction_id as "transactionId", s.id as "submissionId", s.outbox_id as "outboxId",
        s.id_by_person as "idByPerson"
      from unnest($1::text[], $2::text[]) wanted(resource, id)
-     join outboxd.submission s on s.transaction_id = wanted.id and s.resource = wanted.resource order by s.seq`,
+     join outboxd.submission s on ${hasTransactionIdSql('wanted.id')} and s.resource = wanted.resource order by s.seq`,
     [ids.map(({ resource }) => resource), ids.map(({ transactionId }) => transactionId)],
   )
   return rows

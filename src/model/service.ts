@@ -46,9 +46,11 @@ export type Answer =
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Whether two ids name the same transaction or order: UUIDs compare without case (RFC 9562, 4). */
-export const isSameId = (one: string, other: string): boolean =>
-  one === other || (uuid.test(one) && one.toLowerCase() === other.toLowerCase())
+/** An id by which others are compared: UUIDs compare without case (RFC 9562, 4), any other id as it stands. */
+export const comparableId = (id: string): string => (uuid.test(id) ? id.toLowerCase() : id)
+
+/** Whether two ids name the same transaction or order. */
+export const isSameId = (one: string, other: string): boolean => comparableId(one) === comparableId(other)
 
 /** Whether a request has no answer because this process stood still: nothing is concluded from it for other requests. */
 export const wasSuspended = (answer: Answer): boolean => answer.kind === 'no-answer' && answer.cause === 'suspended'

@@ -53,6 +53,24 @@ describe('an id that another record has already', () => {
     expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
   })
 
+  test('a UUID in capitals is the same id; any other id is not', async () => {
+    const upper = '0193C1B2-0000-7000-8000-00000000000A'
+    const [first, second, third, fourth] = (await sending(4)) as [Submission, Submission, Submission, Submission]
+    await write(accepted(first, upper))
+    await write(accepted(second, upper.toLowerCase()))
+    await write(accepted(third, 'tx'), accepted(fourth, 'TX'))
+    expect(await states([first, second, third, fourth])).toEqual(['accepted', 'uncertain', 'accepted', 'accepted'])
+  })
+
+  test('also where Location names it, after which it would be asked for', async () => {
+    const [first, second] = (await sending(2)) as [Submission, Submission]
+    await write(accepted(first))
+    await write(
+      transition(second, { state: 'sending', transactionId: 'tx', pollInMs: 0 }) as ReturnType<typeof accepted>,
+    )
+    expect(await states([first, second])).toEqual(['accepted', 'uncertain'])
+  })
+
   test('within one batch: the first of them keeps it', async () => {
     const three = await sending(3)
     const { written } = await write(...three.map((each) => accepted(each)))

@@ -1,5 +1,6 @@
 import type { Database } from '../../postgres/database.ts'
 import { epochMs } from '../times.ts'
+import { hasTransactionIdSql } from '../transactionIds.ts'
 import { hasKey, type ListedSubmission, listedColumns, unfinishedSince } from './selectSubmissions.ts'
 
 /** How a person names a submission. */
@@ -58,6 +59,6 @@ export const findSql: Record<SubmissionReference['kind'], string> = {
   range: find('s.id between $2::uuid and $3::uuid'),
   ending: find(`right(s.id::text, 6) = right($2::text, 6) and replace(s.id::text, '-', '') like '%' || $2::text`),
   'idempotency-key': find('s.idempotency_key = $2::uuid'),
-  transaction: find('s.transaction_id = $2'),
+  transaction: find(hasTransactionIdSql('$2::text')),
   key: find(hasKey('$2::text'), 's.seq desc'),
 }

@@ -1,6 +1,7 @@
 import { type State, states } from '../../model.ts'
 import type { Database } from '../../postgres/database.ts'
 import { epochMs, isoTime } from '../times.ts'
+import { hasTransactionIdSql } from '../transactionIds.ts'
 import { causeColumn } from './cause.ts'
 
 /** A submission as lists show it: nothing of its payload. Times in epoch milliseconds, null where there is none. */
@@ -130,7 +131,7 @@ export const hasKey = (value: string): string => hasText('s.key', value)
 const matches = `($2::text is null or lower(s.error_code) = lower($2))
   and ($3::text is null or ${hasText('s.type', '$3')}) and ($4::text is null or ${hasKey('$4')})
   and ($7::boolean is null or s.may_have_arrived = $7)
-  and ($8::text is null or s.transaction_id = $8)
+  and ($8::text is null or ${hasTransactionIdSql('$8')})
   and ($10::uuid[] is null or s.id = any($10))
   and ($9::text is null or ${causeColumn} = $9)`
 const within = (time: string) =>

@@ -37,6 +37,17 @@ test('an answer of more than 1 MB, every time: read, and completed', async () =>
   expect(await harness.becomes('large-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
 })
 
+test('a result nested 3,000 deep, every time: completed, with a result that is not (it was asked for without end)', async () => {
+  const result = `${'{"a":['.repeat(1_500)}${']}'.repeat(1_500)}`
+  const body = `{"status":"completed","result":${result},"note":1.10}`
+  await harness.fault({ kind: 'answer', status: 200, body, contentType: 'application/json', endpoint: 'status' })
+  await harness.insert('deep-')
+  expect(await harness.becomes('deep-', 'completed')).toMatchObject({ posts: [200], effects: 1 })
+  const { rows } = await harness.pool.query(`select result from outboxd.submission where result like '%nested deeper%'`)
+  expect(rows).toHaveLength(1)
+  expect(rows[0].result.length).toBeLessThan(1_000)
+})
+
 test('404 for ten minutes: failed, and the reason says so', async () => {
   await harness.fault({ kind: 'answer', status: 404, endpoint: 'status' })
   await harness.insert('long-404-')
