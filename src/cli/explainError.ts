@@ -4,6 +4,7 @@ import { ForeignService } from '../ledger/servedService.ts'
 import { AddressUnusable } from '../observe/httpServer.ts'
 import { redact } from '../observe/redact.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { ForeignLedger } from '../outbox/ledgerRegistration.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { TableLocked } from '../store/inspectDatabase.ts'
@@ -24,7 +25,12 @@ export function explain(error: unknown, command: string | null = null): { messag
     return { message: `the mapping files cannot be used\n  ${error.message.replaceAll('\n', '\n  ')}`, exitCode: 2 }
   }
   if (error instanceof AddressUnusable) return { message: error.message, exitCode: 2 }
-  if (error instanceof ForeignOutbox || error instanceof ForeignService || error instanceof OutboxTableUnusable)
+  if (
+    error instanceof ForeignOutbox ||
+    error instanceof ForeignService ||
+    error instanceof ForeignLedger ||
+    error instanceof OutboxTableUnusable
+  )
     return { message: error.message, exitCode: 2 }
   if (error instanceof TableLocked) {
     const { holders } = error

@@ -27,6 +27,8 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     'A daemon is configured for another outbox table than the ledger belongs to, and captures nothing: outboxd check says which; outboxd adopt decides.',
   foreign_service: ([problem]) =>
     `A daemon is configured for another service (${problem?.subject}) than the ledger belongs to, and was refused: correct its variables, or say with outboxd adopt --service that the service has moved.`,
+  foreign_ledger: ([problem]) =>
+    `A daemon of another ledger serves the outbox ${problem?.subject}, so daemons of this ledger capture nothing: STATE_DATABASE_URL is probably missing or different for one of them. outboxd check names its session.`,
   ledger_behind: () =>
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
   rows_passed_over: ([found]) =>

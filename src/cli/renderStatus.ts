@@ -129,6 +129,7 @@ export const keepsOutcome: Record<ProblemKind, boolean> = {
   row_conflict: true,
   foreign_outbox: true,
   foreign_service: false,
+  foreign_ledger: true,
   ledger_behind: true,
   rows_passed_over: false,
   unknown_status: false,

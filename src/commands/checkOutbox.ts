@@ -15,6 +15,7 @@ import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { type OutboxTable, standardTable } from '../outbox/outboxTable.ts'
 import { outboxChannel, splitTableName } from '../outbox/outboxTableName.ts'
 import { findUnusedSentColumns } from '../outbox/propose/findUnusedSentColumns.ts'
+import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
@@ -50,7 +51,12 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
     mark === 'ok' && unused.length > 0
       ? { what: 'outbox', mark: 'warning', message: `${unusedMessage(unused)}\n${whole}` }
       : { what: 'outbox', mark, message: whole }
-  return [finding, await checkTypes(open, config, table)]
+  const second = await open.outbox.findSecondLedger()
+  const ledgers: Finding[] =
+    second === null
+      ? []
+      : [{ what: 'ledgers', mark: second.open > 0 ? 'problem' : 'warning', message: secondLedgerMessage(second) }]
+  return [finding, ...ledgers, await checkTypes(open, config, table)]
 }
 
 function unusedMessage(columns: readonly string[]): string {
@@ -116,6 +122,8 @@ async function tableProblems(
 
 /** Reads it and tries what is written to it, the way the daemon does. */
 async function readOutbox(open: OperatorStore): Promise<Pick<Finding, 'mark' | 'message'>> {
+  const others = await open.outbox.describeOtherDaemons()
+  if (others !== null) return { mark: 'problem', message: others }
   const { waiting } = await open.outbox.backlog()
   await open.outbox.readNew(1)
   const until = performance.now() + compareMaxMs

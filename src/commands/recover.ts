@@ -16,6 +16,7 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { countNamed, type Doubt, readDoubts, settledDoubts } from '../operations/doubts.ts'
 import { lastRecoveryMessage, lossJson, lossMessages } from '../operations/lossMessages.ts'
 import { findLoss, type Loss, type LostHistory, takeInDoubts, takeInRows } from '../operations/recover.ts'
+import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
 import { actorProblems, byOption, reasonOption } from './actorOptions.ts'
@@ -103,6 +104,8 @@ export async function recover(context: CommandContext, options: RecoverOptions):
       return exit.failed
     }
     const last = await store.readLastRecovery()
+    const second = await store.outbox.findSecondLedger()
+    if (second !== null) context.stderr.write(`outboxd: ${secondLedgerMessage(second)}.\n`)
     if (options.json) printJson(context, lossJson(loss, last))
     const messages = lossMessages(loss).map((line) => `${escapeControl(line)}\n`)
     if (loss.history === null && loss.gap.rows.length === 0) {
@@ -141,6 +144,8 @@ function readAs({ as = [], by }: RecoverOptions): { states: RecoveredAs[]; names
 }
 
 async function whyUnseen(store: OperatorStore, { restored }: RecoverOptions): Promise<string | null> {
+  const others = await store.outbox.describeOtherDaemons()
+  if (others !== null) return `${others}. Rows that it took are not lost, and to take them in could send them twice`
   if (restored || !(await store.isHistoryUnseen())) return null
   return 'the ledger’s history is another than the daemons had agreed to, and none has looked at it yet: start one, or give --restored'
 }

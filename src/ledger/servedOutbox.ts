@@ -32,6 +32,7 @@ export interface ServedOutbox {
 /** The outbox of the configuration is not the one that the ledger belongs to, or has begun anew. */
 export class ForeignOutbox extends Error {
   override name = 'ForeignOutbox'
+  readonly kind = 'foreign_outbox'
   /** Which outbox it is, for the problem that is told of it. */
   readonly subject: string
   constructor(subject: string, why: string) {

@@ -20,6 +20,7 @@ export interface ServedService {
 /** The configuration names another service than the one that the ledger belongs to. */
 export class ForeignService extends Error {
   override name = 'ForeignService'
+  readonly kind = 'foreign_service'
   /** Which service it is, for the problem that is told of it. */
   readonly subject: string
   constructor(configured: ServedService, served: ServedService) {
@@ -48,6 +49,10 @@ export async function readLedgerName(db: Database): Promise<string> {
     `select id::text || ' in ' || current_database() as name from outboxd.ledger`,
   )
   return rows[0]?.name ?? missing()
+}
+
+export async function readLedgerId(db: Database): Promise<string> {
+  return (await readRow(db)).id
 }
 
 /** @returns null if no daemon of this version has been started on the ledger yet */

@@ -1,5 +1,6 @@
 import type pg from 'pg'
 import { assertServed, claimOutbox, readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
+import { readLedgerId } from '../ledger/servedService.ts'
 import { states } from '../model.ts'
 import type { Database } from '../postgres/database.ts'
 import { wasCanceled } from '../postgres/sqlState.ts'
@@ -24,6 +25,7 @@ import { raiseConflicts } from './raiseConflicts.ts'
 import type { ReadRow } from './readRows.ts'
 import { lookAt, reviewConflicts } from './reviewConflicts.ts'
 import { readSaid } from './saidRows.ts'
+import { findTakenBySecond } from './secondLedger.ts'
 import { readSlice } from './slices.ts'
 import { stampOurs, type TakenRow } from './takenRows.ts'
 import { tellRows } from './tellRows.ts'
@@ -90,6 +92,8 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
     isOurs = true
   }
   const reader = { pool, bytesMost, toRecord: (row: ReadRow) => toRecord(described, bytesMost, row) }
+  const takenBySecond = async (outboxIds: readonly string[]): Promise<ReadonlySet<string>> =>
+    outboxIds.length === 0 ? new Set() : findTakenBySecond(pool, await readLedgerId(ledger), outboxIds)
   const readRows = async (from: OpenTable, ids: readonly string[]) => {
     const { rows } = await pool.query<ReadRow>(from.sql.byIds, [bytesMost, ids])
     return rows.map(reader.toRecord)
@@ -113,7 +117,9 @@ export function openOutbox(pool: pg.Pool, table: OutboxTable | string, bytesMost
       const { upTo, bounds } = await readSlice(pool, taken, after, sliceMax)
       const { rows } = await pool.query<TakenRow>(taken.rows(condition, after !== null, upTo !== null), bounds)
       const { known, conflicts } = await memory.findKnown(rows)
-      const unknown = rows.filter(({ outboxId }) => !known.has(outboxId))
+      const missed = rows.filter(({ outboxId }) => !known.has(outboxId))
+      const theirs = await takenBySecond(missed.map(({ outboxId }) => outboxId))
+      const unknown = missed.filter(({ outboxId }) => !theirs.has(outboxId))
       const others = new Set(conflicts.map(({ outboxId }) => outboxId))
       return {
         unknown: await stampOurs(pool, taken, unknown),

@@ -6,4 +6,6 @@ export const daemonSessions = {
   queue: 'outboxd queue',
   heartbeat: 'outboxd heartbeat',
   listen: 'outboxd listen',
+  /** In which it says that its ledger serves the outbox. */
+  registration: 'outboxd registration',
 } as const

@@ -7,5 +7,5 @@ export const poolConnections = { ledger: 8, outbox: 4 } as const
 /** The most connections that a daemon opens to each database. */
 export const daemonConnections = {
   ledger: poolConnections.ledger + queueConnections + heartbeatConnections,
-  outbox: poolConnections.outbox + 1, // and one that listens
+  outbox: poolConnections.outbox + 2, // one that listens, and one that registers the ledger
 } as const

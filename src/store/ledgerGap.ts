@@ -82,9 +82,9 @@ export async function forgetUnfilterable(ledger: Database): Promise<void> {
   )
 }
 
-/** A daemon of another table or service that was refused and has gone says nothing more. */
+/** A daemon of another table, service or ledger that was refused and has gone says nothing more. */
 export async function forgetForeign(ledger: Database): Promise<void> {
   await ledger.query(
-    `delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service') and seen_at < clock_timestamp() - interval '5 minutes'`,
+    `delete from outboxd.problem where kind in ('foreign_outbox', 'foreign_service', 'foreign_ledger') and seen_at < clock_timestamp() - interval '5 minutes'`,
   )
 }

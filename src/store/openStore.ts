@@ -20,7 +20,7 @@ import { publishTypes } from '../ledger/publishTypes.ts'
 import { openQueue, type Queue } from '../ledger/queue.ts'
 import { readPruneOverdueMs } from '../ledger/retention/readPrunable.ts'
 import { ForeignOutbox } from '../ledger/servedOutbox.ts'
-import { assertService, claimService, ForeignService } from '../ledger/servedService.ts'
+import { assertService, claimService, ForeignService, readLedgerName } from '../ledger/servedService.ts'
 import { outboxFile } from '../ledger/sharedSettings.ts'
 import { shortReads } from '../ledger/shortReads.ts'
 import {
@@ -42,6 +42,7 @@ import type {
 } from '../model.ts'
 import { readCaptureTrouble } from '../outbox/captureTrouble.ts'
 import { OutboxTableUnusable } from '../outbox/inspectTable.ts'
+import { ForeignLedger, type LedgerRegistration, openLedgerRegistration } from '../outbox/ledgerRegistration.ts'
 import { describeTable, openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import { type OutboxTable, tableDigest } from '../outbox/outboxTable.ts'
@@ -190,6 +191,7 @@ export async function openStore({
     })
   const isInForce = () => isFileInForce(pool, digest)
   let opened: Queue | undefined
+  let registration: LedgerRegistration | undefined
   try {
     const queue = await withDatabase('STATE_DATABASE_URL', config.stateDatabaseUrl, async () => {
       await assertEncoding(pool, 'STATE_DATABASE_URL', config.stateDatabaseUrl)
@@ -205,7 +207,21 @@ export async function openStore({
     opened = queue
     const outbox = openOutbox(outboxPool, outboxTable, config.payloadMaxBytes, pool)
     const asOurs = <T>(dispatch: () => Promise<T>) => tellForeign(pool, dispatch)
-    await asOurs(() => outbox.adopt(instance.who)).catch((error: unknown) => {
+    const registered = openLedgerRegistration({
+      ...{ address: addresses.outbox, table: outbox.qualified, onError },
+      readLedgerName: () => readLedgerName(pool),
+    })
+    registration = registered
+    /** Whether rows may be captured and written back here. */
+    const mayServe = async () => {
+      await asOurs(registered.hold)
+      return isInForce()
+    }
+    const start = async () => {
+      await registered.hold()
+      await outbox.adopt(instance.who)
+    }
+    await asOurs(start).catch((error: unknown) => {
       // Whatever else it is may pass: the outbox's database may be away, and the ledger's work goes on without it.
       if (isRefusal(error)) throw error
     })
@@ -224,9 +240,9 @@ export async function openStore({
     return {
       outbox: {
         ...outbox,
-        claim: async (...asked) => ((await isInForce()) ? asOurs(() => outbox.claim(...asked)) : noRows),
-        claimOne: async (outboxId) => ((await isInForce()) ? outbox.claimOne(outboxId) : noRows),
-        report: async (...told) => ((await isInForce()) ? asOurs(() => outbox.report(...told)) : { kind: 'busy' }),
+        claim: async (...asked) => ((await mayServe()) ? asOurs(() => outbox.claim(...asked)) : noRows),
+        claimOne: async (outboxId) => ((await mayServe()) ? outbox.claimOne(outboxId) : noRows),
+        report: async (...told) => ((await mayServe()) ? asOurs(() => outbox.report(...told)) : { kind: 'busy' }),
       },
       async tryOutboxTable(table) {
         const judge = async (): Promise<TableTrial> => {
@@ -293,11 +309,13 @@ export async function openStore({
           withdrawSettings(pool, instance.id).catch(() => {}), // others find it silent
           setTimeout(goodbyeMs, undefined, { ref: false }),
         ])
+        registered.close()
         const ends = [listener?.close(), queue.close(), pulse.close(), pool.end(), outboxPool.end()]
         await Promise.race([Promise.allSettled(ends), setTimeout(goodbyeMs, undefined, { ref: false })])
       },
     }
   } catch (error) {
+    registration?.close()
     await Promise.allSettled([opened?.close(), pulse.close(), pool.end(), outboxPool.end()])
     throw error
   }
@@ -307,8 +325,11 @@ export async function openStore({
 const trialMaxMs = 5_000
 const untried = { kind: 'unknown' } as const
 
-const isRefusal = (error: unknown): error is ForeignOutbox | OutboxTableUnusable =>
-  error instanceof ForeignOutbox || error instanceof OutboxTableUnusable
+/** What a daemon does not start with. */
+const refusals = [ForeignOutbox, ForeignService, ForeignLedger, OutboxTableUnusable] as const
+
+const isRefusal = (error: unknown): error is InstanceType<(typeof refusals)[number]> =>
+  refusals.some((refusal) => error instanceof refusal)
 
 /** What a daemon claims whose outbox.yaml is not in force. */
 const noRows: ClaimedRows = {
@@ -326,14 +347,13 @@ const isUp = (db: Database): Promise<boolean> =>
     () => false,
   )
 
-/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox or service. */
+/** Runs `work`, and says where every command and instance finds it that the ledger belongs to another outbox or service, or another ledger serves the outbox. */
 async function tellForeign<T>(ledger: Database, dispatch: () => Promise<T>): Promise<T> {
   try {
     return await dispatch()
   } catch (error) {
-    if (error instanceof ForeignOutbox || error instanceof ForeignService) {
-      const { subject, message: detail } = error
-      const kind = error instanceof ForeignService ? 'foreign_service' : 'foreign_outbox'
+    if (error instanceof ForeignOutbox || error instanceof ForeignService || error instanceof ForeignLedger) {
+      const { kind, subject, message: detail } = error
       await raiseProblems(ledger, [{ kind, subject, detail, retryInMs: null }])
     }
     throw error

@@ -50,14 +50,22 @@ import { type RecentCounts, readRecentCounts } from '../ledger/requestCounts.ts'
 import { countPrunable, type PrunableCount } from '../ledger/retention/readPrunable.ts'
 import { type PrunedSubmission, readPruned } from '../ledger/retention/readPruned.ts'
 import { readServedOutbox, type ServedOutbox } from '../ledger/servedOutbox.ts'
-import { readServiceUse, type ServiceIdentity, type ServiceUse } from '../ledger/servedService.ts'
+import {
+  readLedgerId,
+  readLedgerName,
+  readServiceUse,
+  type ServiceIdentity,
+  type ServiceUse,
+} from '../ledger/servedService.ts'
 import { type LedgerSnapshot, readLastEventId, readSnapshot } from '../ledger/snapshot.ts'
 import { type Holder, readOtherHolder, type TransactionRef } from '../ledger/transactionIds.ts'
 import type { OutboxRecord, Problem } from '../model.ts'
 import { mayBeRowsFault } from '../outbox/failingRows.ts'
+import { findOtherDaemons, otherLedgerMessage } from '../outbox/ledgerRegistration.ts'
 import { openOutbox } from '../outbox/openOutbox.ts'
 import type { Outbox } from '../outbox/outbox.ts'
 import type { OutboxTable } from '../outbox/outboxTable.ts'
+import { findSecondLedger, type SecondLedger } from '../outbox/secondLedger.ts'
 import { daemonSessions } from '../postgres/daemonSessions.ts'
 import { createPool, withDatabase } from '../postgres/database.ts'
 import { type LockingSession, readLockingSessions } from '../postgres/lockingSessions.ts'
@@ -96,6 +104,10 @@ export interface OperatorStore extends AsyncDisposable {
     | 'saysThatItWaits'
     | 'readHistory'
   > & {
+    /** Says that a daemon of another ledger serves the outbox, and what to do; null if none does. */
+    describeOtherDaemons(): Promise<string | null>
+    /** A ledger in the outbox's own database that is not ours. */
+    findSecondLedger(): Promise<SecondLedger | null>
     /** As `readRecord`; null also where what the row holds raises an error. */
     readReadable(outboxId: string): Promise<OutboxRecord | null>
   }
@@ -259,6 +271,13 @@ export async function openOperatorStore(
             return null
           }),
         ),
+      describeOtherDaemons: () =>
+        onOutbox(async ({ qualified }) => {
+          const daemons = await findOtherDaemons(outboxPool, qualified, await readLedgerName(pool))
+          return daemons.length === 0 ? null : otherLedgerMessage(qualified, daemons)
+        }),
+      findSecondLedger: () =>
+        onOutbox(async (erp) => findSecondLedger(outboxPool, await readLedgerId(pool), (await erp.identify()).table)),
       readSaid: (outboxIds) => onOutbox((erp) => erp.readSaid(outboxIds)),
       readHidden: (start) => onOutbox((erp) => erp.readHidden(start)),
       findRemarks: () => onOutbox((erp) => erp.findRemarks()),

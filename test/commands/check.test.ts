@@ -438,12 +438,12 @@ const room = (free: number, ours = 0, server = 's') => ({ server, free, ours, li
 
 test('connections that a daemon will not get are a problem: those of one server are added up, open ones are not', () => {
   const one = (of: 'ledger' | 'outbox', given: ReturnType<typeof room>) => ({ of, room: given })
-  expect(judgeRoom([one('ledger', room(12)), one('outbox', room(5, 0, 't'))]).mark).toBe('ok')
+  expect(judgeRoom([one('ledger', room(12)), one('outbox', room(6, 0, 't'))]).mark).toBe('ok')
   expect(judgeRoom([one('ledger', room(16)), one('outbox', room(16))])).toMatchObject({
     mark: 'problem',
-    message: expect.stringContaining('lets 16 more in (max_connections is 20); a daemon opens 17'),
+    message: expect.stringContaining('lets 16 more in (max_connections is 20); a daemon opens 18'),
   })
-  expect(judgeRoom([one('ledger', room(3, 14)), one('outbox', room(3, 14))]).mark).toBe('ok')
+  expect(judgeRoom([one('ledger', room(4, 14)), one('outbox', room(4, 14))]).mark).toBe('ok')
   expect(judgeRoom([]).mark).toBe('not-asked')
 })
 
@@ -477,7 +477,7 @@ test('a role that the server gives fewer sessions than a daemon opens is said, w
   })
   expect(printed).toMatch(
     new RegExp(
-      `^PROBLEM  connections: .* lets [789] more in \\(the role ${role} may have 9\\); a daemon opens 17\n {11}Raise`,
+      `^PROBLEM  connections: .* lets [789] more in \\(the role ${role} may have 9\\); a daemon opens 18\n {11}Raise`,
       'm',
     ),
   )

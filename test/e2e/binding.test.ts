@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, inject, onTestFinished, test } from 'vitest'
 import { adopt } from '../../src/commands/adopt.ts'
 import { check } from '../../src/commands/check.ts'
+import { recover } from '../../src/commands/recover.ts'
 import { reload } from '../../src/commands/reload.ts'
 import { readSnapshot } from '../../src/ledger/snapshot.ts'
 import { startSandbox } from '../../src/sandbox/startSandbox.ts'
@@ -12,6 +13,7 @@ import { testContext } from '../support/context.ts'
 import { daemonEnvironment, startDaemonProcess } from '../support/daemon.ts'
 import { createDatabase } from '../support/database.ts'
 import { eventually } from '../support/eventually.ts'
+import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
 import { startProgram } from '../support/program.ts'
 import { serviceEnvironment } from '../support/serviceEnvironment.ts'
 import { statusSays } from '../support/statusSays.ts'
@@ -21,6 +23,9 @@ import { type Installation, install } from './installation.ts'
 
 const mapping = { 'data.yaml': readFileSync('mappings/data.yaml', 'utf8') }
 const payload = '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}'
+/** The standard table lets no other words in than its own. */
+const takeAnyStatus = ({ pool }: Pick<Installation, 'pool'>) =>
+  pool.query('alter table outbox drop constraint if exists outboxd_knows_status')
 const insert = ({ pool }: Installation, rows = 1) =>
   pool.query(`insert into outbox (type, payload) select 'data', '${payload}' from generate_series(1, ${rows})`)
 const statuses = async ({ pool }: Installation) =>
@@ -95,7 +100,7 @@ test('a ledger moves to another service when no daemon runs and nothing is under
   expect(await given.arrivals()).toHaveLength(1)
 })
 
-/** Section 10's table, whose rows end in this word. */
+/** A table of the ERP's own, whose rows end in this word. */
 const described = (completed: string, comment = '') => `${comment}
 table: outbox
 id: id
@@ -107,6 +112,7 @@ state: { status: status, new: new, queued: taken, accepted: taken, completed: ${
 
 test('of two daemons with different outbox.yaml one captures and writes back, the other says which file is in force; reload changes it for both', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })
+  await takeAnyStatus(given)
   const others = await mkdtemp(join(tmpdir(), 'outboxd-mappings-'))
   onTestFinished(() => rm(others, { recursive: true }))
   await writeFile(join(others, 'data.yaml'), mapping['data.yaml'])
@@ -135,6 +141,7 @@ test('of two daemons with different outbox.yaml one captures and writes back, th
 
 test('a daemon with a new outbox.yaml begins when the last one with the former has left', async () => {
   const given = await install({ ...mapping, 'outbox.yaml': described('done') })
+  await takeAnyStatus(given)
   const stop = await given.startInstance()
   await writeFile(join(given.mappingsDir, 'outbox.yaml'), described('finished'))
   await given.startInstance()
@@ -144,3 +151,115 @@ test('a daemon with a new outbox.yaml begins when the last one with the former h
   await insert(given, 5)
   await eventually(async () => expect((await statuses(given)).slice(5)).toEqual(Array(5).fill('finished')))
 })
+
+/** An outbox in one database, whose ledger is in another; and the variable that a second daemon may lack. */
+async function apart(files: Record<string, string> = mapping) {
+  const given = await install(files)
+  const state = await createDatabase()
+  onTestFinished(() => state[Symbol.asyncDispose]())
+  await state.pool.query('update outboxd.ledger set id = gen_random_uuid()') // as `migrate` makes it, and no template does
+  const env = { ...daemonEnvironment(given.url, given.serviceUrl), MAPPINGS_DIR: given.mappingsDir }
+  return { ...given, env, STATE_DATABASE_URL: state.url, state: state.pool }
+}
+
+const withoutState = described('done').replace(/^state: .*$/m, 'state: none')
+
+test('a daemon that lacks STATE_DATABASE_URL sends nothing beside one that has it, also if the rows do not say their state', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart({ ...mapping, 'outbox.yaml': withoutState })
+  await given.startInstance({ STATE_DATABASE_URL })
+  await given.startInstance({ STATE_DATABASE_URL }) // another of the same ledger
+  await insert(given, 20)
+  await using lacking = startProgram({ args: ['run'], env: given.env })
+  const { code, stderr } = await lacking.ended()
+  expect(stderr).toMatch(
+    /a daemon of another ledger serves the outbox \S*outbox"? \(pid \d+ postgres.*STATE_DATABASE_URL is probably missing/,
+  )
+  expect(code).toBe(2)
+  await eventually(async () => expect(await given.arrivals()).toHaveLength(20))
+  expect((await readSnapshot(given.pool)).problems).toEqual({ foreign_ledger: 1 })
+  expect((await readSnapshot(given.state)).problems).toEqual({})
+  expect(await statusSays(given.env)).toContain('A daemon of another ledger serves the outbox')
+  const checked = testContext(given.env)
+  expect(await check(checked, {})).toBe(1)
+  expect(checked.printed()).toContain('PROBLEM  outbox: a daemon of another ledger serves the outbox')
+  const recovering = testContext(given.env)
+  expect(await recover(recovering, { as: 'new', yes: true })).toBe(1)
+  expect(recovering.messages()).toContain('to take them in could send them twice. Nothing was changed')
+  expect(await given.arrivals()).toHaveLength(20)
+})
+
+test('of two ledgers that start at once on an outbox one serves it', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart()
+  for (let round = 0; round < 3; round++) {
+    const starts = await Promise.allSettled([given.startInstance({ STATE_DATABASE_URL }), given.startInstance()])
+    const started = starts.filter((start) => start.status === 'fulfilled')
+    expect(started).toHaveLength(1)
+    const refused = starts.find((start) => start.status === 'rejected')
+    expect(String(refused?.reason)).toContain('a daemon of another ledger serves the outbox')
+    await started[0]?.value()
+  }
+})
+
+test('the session by which a ledger is registered may break: the daemon goes on, and another ledger is still refused', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart()
+  await given.startInstance({ STATE_DATABASE_URL })
+  const sessions = `select pid from pg_stat_activity where application_name = 'outboxd registration' and datname = current_database()`
+  const pids = async () => (await given.pool.query(sessions)).rows.map(({ pid }) => pid)
+  const [former] = await pids()
+  await given.pool.query('select pg_terminate_backend($1)', [former])
+  await insert(given)
+  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+  await eventually(async () => expect(await pids()).toEqual([expect.any(Number)]))
+  expect(await pids()).not.toEqual([former])
+  await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
+})
+
+test('a daemon that was killed leaves no registration behind, and its ledger serves the outbox again', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart()
+  const env = { ...given.env, STATE_DATABASE_URL }
+  await using killed = await startDaemonProcess(env)
+  killed.signal('SIGKILL')
+  await killed.ended()
+  const stop = await given.startInstance() // of another ledger
+  await stop()
+  await given.startInstance({ STATE_DATABASE_URL })
+  await insert(given)
+  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+})
+
+test('what a daemon without STATE_DATABASE_URL took while it ran alone is named and not lost', async () => {
+  const { STATE_DATABASE_URL, ...given } = await apart()
+  await insert(given, 3)
+  const stop = await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
+  await eventually(async () => expect(await statuses(given)).toEqual(Array(3).fill('queued')))
+  await stop()
+  const env = { ...given.env, STATE_DATABASE_URL }
+  const checked = testContext(env)
+  await check(checked, {})
+  expect(checked.printed()).toMatch(
+    /PROBLEM {2}ledgers: the outbox's own database has a second ledger.*took 3 records.*3 of them have not ended/,
+  )
+  expect(checked.printed()).not.toContain('Nobody will send them')
+  const recovering = testContext(env)
+  expect(await recover(recovering, { as: 'new', yes: true })).toBe(3)
+  expect(recovering.messages()).toContain('a second ledger')
+  await given.startInstance({ SERVICE_BASE_URL: 'http://127.0.0.1:1' })
+  expect(await given.arrivals()).toEqual([])
+})
+
+test.skipIf(!hasPgbouncer)(
+  'behind a pooler that lends its sessions for a transaction the registration stands, too',
+  async () => {
+    const { STATE_DATABASE_URL, ...given } = await apart()
+    const bouncer = await startPgbouncer(inject('postgresUrl'))
+    onTestFinished(() => bouncer[Symbol.asyncDispose]())
+    const DATABASE_URL = bouncer.through(given.url)
+    const stop = await given.startInstance({ STATE_DATABASE_URL, DATABASE_URL })
+    await expect(given.startInstance()).rejects.toThrow('a daemon of another ledger serves the outbox')
+    await expect(given.startInstance({ DATABASE_URL })).rejects.toThrow('a daemon of another ledger serves the outbox')
+    await given.startInstance({ STATE_DATABASE_URL })
+    await insert(given)
+    await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+    await stop()
+  },
+)

@@ -1,0 +1,232 @@
+import { createHash } from 'node:crypto'
+import { setTimeout as wait } from 'node:timers/promises'
+import pg from 'pg'
+import { daemonSessions } from '../postgres/daemonSessions.ts'
+import type { Database } from '../postgres/database.ts'
+import type { DatabaseAddress } from '../postgres/databaseAddress.ts'
+import { isRefusedName } from '../postgres/sessionPool.ts'
+
+/** A daemon of another ledger that serves the outbox, as the outbox's own database sees its session. */
+export interface OtherDaemon {
+  pid: number
+  user: string | null
+  /** Null for a local socket. */
+  address: string | null
+  since: string | null
+}
+
+/** Daemons of another ledger serve the outbox: each row could be sent by both. */
+export class ForeignLedger extends Error {
+  override name = 'ForeignLedger'
+  readonly kind = 'foreign_ledger'
+  /** The outbox table, for the problem that is told of it. */
+  readonly subject: string
+  constructor(table: string, daemons: readonly OtherDaemon[]) {
+    super(
+      `${otherLedgerMessage(table, daemons)}. This daemon captures nothing and writes nothing back, so that no row is sent twice`,
+    )
+    this.subject = table
+  }
+}
+
+/** What is so, and what to do. @param daemons not empty */
+export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[]): string {
+  const sessions = daemons.map(({ pid, user, address, since }) =>
+    [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
+  )
+  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or different, here or there: compare \`outboxd config --effective\` of both, and stop the daemon whose ledger is wrong`
+}
+
+/**
+ * Three advisory locks in the outbox's database, of which each session of a daemon holds two for as long as it lives:
+ *
+ *     own       shared   of the table and the ledger: daemons of one ledger share it
+ *     served    shared   of the table: who holds it, and not our own, is of another ledger
+ *     starting  alone    of the table: of two ledgers that start at once one waits, and then sees the other
+ */
+const locks = { served: 1_869_968_483, own: 1_869_968_484, starting: 1_869_968_485 } as const
+
+/** A name of the ledger for one table, as the second number of an advisory lock. */
+function ownNumber(table: number, ledger: string): number {
+  return createHash('sha256').update(`${table} ${ledger}`).digest().readUInt32BE() >>> 1
+}
+
+/** Reads which daemons of another ledger than this one serve the table. @param oid of the table */
+async function readOthers(db: Database, oid: number, ledger: string): Promise<OtherDaemon[]> {
+  const { rows } = await db.query<OtherDaemon>(
+    `with held as materialized (
+       select pid, classid, objid from pg_locks where locktype = 'advisory' and granted and objsubid = 2
+         and database = (select oid from pg_database where datname = current_database())
+     )
+     select h.pid, a.usename as user, host(a.client_addr) as address,
+       to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
+     from held h left join pg_stat_activity a using (pid)
+     where h.classid = $1::bigint::oid and h.objid = $2::bigint::oid and not exists (
+       select from held o where o.pid = h.pid and o.classid = $3::bigint::oid and o.objid = $4::bigint::oid
+     ) order by h.pid`,
+    [locks.served, oid, locks.own, ownNumber(oid, ledger)],
+  )
+  return rows
+}
+
+/** Which daemons of another ledger serve a table; none where there is no such table. @param table quoted */
+export async function findOtherDaemons(db: Database, table: string, ledger: string): Promise<OtherDaemon[]> {
+  const oid = await readOid(db, table)
+  return oid === null ? [] : readOthers(db, oid, ledger)
+}
+
+async function readOid(db: Database, table: string): Promise<number | null> {
+  const { rows } = await db.query<{ oid: number | null }>('select to_regclass($1)::oid::bigint::float8 as oid', [table])
+  return rows[0]?.oid ?? null
+}
+
+/** Says in the outbox's database, for as long as it is open, that daemons of this ledger serve the table. */
+export interface LedgerRegistration {
+  /**
+   * Sees that it stands, and makes it stand again if the session broke.
+   *
+   * @throws ForeignLedger if a daemon of another ledger serves the table, Error if the database cannot say
+   */
+  hold(): Promise<void>
+  close(): void
+}
+
+export interface RegistrationDeps {
+  address: DatabaseAddress
+  /** Quoted. */
+  table: string
+  readLedgerName(): Promise<string>
+  onError(error: Error): void
+}
+
+const reconnectMs = 1_000
+const lookEveryMs = 5_000
+const answerMs = 5_000
+/** A session that is just ending, of a daemon that was stopped, is waited for. */
+const tries = { most: 8, everyMs: 250 }
+
+/** A dead peer's session would keep another ledger out: the server notices it in 25 s. No timeout of the server's may end ours. */
+const settings = `select set_config(name, case name when 'tcp_keepalives_idle' then '10' when 'tcp_keepalives_interval' then '5'
+    when 'tcp_keepalives_count' then '3' when 'lock_timeout' then '3000' else '0' end, $1)
+  from pg_settings where name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'lock_timeout',
+    'idle_session_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
+
+/** Opens the session that holds the registration; it is made by the first `hold`, and again after every break. */
+export function openLedgerRegistration({
+  address,
+  table,
+  readLedgerName,
+  onError,
+}: RegistrationDeps): LedgerRegistration {
+  let held: pg.Client | null = null
+  /** Of the table; one that was created anew has another. */
+  let heldOid: number | null = null
+  let underWay: Promise<void> | null = null
+  let timer: NodeJS.Timeout | undefined
+  let isClosed = false
+
+  async function register(): Promise<void> {
+    const ledger = await readLedgerName()
+    for (let turn = 1; ; turn++) {
+      const others = await tryToRegister(ledger)
+      if (others.length === 0) return
+      if (turn >= tries.most || isClosed) throw new ForeignLedger(table, others)
+      await wait(tries.everyMs)
+    }
+  }
+
+  /** @returns the daemons of other ledgers that keep it from standing */
+  async function tryToRegister(ledger: string): Promise<OtherDaemon[]> {
+    const client = new pg.Client({
+      connectionString: address.now(),
+      application_name: daemonSessions.registration,
+      keepAlive: true,
+      connectionTimeoutMillis: 5_000,
+      query_timeout: answerMs,
+    })
+    const broke = (error: Error) => {
+      if (client === held) lose(error)
+    }
+    client.on('error', broke)
+    client.on('end', () => broke(new Error('the session that holds the registration was ended')))
+    try {
+      await client.connect()
+      await client.query('begin')
+      const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
+      // A pooler's sessions are ours for one transaction only: behind one the transaction stays open, with no snapshot.
+      const isPooled = rows[0]?.pid !== (client as { processID?: number }).processID
+      await client.query(settings, [isPooled])
+      const oid = await readOid(client, table)
+      if (oid === null) throw new Error(`there is no table ${table} in which to register the ledger`)
+      const others = await takeLocks(client, oid, ledger)
+      if (others.length > 0 || isClosed) {
+        hangUp(client)
+        return others
+      }
+      if (!isPooled) await client.query('commit')
+      held = client
+      heldOid = oid
+      return []
+    } catch (error) {
+      hangUp(client)
+      if (isRefusedName(error)) address.renew()
+      throw error
+    }
+  }
+
+  async function takeLocks(client: pg.Client, oid: number, ledger: string): Promise<OtherDaemon[]> {
+    const take = 'select pg_advisory_lock_shared($1, $2::bigint::oid::int)'
+    await client.query('select pg_advisory_lock($1, $2::bigint::oid::int)', [locks.starting, oid])
+    const others = await readOthers(client, oid, ledger)
+    if (others.length === 0) {
+      await client.query(take, [locks.own, ownNumber(oid, ledger)])
+      await client.query(take, [locks.served, oid])
+    }
+    await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [locks.starting, oid])
+    return others
+  }
+
+  function lose(error: Error): void {
+    if (held !== null) hangUp(held)
+    held = null
+    if (!isClosed) onError(error)
+  }
+
+  async function renew(): Promise<void> {
+    underWay ??= register().finally(() => {
+      underWay = null
+    })
+    return underWay
+  }
+
+  /** A half-open connection never says that it broke. */
+  async function look(): Promise<void> {
+    if (held === null)
+      await renew().catch(() => {}) // capture is told why
+    else await assertSameTable(held).catch(lose)
+    if (!isClosed) timer = setTimeout(() => void look(), held === null ? reconnectMs : lookEveryMs).unref()
+  }
+
+  async function assertSameTable(client: pg.Client): Promise<void> {
+    if ((await readOid(client, table)) !== heldOid) throw new Error('the outbox table was created anew')
+  }
+
+  return {
+    async hold() {
+      if (held === null) await renew()
+      timer ??= setTimeout(() => void look(), lookEveryMs).unref()
+    },
+    close() {
+      isClosed = true
+      clearTimeout(timer)
+      if (held !== null) hangUp(held)
+      held = null
+    },
+  }
+}
+
+/** Ends the connection without waiting for the server's goodbye: half open, it would never come. */
+function hangUp(client: pg.Client): void {
+  void client.end().catch(() => {})
+  client.connection.stream.destroy()
+}

@@ -1,0 +1,79 @@
+import type { Database } from '../postgres/database.ts'
+import { codeOf } from '../postgres/sqlState.ts'
+
+/**
+ * A ledger in the outbox's own database that served the outbox and is not ours. A daemon without STATE_DATABASE_URL leaves one.
+ */
+export interface SecondLedger {
+  /** Records that it knows, counted up to `countMax`. */
+  records: number
+  /** Those of them that have not ended. */
+  open: number
+}
+
+const countMax = 10_000
+
+/**
+ * @param db    the outbox's database
+ * @param ours  the id of our ledger
+ * @param table schema.table
+ * @returns null if there is no such ledger, or our role may not see it
+ */
+export async function findSecondLedger(db: Database, ours: string, table: string): Promise<SecondLedger | null> {
+  if (!(await isThere(db, ours))) return null
+  const found = await orUnseen(() =>
+    db.query<SecondLedger & { serves: boolean }>(
+      `select exists (select from outboxd.outbox where table_name = $1) as serves, count(*)::int as records,
+         count(*) filter (where state in ('queued', 'sending', 'accepted', 'uncertain'))::int as open
+       from (select state from outboxd.submission limit $2) counted`,
+      [table, countMax],
+    ),
+  )
+  const row = found?.rows[0]
+  return row?.serves && row.records > 0 ? { records: row.records, open: row.open } : null
+}
+
+/** Which of these rows a second ledger has taken: they are not lost. @param ours the id of our ledger */
+export async function findTakenBySecond(
+  db: Database,
+  ours: string,
+  outboxIds: readonly string[],
+): Promise<ReadonlySet<string>> {
+  if (outboxIds.length === 0 || !(await isThere(db, ours))) return new Set()
+  const found = await orUnseen(() =>
+    db.query<{ id: string }>(
+      `select outbox_id as id from outboxd.submission where outbox_id = any($1)
+       union select outbox_id from outboxd.pruned_submission where outbox_id = any($1)`,
+      [outboxIds],
+    ),
+  )
+  return new Set(found?.rows.map(({ id }) => id))
+}
+
+/** Whether the database has a ledger that is not ours. The one from which ours was moved has the id of ours. */
+async function isThere(db: Database, ours: string): Promise<boolean> {
+  const seen = await orUnseen(() =>
+    db.query<{ hasRecords: boolean; hasId: boolean }>(
+      `select to_regclass('outboxd.submission') is not null as "hasRecords", to_regclass('outboxd.ledger') is not null as "hasId"`,
+    ),
+  )
+  const { hasRecords = false, hasId = false } = seen?.rows[0] ?? {}
+  if (!hasRecords || !hasId) return hasRecords
+  const ids = await orUnseen(() => db.query<{ id: string }>('select id::text from outboxd.ledger'))
+  return ids !== null && ids.rows[0]?.id !== ours
+}
+
+/** @returns null if our role has no right to look */
+async function orUnseen<T>(look: () => Promise<T>): Promise<T | null> {
+  try {
+    return await look()
+  } catch (error) {
+    if (codeOf(error) === '42501') return null
+    throw error
+  }
+}
+
+export function secondLedgerMessage({ records, open }: SecondLedger): string {
+  const many = records >= countMax ? `${countMax} or more records` : `${records} records`
+  return `the outbox's own database has a second ledger (schema outboxd) that took ${many} of this outbox; ${open} of them have not ended. A daemon without STATE_DATABASE_URL made it. Rows that it took are not lost, so recover leaves them out. See them with \`outboxd list\` without STATE_DATABASE_URL. When none is open, its owner drops the schemas outboxd and pgboss there`
+}
