@@ -30,7 +30,7 @@ export function auditLine(entry: AuditEntry, mappings: Mappings): AuditLine {
 }
 
 /**
- * The customer and the currency that a request names. An amount without a currency code is in euro (interface.md, 2.5); of a request that
+ * The customer and the currency that a request names. An amount without a currency code is in euro (docs/interface.md, 2.5); of a request that
  * was emptied neither is known.
  */
 function partiesOf(body: string | null, amounts: Amounts | null): { customer: string | null; currency: string | null } {

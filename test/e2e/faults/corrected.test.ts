@@ -1,0 +1,77 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { audit } from '../../../src/commands/audit.ts'
+import { replay } from '../../../src/commands/replay.ts'
+import { createChain } from '../../../src/ledger/audit/chain.ts'
+import { readSnapshot } from '../../../src/ledger/snapshot.ts'
+import { testContext } from '../../support/context.ts'
+import { eventually } from '../../support/eventually.ts'
+import { runStatus } from '../../support/statusSays.ts'
+import { install } from '../installation.ts'
+
+/** What is changed by hand: a row of the ERP, which is the repair that we ask for, and our log, which nobody may change. */
+
+const mapping = readFileSync('mappings/data.yaml', 'utf8')
+const described = `
+table: sales_order
+id: id
+type: { constant: data }
+key: customer
+payload: { columns: { customerId: customer, orderDate: ordered_at, amount: amount, field2: reference } }
+state: { timestamp: synced_at, set: [completed] }
+write: { sync_error: error }`
+const ddl = `create table sales_order (id bigint generated always as identity primary key, customer text, amount numeric,
+  reference text default 'PO', ordered_at timestamptz default now(), synced_at timestamptz, sync_error text)`
+
+test('a rejected row of a table without created_at that the ERP corrects in place, its customer too: no conflict, sent once, under the new key', async () => {
+  const given = await install({ 'data.yaml': mapping, 'outbox.yaml': described })
+  const { pool, url, mappingsDir } = given
+  await pool.query(ddl)
+  await pool.query(`insert into sales_order (customer, amount) values ('WRONG', 123456789)`)
+  await given.startInstance()
+  const rows = async () =>
+    (await pool.query('select synced_at is not null as synced, sync_error from sales_order order by id')).rows
+  await eventually(async () => expect(await rows()).toMatchObject([{ synced: false, sync_error: expect.any(String) }]))
+  await pool.query(`update sales_order set customer = 'C1', amount = 12.30 where id = 1`)
+  // A row behind the corrected one: when it has been sent, the daemon has met both.
+  await pool.query(`insert into sales_order (customer, amount) values ('C2', 1)`)
+  await eventually(async () => expect((await rows())[1]).toMatchObject({ synced: true }))
+  expect((await readSnapshot(pool)).problems).toEqual({})
+  const open = () => testContext({ DATABASE_URL: url, MAPPINGS_DIR: mappingsDir })
+  const { context } = await runStatus(open)
+  expect(context.printed()).toContain('1 record waits for a person')
+  expect(context.printed() + context.messages()).not.toMatch(/never used|another row|differs/)
+  expect(await replay(open(), ['outbox:1'], { refresh: true, yes: true })).toBe(0)
+  await eventually(async () => expect((await rows())[0]).toEqual({ synced: true, sync_error: null }))
+  const bodies = await given.arrivals()
+  expect(bodies.map((body) => /"customerId":"(\w+)"/.exec(body)?.[1]).toSorted()).toEqual(['C1', 'C2'])
+  for (const [key, code] of [
+    ['C1', 0],
+    ['WRONG', 3],
+  ] as const) {
+    expect(await audit(open(), { key })).toBe(code)
+  }
+})
+
+test('a log entry that was changed in the database: the daemon that starts next says so, and so does status', async () => {
+  const given = await install({ 'data.yaml': mapping })
+  const { pool, url } = given
+  await pool.query(`insert into outbox (type, payload) values
+    ('data', '{"customerId": "C1", "orderDate": "2026-11-20T10:00:00+01:00", "amount": 1.50, "field2": "x"}')`)
+  const stop = await given.startInstance()
+  await eventually(async () =>
+    expect((await pool.query('select status from outbox')).rows).toEqual([{ status: 'completed' }]),
+  )
+  await stop()
+  await createChain(pool).runOnce(() => true)
+  const owner = await pool.connect()
+  await owner.query(`set session_replication_role = replica; update outboxd.submission set body = replace(body, '1.50', '9.50');
+    set session_replication_role = origin`)
+  owner.release()
+  await given.startInstance()
+  await eventually(async () => expect((await readSnapshot(pool)).problems).toEqual({ chain_broken: 1 }))
+  const { context } = await runStatus(() => testContext({ DATABASE_URL: url }))
+  expect(context.printed()).toMatch(
+    /The logs were changed in the database: the body of submission \S+ was changed since it was sent/,
+  )
+})
