@@ -147,7 +147,7 @@ test('the page is made of less than three and a half statements a second: others
       )(nowMs),
   }
   // A connection takes its `query` from here when it is made.
-  const asked = vi.spyOn(pg.Client.prototype, 'query')
+  const asked = vi.spyOn(pg.Query.prototype, 'submit')
   await using store = await openStoreOf(config)
   using live = createLive(clock, String)
   const parts = {

@@ -91,7 +91,7 @@ test('one that loses the connection of its lock serves on and takes the lock aga
 })
 
 /** Another sandbox takes the lock in the moment in which this one has lost its session. */
-async function takeOver(pool: pg.Pool): Promise<pg.PoolClient> {
+async function serveInstead(pool: pg.Pool): Promise<pg.PoolClient> {
   const successor = await pool.connect()
   const taken = successor.query('select pg_advisory_lock(7164, 1)')
   await until(
@@ -107,7 +107,7 @@ async function takeOver(pool: pg.Pool): Promise<pg.PoolClient> {
 
 test('one that lost its session closes itself and says why, once another serves its database', async () => {
   await using first = await setup()
-  const successor = await takeOver(first.database.pool)
+  const successor = await serveInstead(first.database.pool)
   try {
     expect(await first.sandbox.failed).toMatch(/its session was lost. Another sandbox serves this database/)
     await expect(fetch(first.sandbox.url)).rejects.toThrow()
@@ -123,7 +123,7 @@ test('the command of one that lost its database to another ends with 1', async (
   const context = { env: { SANDBOX_DATABASE_URL: database.url }, stdout, stderr, signal: new AbortController().signal }
   const ended = sandbox(context, { port: 0, json: true })
   await once(stdout, 'data')
-  const successor = await takeOver(database.pool)
+  const successor = await serveInstead(database.pool)
   expect(await ended).toBe(1)
   successor.release(true)
   stderr.end()
