@@ -451,7 +451,7 @@ $$;
 create or replace function outboxd_capture.refuse_reading(of oid, name text, key_types oid[]) returns text stable language sql
 set search_path = pg_catalog, pg_temp as $$
   select case when to_regclass(name) is distinct from $1::regclass then name || ' was renamed: install it again'
-    when exists (select from outboxd_capture.strange_owners(current_user, $1)) then name || ' has another owner: install it again'
+    when exists (select from outboxd_capture.strange_owners(current_user, $1)) then 'the owner of ' || name || ' is not a member of ' || current_user || ': install it again'
     when outboxd_capture.key_types($1) is distinct from $3 then 'the primary key of ' || name || ' was changed: install it again' end
 $$;
 
@@ -497,7 +497,7 @@ begin
       why_state text;
       why text;
       note_state text;
-      noted bigint := 0;
+      noted bigint := 10000;
     begin
       if tg_relid <> all (%9$L::oid[]) then
         if not exists (select from pg_inherits where inhrelid = tg_relid and inhparent = any (%9$L::oid[]))
@@ -561,7 +561,7 @@ begin
             using outboxd_capture.root_of(tg_relid), tg_op, why_state, why%13$s;
           get diagnostics noted = row_count;
         end if;
-        if noted in (0, 10000) then
+        if noted = 10000 then
           perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
         end if;
       exception when others or assert_failure then
@@ -664,7 +664,7 @@ begin
         end if;
         if exists (select from outboxd_capture.strange_owners((select nspowner::regrole::text from pg_namespace
             where nspname = 'outboxd_capture'), told.erp_table)) then
-          raise exception 'the table has another owner: install it again';
+          raise exception 'the owner of the table is not a member of the role that installed it: install it again';
         end if;
         this_row := format('%s n cross join (select %s) o where %s', row_name,
           (select string_agg(format('%L::%s as %I', noted.row_key ->> a.attname, format_type(outboxd_capture.plain_type(a.atttypid), -1), a.attname), ', ')

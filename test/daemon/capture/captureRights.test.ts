@@ -150,6 +150,31 @@ test('an outbox that another role has put in the place of ours gets nothing, and
   expect(ran).not.toContain('ran as outboxd_capture')
 })
 
+test('a table whose owner is no longer a member of the role is not read: its policies and indexes are the owner’s code', async () => {
+  const role = `installer_${Math.random().toString(36).slice(2)}`
+  const { pool, ran } = await setup(role)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${role} cascade; drop role ${role}`)))
+  const sure = `create function sure(x text) returns boolean language plpgsql immutable as $$begin return public.evil(x); end$$`
+  await pool.query(`${sure}; create table item (id int primary key, amount int, check (public.sure('check')));
+    create index on item ((public.sure('index'))); create index on item (amount) where public.sure('predicate');
+    alter table item enable row level security; create policy shown on item using (public.sure('policy'));
+    alter table item owner to mallory; grant ${role} to mallory`)
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, role)
+  expect(ran).toContain(`ran as ${role}`) // a member may
+  await pool.query(`revoke ${role} from mallory`)
+  ran.length = 0
+  await pool.query(`create function again() returns trigger language plpgsql as
+      $$begin update item set amount = 50 where amount < 50; return null; end$$;
+    create trigger a_again after insert on item for each row execute function again()`)
+  await pool.query('insert into item values (1, 1)')
+  await asInstaller(pool, 'select * from outboxd_capture.retry()', role)
+  expect((await pool.query('select distinct message from outboxd_capture.error')).rows).toEqual([
+    { message: `the owner of public.item is not a member of ${role}: install it again` },
+  ])
+  expect(ran).toContain('ran as postgres')
+  expect(ran).not.toContain(`ran as ${role}`)
+})
+
 test.each<[string, string, RegExp?]>([
   ['a superuser', 'alter role installer superuser'],
   ['a role that may create roles', 'alter role installer createrole'],

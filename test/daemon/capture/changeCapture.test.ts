@@ -308,6 +308,14 @@ describe('the ERP is never harmed', () => {
     ])
   })
 
+  test('a statement that changes no row is not noted, although the outbox refuses', async () => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query(`create function no() returns trigger language plpgsql as $$begin raise 'no'; end$$;
+      create trigger no before insert on outbox for each statement execute function no()`)
+    await pool.query('update item set amount = 1')
+    expect(await noted(pool)).toEqual([])
+  })
+
   test('where not even the note can be written the statement succeeds, and the server’s log says so', async () => {
     const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
     await pool.query(`alter table outbox rename to away; alter table outboxd_capture.error rename to gone`)
