@@ -40,7 +40,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
     `The service refuses record after record (${first(halves)}) in the same words, so nothing is sent: see outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
   loop_failing: (loops) => `A part of the daemon fails again and again: ${firstDetails(loops)}. Its log says more.`,
   claim_lost: () =>
-    'The ledger’s database does not answer a COMMIT, and the records of that transaction wait: look at its disk and its synchronous standbys.',
+    'The ledger’s database does not answer a COMMIT, and the records of that transaction wait. Look at the way to it (a pooler, the network), then at its disk and its synchronous standbys.',
   settings_differ: (settings) =>
     `Daemons on this ledger differ in their settings (${first(settings)}): give all of them the same, or wait until the last old one has left.`,
   budget_starved: ([problem]) => `The daemons cannot spend the budget: ${problem?.detail}.`,

@@ -17,6 +17,7 @@ import { outboxChannel, splitTableName } from '../outbox/outboxTableName.ts'
 import { findUnusedSentColumns } from '../outbox/propose/findUnusedSentColumns.ts'
 import { secondLedgerMessage } from '../outbox/secondLedger.ts'
 import type { RowTrial } from '../outbox/tryRow.ts'
+import { hasOwnSessions } from '../postgres/sessionSettings.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
 import { gapMessage } from '../store/ledgerGap.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'
@@ -94,12 +95,16 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
       return {
         version: await readServerVersion(pool),
         problems,
-        wakes: ours === null ? '' : `; ${wakeMessage(ours)}`,
+        wakes: ours === null ? '' : `; ${(await hasOwnSessions(pool)) ? wakeMessage(ours) : pooled}`,
         unused,
       }
     },
   })
 }
+
+/** LISTEN needs a session, which a pooler in transaction mode does not lend. */
+const pooled =
+  'no insert wakes the daemon through a pooler that lends sessions: rows wait for the next sweep, a second at most'
 
 const ourColumns = ['id', 'type', 'key', 'payload', 'created_at']
 const writtenColumns = ['status', 'transaction_id', 'error_code', 'error', 'updated_at']

@@ -128,13 +128,17 @@ export async function giveBack(db: Database, slots: readonly ReturnableSlot[]): 
  * Someone else spends from the same budget: the service says that fewer requests remain than we have free slots.
  * Takes the difference out for one window. A few requests of difference mean nothing: the service counted a moment ago.
  *
+ * Only slots that have been free since before the request was begun are compared. A slot that came free while the answer was
+ * on its way, or waited to be written, was busy when the service counted.
+ *
+ * @param ageMs how long ago the request was begun whose answer said it
  * @returns how many requests were held back
  */
-export async function holdBack(db: Database, remaining: number): Promise<number> {
+export async function holdBack(db: Database, remaining: number, ageMs: number): Promise<number> {
   const { rows } = await db.query<{ permits: number }>(
     `with free as (
        select id, permits, sum(permits) over (order by free_at, id) as so_far from outboxd.slot
-       where permits > 0 and free_at <= clock_timestamp()
+       where permits > 0 and free_at <= clock_timestamp() - $2 * interval '1 ms'
      ), surplus as (
        select id from free where so_far > $1 and (select max(so_far) from free) - $1
          > (select greatest(2, sum(permits) * 0.05) from outboxd.slot)
@@ -143,7 +147,7 @@ export async function holdBack(db: Database, remaining: number): Promise<number>
        spent_on_others = 0, set_at = clock_timestamp(),
        free_at = clock_timestamp() + (select window_ms from outboxd.budget) * interval '1 ms'
      from surplus where s.id = surplus.id and s.free_at <= clock_timestamp() returning s.permits`,
-    [remaining],
+    [remaining, ageMs],
   )
   return rows.reduce((sum, row) => sum + row.permits, 0)
 }

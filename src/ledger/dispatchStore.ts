@@ -197,7 +197,8 @@ async function writeOutcomes(deps: DispatchStoreDeps, db: Database, batch: Outco
   if (batch.passages.length > 0) await recordPassages(db, batch.passages)
   for (const pause of [...batch.pauses, ...mass.map((each) => each.pause)])
     await budget.raisePause(db, pause, deps.backoff)
-  const heldBack = batch.remaining === null ? 0 : await budget.holdBack(db, batch.remaining)
+  const { remaining } = batch
+  const heldBack = remaining === null ? 0 : await budget.holdBack(db, remaining.requests, remaining.ageMs())
   const stepped = new Set(written.map(({ submissionId }) => submissionId))
   const requests = batch.transitions.flatMap(({ submission, request }) =>
     request !== null && stepped.has(submission.id) ? [request] : [],

@@ -39,6 +39,13 @@ export interface Refusal {
   summary: string
 }
 
+/** How many requests the service said remain, and how long ago the request was begun whose answer said it. */
+export interface Remaining {
+  requests: number
+  /** Goes on until it is written. */
+  ageMs(): number
+}
+
 /** What came of some work, to be written together. */
 export interface OutcomeBatch {
   transitions: Transition[]
@@ -53,7 +60,7 @@ export interface OutcomeBatch {
   /** The trial is over: where its answer proved nothing, another may begin. */
   trialEnded: boolean
   /** The least X-RateLimit-Remaining among the answers, where it is less than we reckon with. */
-  remaining: number | null
+  remaining: Remaining | null
 }
 
 /** What could be sent now and when there is more, in one look; the dispatcher decides on it. */

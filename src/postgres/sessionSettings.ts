@@ -60,3 +60,13 @@ export async function takeOwnSettings(client: Pick<pg.ClientBase, 'query'>): Pro
     )
   }
 }
+
+/** Whether statements run in the sessions that we began, and not in those that a pooler lends for one transaction each. */
+export async function hasOwnSessions(pool: pg.Pool): Promise<boolean> {
+  const client = await pool.connect()
+  try {
+    return await takeOwnSettings(client)
+  } finally {
+    client.release()
+  }
+}

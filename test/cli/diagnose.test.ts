@@ -248,3 +248,8 @@ test('a backlog takes no "0 s", and what stands still is not said to be through 
   const still = { ...moving, backlogStandsUntil: 'a daemon runs', throughAtMs: null }
   expect(backlogMessage(still)).toMatch(/^through in about 1 s once a daemon runs: an estimate/)
 })
+
+test('a COMMIT without an answer points to the way to the database before its disk: a pooler may have crashed', () => {
+  const { message } = first({ problems: [{ ...openProblem('claim_lost'), subject: 'a claim' }] })
+  expect(message).toMatch(/the way to it \(a pooler, the network\), then at its disk/)
+})

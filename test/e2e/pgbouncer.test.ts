@@ -47,6 +47,9 @@ test.skipIf(!hasPgbouncer)(
     await harness.pool.query(
       'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
     )
-    expect(await runCheck(harness)).not.toMatch(/alter role/)
+    const checked = await runCheck(harness)
+    expect(checked).not.toMatch(/alter role/)
+    expect(checked).not.toContain('inserts wake the daemon')
+    expect(checked).toContain('no insert wakes the daemon through a pooler')
   },
 )

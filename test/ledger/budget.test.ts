@@ -303,30 +303,41 @@ describe('someone else spends from the same budget', () => {
   test('the difference is held back for one window', async () => {
     await fitSlots(ledger.pool, 100)
     await back(await take(10), true)
-    expect(await holdBack(ledger.pool, 20)).toBe(70)
+    expect(await holdBack(ledger.pool, 20, 0)).toBe(70)
     expect(await free()).toBe(20)
     await pass(windowMs)
     expect(await free()).toBe(100)
   })
 
+  test('slots that came free while an answer was on its way, or waited to be written, were busy when the service counted', async () => {
+    await fitSlots(ledger.pool, 100)
+    await back(await take(90), true)
+    await pass(windowMs) // they come free now
+    expect(await free()).toBe(100)
+    expect(await holdBack(ledger.pool, 10, 5_000)).toBe(0)
+    expect(await holdBack(ledger.pool, 2, 5_000)).toBe(8) // of those that were free all the time
+    await pass(6_000)
+    expect(await holdBack(ledger.pool, 10, 5_000)).toBe(82)
+  })
+
   test('a small difference means nothing: the service counted a moment ago', async () => {
     await fitSlots(ledger.pool, 100)
-    expect(await holdBack(ledger.pool, 95)).toBe(0)
+    expect(await holdBack(ledger.pool, 95, 0)).toBe(0)
     expect(await free()).toBe(100)
-    expect(await holdBack(ledger.pool, 94)).toBe(6)
+    expect(await holdBack(ledger.pool, 94, 0)).toBe(6)
   })
 
   test('more left than we count is no reason to spend more', async () => {
     await fitSlots(ledger.pool, 10)
     await back(await take(8), true)
-    expect(await holdBack(ledger.pool, 90)).toBe(0)
+    expect(await holdBack(ledger.pool, 90, 0)).toBe(0)
     expect(await free()).toBe(2)
   })
 
   test('nothing left holds everything back, and costs no slot that is in hand', async () => {
     await fitSlots(ledger.pool, 10)
     const inHand = await take(1)
-    expect(await holdBack(ledger.pool, 0)).toBe(9)
+    expect(await holdBack(ledger.pool, 0, 0)).toBe(9)
     await back(inHand, false)
     expect(await free()).toBe(1)
   })
@@ -338,7 +349,7 @@ describe('someone else spends from the same budget', () => {
       (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 1, polls: 0, others: 0 })),
     )
     await pass(windowMs)
-    await holdBack(ledger.pool, 0)
+    await holdBack(ledger.pool, 0, 0)
     const { rows } = await ledger.pool.query<{ spent: number }>(
       'select sum(spent_on_submissions)::int as spent from outboxd.slot where free_at > clock_timestamp()',
     )

@@ -288,8 +288,14 @@ describe('a batch of outcomes', () => {
 
   test('that hears of fewer requests left than we count holds back', async () => {
     await fitSlots(ledger.pool, 100)
-    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: 10 }))).toEqual({ written: [], heldBack: 90 })
-    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: 10 }))).toEqual({ written: [], heldBack: 0 })
+    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
+      written: [],
+      heldBack: 90,
+    })
+    expect(await dispatch.writeOutcomes(outcomeBatch({ remaining: { requests: 10, ageMs: () => 0 } }))).toEqual({
+      written: [],
+      heldBack: 0,
+    })
   })
 })
 

@@ -76,6 +76,8 @@ interface Piece {
   job: PollJob | null
   permit: Permit
   accessToken: string
+  /** Since before its slot was asked for. */
+  ageMs: () => number
   /** Its answer says whether the pauses are over: a trial, or the first record after it. */
   trial: boolean
   working: Promise<AttemptResult>
@@ -220,13 +222,13 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
       const permit = deps.slotPool.acquire('submissions')
       const mayLeave = () => permit.isValid() && deps.mayClaim()
       const working = deps.submit(submission, accessToken, mayLeave)
-      const piece = { submission, job: null, permit, accessToken, trial: claim.proves, working }
+      const piece = { submission, job: null, permit, accessToken, ageMs, trial: claim.proves, working }
       inHand.follow(piece, () => finish(piece))
     }
     for (const { submission, job } of claim.polls) {
       const permit = deps.slotPool.acquire('polls')
       const working = deps.poll(submission, accessToken, permit.isValid)
-      const piece = { submission, job, permit, accessToken, trial, working }
+      const piece = { submission, job, permit, accessToken, ageMs, trial, working }
       inHand.follow(piece, () => finish(piece))
     }
     return claim.submissions.length + claim.polls.length
@@ -239,17 +241,17 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (slots === null) return 0
     deps.slotPool.add(slots, ageMs)
     const permit = deps.slotPool.acquire('others')
-    inHand.follow(null, () => finishTrial(permit, accessToken))
+    inHand.follow(null, () => finishTrial(permit, accessToken, ageMs))
     return 1
   }
 
-  async function finishTrial(permit: Permit, accessToken: string): Promise<void> {
+  async function finishTrial(permit: Permit, accessToken: string, ageMs: () => number): Promise<void> {
     const answer = await deps.ask(accessToken, permit.isValid).finally(permit.release)
     const asked = answer === null || wasSuspended(answer) ? null : { answer, judged: judge(answer, accessToken) }
-    await write(interpretTrial(asked, heard, { ...deps, permitsFree }), accessToken)
+    await write(interpretTrial(asked, heard, { ...deps, permitsFree, ageMs }), accessToken)
   }
 
-  async function finish({ submission, job, permit, accessToken, trial, working }: Piece): Promise<void> {
+  async function finish({ submission, job, permit, accessToken, ageMs, trial, working }: Piece): Promise<void> {
     const attempted = await working.finally(permit.release)
     deps.onAttempted(submission, attempted, accessToken)
     const { step, answer } = attempted
@@ -259,7 +261,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     const isJudged = trial && job !== null && step.pause === null
     const judged = isJudged && answer !== null && !wasSuspended(answer) ? judge(answer, accessToken) : null
     const ended = { submission, job, trial, attempted, fingerprint, outcome, judged }
-    await write(interpretAttempt(ended, heard, { ...deps, permitsFree }), accessToken)
+    await write(interpretAttempt(ended, heard, { ...deps, permitsFree, ageMs }), accessToken)
   }
 
   function judge(answer: Answer, accessToken: string): JudgedTrial {

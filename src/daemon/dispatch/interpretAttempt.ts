@@ -5,6 +5,7 @@ import type {
   Outcome,
   PauseCall,
   PollJob,
+  Remaining,
   Submission,
   TrialVerdict,
 } from '../../model.ts'
@@ -52,6 +53,8 @@ export interface Circumstances {
   maxInFlight: number
   /** So many slots seemed free. */
   permitsFree: number
+  /** How long ago the request was begun; goes on. */
+  ageMs: () => number
 }
 
 /** What is to be done with an answer. */
@@ -171,9 +174,9 @@ function hearSilence(silent: boolean, isRecord: boolean, heard: Heard): Heard {
 }
 
 /** What the service says remains, where that is less than the slots that seemed free: someone else may be spending. */
-function remainingIn(answer: Answer | null, { permitsFree }: Circumstances): number | null {
+function remainingIn(answer: Answer | null, { permitsFree, ageMs }: Circumstances): Remaining | null {
   const remaining = answer?.kind === 'response' ? answer.rateRemaining : null
-  return remaining !== null && remaining < permitsFree ? remaining : null
+  return remaining !== null && remaining < permitsFree ? { requests: remaining, ageMs } : null
 }
 
 /** Without this pause a service that hangs would, request by request, leave every record in doubt. */

@@ -202,7 +202,14 @@ function merge(batches: readonly OutcomeBatch[]): OutcomeBatch {
     refusals: batches.flatMap((each) => each.refusals),
     trialSucceeded: batches.some((each) => each.trialSucceeded),
     trialEnded: batches.some((each) => each.trialEnded),
-    remaining: remaining.length > 0 ? Math.min(...remaining) : null,
+    // The oldest of them bounds what may be compared with the least of them.
+    remaining:
+      remaining.length === 0
+        ? null
+        : {
+            requests: Math.min(...remaining.map(({ requests }) => requests)),
+            ageMs: () => Math.max(...remaining.map(({ ageMs }) => ageMs())),
+          },
   }
 }
 

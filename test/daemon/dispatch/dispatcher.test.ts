@@ -682,7 +682,7 @@ test('fewer requests left than seemed free is passed on; more is not', async () 
   await dispatcher.runOnce()
   await answer(worked({ ...response(200), rateRemaining: 49 }))
   await answer(worked({ ...response(200), rateRemaining: 50 }))
-  expect(settled.map(({ remaining }) => remaining)).toEqual([49, null])
+  expect(settled.map(({ remaining }) => remaining?.requests ?? null)).toEqual([49, null])
 })
 
 test('a request that could not be worked out frees its place, and says so', async () => {

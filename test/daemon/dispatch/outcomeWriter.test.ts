@@ -95,14 +95,20 @@ test('a group carries every pause, the least that remains, and whether a trial s
   shut()
   const added = [
     outcomeWriter.add(work('a')),
-    outcomeWriter.add(work('b', { pauses: [pause], remaining: 7 })),
-    outcomeWriter.add(work('c', { pauses: [pause], remaining: 3, trialSucceeded: true })),
+    outcomeWriter.add(work('b', { pauses: [pause], remaining: { requests: 7, ageMs: () => 7 } })),
+    outcomeWriter.add(work('c', { pauses: [pause], remaining: { requests: 3, ageMs: () => 3 }, trialSucceeded: true })),
     outcomeWriter.add(work(null, { trialEnded: true })),
   ]
   letThrough()
   await Promise.all(added)
   expect(writes[0]).toMatchObject({ pauses: [], remaining: null, trialSucceeded: false, trialEnded: false })
-  expect(writes[1]).toMatchObject({ pauses: [pause, pause], remaining: 3, trialSucceeded: true, trialEnded: true })
+  expect(writes[1]).toMatchObject({
+    pauses: [pause, pause],
+    remaining: { requests: 3 },
+    trialSucceeded: true,
+    trialEnded: true,
+  })
+  expect(writes[1]?.remaining?.ageMs()).toBe(7)
 })
 
 test('what is added counts as done only when it is written', async () => {
@@ -132,7 +138,9 @@ test('a piece that the database refuses is written apart, and given up alone', a
   const { outcomeWriter, written, abandoned, shut, letThrough, spend, writes } = setup({ outcome })
   shut()
   const slot = { id: 1, lease: '1', permits: 1, used: true, submissions: 1, polls: 0, others: 0 }
-  const added = ['first', 'a', 'bad', 'b'].map((id) => outcomeWriter.add(work(id, { remaining: 5 })))
+  const added = ['first', 'a', 'bad', 'b'].map((id) =>
+    outcomeWriter.add(work(id, { remaining: { requests: 5, ageMs: () => 5 } })),
+  )
   spend([slot])
   letThrough()
   await Promise.all(added)

@@ -53,6 +53,6 @@ test('what is held back was spent on nothing, whatever the slot was spent on bef
     (await take(10)).map((slot) => ({ ...slot, used: true, submissions: 0, polls: 1, others: 0 })),
   )
   await ledger.pool.query(`update outboxd.slot set free_at = now() - interval '1 s'`)
-  expect(await holdBack(ledger.pool, 2)).toBe(8)
+  expect(await holdBack(ledger.pool, 2, 0)).toBe(8)
   expect((await readBudgetSlots(ledger.pool)).busy.map(seen)).toEqual(Array(8).fill(nothing))
 })
