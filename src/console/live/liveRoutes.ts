@@ -6,7 +6,8 @@ import type { LiveNews } from './createLive.ts'
 const streamsMax = 500
 /** More than a person looks at. One more ends the oldest of theirs, so that nobody has all. */
 const streamsPerSessionMax = 50
-const topicsPerStreamMax = 200
+/** A page follows one. Each list that is followed is compared with each step that a record takes. */
+const topicsPerStreamMax = 4
 
 /** Who reads so slowly is let go; its browser comes again. */
 const behindMaxBytes = 64_000
@@ -37,8 +38,8 @@ export function liveRoutes(app: FastifyInstance, { live }: ConsoleParts, closing
     '/live',
     { exposeHeadRoute: false, config: { isStream: true } },
     async (request, reply) => {
-      const topics = [request.query.on ?? []].flat().slice(0, topicsPerStreamMax)
-      if (topics.length === 0 || !topics.every((topic) => live.knows(topic)))
+      const topics = [request.query.on ?? []].flat()
+      if (topics.length === 0 || topics.length > topicsPerStreamMax || !topics.every((topic) => live.knows(topic)))
         return reply.code(404).type('text/plain; charset=utf-8').send('There is nothing of that name to follow.\n')
       if (closing.aborted)
         return reply.code(503).header('retry-after', 10).type('text/plain; charset=utf-8').send('The console ends.\n')

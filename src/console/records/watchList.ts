@@ -47,11 +47,11 @@ export function watchLists(
       if (starts.length > 0) {
         const from = starts.reduce(least)
         const steps = await (await store()).readSteps(String(from), stepsMax)
-        readTo = BigInt(steps.at(-1)?.id ?? greatest(readTo, from))
+        const numbered = steps.map((step) => ({ step, id: BigInt(step.id) }))
+        readTo = numbered.at(-1)?.id ?? greatest(readTo, from)
         for (const list of [...lists.values()].filter(({ isNewer }) => !isNewer))
           list.isNewer =
-            steps.length === stepsMax ||
-            steps.some((step) => BigInt(step.id) > list.since && concerns(list.filter, step))
+            steps.length === stepsMax || numbered.some(({ step, id }) => id > list.since && concerns(list.filter, step))
       }
       return new Map([...lists.values()].map(({ key, isNewer }) => [key, isNewer ? 'newer' : asShown]))
     },

@@ -53,6 +53,13 @@ test('what nobody knows is followed by nobody, nor is it asked for by HEAD', asy
   expect(await served.ask('/live?on=test', { method: 'HEAD' })).toMatchObject({ status: 404 })
 })
 
+test('a stream follows four topics at most: a list that is followed costs a comparison with each step', async () => {
+  expect((await served.ask(`/live?${'on=test&'.repeat(5)}`)).status).toBe(404)
+  const socket = await open(served.url, 'test&on=test&on=test&on=test')
+  expect(socket.seen).toContain(' 200 ')
+  socket.destroy()
+})
+
 test('a thousand streams that were opened and closed leave nothing behind: no connection, no reading', async () => {
   const isQuiet = async () => {
     const { connections, reads } = await served.count()
