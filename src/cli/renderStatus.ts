@@ -114,7 +114,7 @@ export function reportsMessage({
   const against = standing.filter(({ kind }) => keepsOutcome[kind])
   return against.length === 0
     ? 'none: the outbox knows every outcome'
-    : `none is due, but ${pluralize(against.length, 'row')} may not show the outcome: see the problems above`
+    : `none is due, but ${pluralize(against.length, 'problem')} may keep rows from showing their outcomes`
 }
 
 /** Whether a row may say something else than the ledger while a problem of this kind is open, though no report is due. */
