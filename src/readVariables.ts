@@ -5,7 +5,7 @@ import type { z } from 'zod'
 export type Sharing =
   /** No: `status` reports who has what. */
   | 'same: reported'
-  /** No: the ledger belongs to a value of it, and a daemon with another one does not start. */
+  /** No: a daemon that means another database, table or service by it does not start, in whatever way the address is written. */
   | 'same: refused'
   /** Yes, with the reason. */
   | `own: ${string}`

@@ -38,14 +38,13 @@ const ownHeaders: ReadonlySet<string> = new Set([
  */
 export const variables = {
   DATABASE_URL: {
-    instances: 'own: each may reach the database by another address; the ledger refuses another outbox',
+    instances: 'same: refused',
     schema: postgresUrl,
     secret: true,
     about: 'the database with the outbox',
   },
   STATE_DATABASE_URL: {
-    instances:
-      'own: each may reach the database by another address; daemons of two ledgers on one outbox refuse each other',
+    instances: 'same: refused',
     schema: postgresUrl.optional(),
     shownDefault: 'DATABASE_URL',
     secret: true,

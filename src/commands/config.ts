@@ -5,7 +5,7 @@ import { exit } from '../cli/exitCodes.ts'
 import { printJson } from '../cli/printJson.ts'
 import { renderTable, terminalOf } from '../cli/table.ts'
 import { inUnit, readConfig } from '../config.ts'
-import { ConfigInvalid, type Variable } from '../readVariables.ts'
+import { ConfigInvalid, type Sharing, type Variable } from '../readVariables.ts'
 import { variables } from '../variables.ts'
 
 export interface ConfigOptions {
@@ -18,6 +18,8 @@ interface Row {
   name: string
   /** In the variable's own unit; "required" or "none" where there is no default. */
   default: string
+  /** Whether instances may differ in it. */
+  instances: Sharing
   about: string
   /** The variable that may name a file with the value instead; null where there is none. */
   file: string | null
@@ -77,22 +79,29 @@ function mistakesIn({ env }: CommandContext): readonly string[] {
   }
 }
 
-function describe(name: string, { schema, about, shownDefault, secret }: Variable): Row {
+function describe(name: string, { instances, schema, about, shownDefault, secret }: Variable): Row {
   const parsed = schema.safeParse(undefined)
   return {
     name,
     default: parsed.success
       ? (shownDefault ?? (parsed.data === undefined ? 'none' : inUnit(name, parsed.data)))
       : 'required',
+    instances,
     about,
     file: secret ? `${name}_FILE` : null,
   }
 }
 
+/** What the table says of variables in which instances should not differ. */
+const alike: Readonly<Record<string, string>> = {
+  'same: reported': 'the same; `status` says who differs',
+  'same: refused': 'the same, or the daemon does not start',
+} satisfies Partial<Record<Sharing, string>>
+
 function markdown(rows: readonly Row[]): string {
-  const lines = rows.map(({ name, default: shown, about, file }) => {
+  const lines = rows.map(({ name, default: shown, instances, about, file }) => {
     const what = file ? `${about}; or in the file that \`${file}\` names` : about
-    return `| \`${name}\` | ${shown} | ${what.replaceAll('|', '\\|')} |`
+    return `| \`${name}\` | ${shown} | ${alike[instances] ?? 'own'} | ${what.replaceAll('|', '\\|')} |`
   })
-  return ['| variable | default | |', '|---|---|---|', ...lines, ''].join('\n')
+  return ['| variable | default | on all instances | |', '|---|---|---|---|', ...lines, ''].join('\n')
 }
