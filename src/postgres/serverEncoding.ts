@@ -59,17 +59,29 @@ export function encodingWarning(encoding: string): string | null {
   return `its encoding is ${encoding}, not UTF8: characters that it cannot hold are replaced in messages, and a record whose id, key or body has one is rejected. A UTF8 database has neither limit`
 }
 
+/** Replaces characters that a database cannot hold, one for one. */
+export interface Replacement {
+  /** In a value: by one that looks alike, or by a question mark. */
+  ofValue(text: string): string
+  /** In a statement: the signs that our own statements have. A word of outbox.yaml is left for Postgres to refuse. */
+  ofStatement(sql: string): string
+}
+
 /**
- * Returns a function that replaces the characters that a database of this encoding cannot hold, by one that looks alike or by
- * a question mark. Null for UTF8, and for encodings of several bytes: Postgres refuses what they cannot hold, and an outcome
- * is written without its texts then.
+ * Returns what replaces the characters that a database of this encoding cannot hold. Null for UTF8, and for encodings of
+ * several bytes: Postgres refuses what they cannot hold, and an outcome is written without its texts then.
  *
  * @param encoding as `server_encoding` says it
  */
-export function createReplacement(encoding: string): ((text: string) => string) | null {
+export function createReplacement(encoding: string): Replacement | null {
   const held = heldCharacters(encoding)
   if (held === null) return null
-  return (text) => text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : (alike.get(each) ?? '?')))
+  const replaced = (text: string, other: (each: string) => string) =>
+    text.replace(/[\u0080-\u{10ffff}]/gu, (each) => (held.has(each) ? each : (alike.get(each) ?? other(each))))
+  return {
+    ofValue: (text) => replaced(text, () => '?'),
+    ofStatement: (sql) => replaced(sql, (each) => each),
+  }
 }
 
 /** The characters beyond ASCII; null where they are not known, or all are held. */

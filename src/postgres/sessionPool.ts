@@ -2,7 +2,7 @@ import type { EventEmitter } from 'node:events'
 import pg from 'pg'
 import type { DatabaseAddress } from './databaseAddress.ts'
 import { prepareRepeated } from './prepareRepeated.ts'
-import { createReplacement } from './serverEncoding.ts'
+import { createReplacement, type Replacement } from './serverEncoding.ts'
 import { takeOwnSettings } from './sessionSettings.ts'
 import { codeOf, wasReadOnly } from './sqlState.ts'
 
@@ -124,31 +124,32 @@ export class SessionPool extends pg.Pool {
 
 /** A session that replaces what its server's encoding cannot hold, in every value that it binds. */
 class EncodedClient extends pg.Client {
-  #replace: ((text: string) => string) | null = null
-
   constructor(config?: string | pg.ClientConfig) {
     super(config)
+    let replacement: Replacement | null = null
     // The server says so when a session begins, also through a pooler.
     const { connection } = this as unknown as { connection: EventEmitter<{ parameterStatus: [ServerSetting] }> }
     connection.on('parameterStatus', ({ parameterName, parameterValue }) => {
-      if (parameterName === 'server_encoding') this.#replace = createReplacement(parameterValue)
+      if (parameterName === 'server_encoding') replacement = createReplacement(parameterValue)
     })
     const query = this.query.bind(this) as (...args: unknown[]) => unknown
     this.query = ((first: unknown, second: unknown, ...rest: unknown[]) => {
-      if (this.#replace === null) return query(first, second, ...rest)
-      if (Array.isArray(second)) return query(first, this.#holdable(second), ...rest)
-      const { values } = (first ?? {}) as { values?: unknown }
-      if (Array.isArray(values)) return query({ ...(first as object), values: this.#holdable(values) }, second, ...rest)
-      return query(first, second, ...rest)
+      if (replacement === null) return query(first, second, ...rest)
+      const values = Array.isArray(second) ? holdable(second, replacement) : second
+      if (typeof first === 'string') return query(replacement.ofStatement(first), values, ...rest)
+      const { text, values: own } = (first ?? {}) as { text?: unknown; values?: unknown }
+      if (typeof text !== 'string') return query(first, values, ...rest)
+      const ofConfig = Array.isArray(own) ? { values: holdable(own, replacement) } : {}
+      return query({ ...(first as object), text: replacement.ofStatement(text), ...ofConfig }, values, ...rest)
     }) as typeof this.query
   }
+}
 
-  #holdable(values: readonly unknown[]): unknown[] {
-    return values.map((value) => {
-      if (Array.isArray(value)) return this.#holdable(value)
-      return typeof value === 'string' && this.#replace !== null ? this.#replace(value) : value
-    })
-  }
+function holdable(values: readonly unknown[], replacement: Replacement): unknown[] {
+  return values.map((value) => {
+    if (Array.isArray(value)) return holdable(value, replacement)
+    return typeof value === 'string' ? replacement.ofValue(value) : value
+  })
 }
 
 interface ServerSetting {

@@ -23,9 +23,9 @@ test('what is left after the replacement can be stored in a database of each enc
        where public.holds(c, $2)`,
       [characters, encoding],
     )
-    const replace = createReplacement(encoding)
+    const replacement = createReplacement(encoding)
     const held = new Set(rows[0]?.held)
-    const wrong = characters.filter((each) => held.has(each) !== (replace?.(each) === each))
+    const wrong = characters.filter((each) => held.has(each) !== (replacement?.ofValue(each) === each))
     wrongs.push(
       ...wrong.map(
         (each) => `${encoding} ${each.codePointAt(0)?.toString(16)} ${held.has(each) ? 'replaced' : 'kept'}`,
@@ -47,6 +47,9 @@ test('a session of a LATIN1 database binds what it can hold, and refuses an exac
     ['Müller… “Ł”', ['€ 😀'], JSON.stringify({ a: 'naïve → Łódź' })],
   )
   expect(rows[0]?.texts).toEqual(['Müller. "?"', '? ?', 'naïve > ?ód?'])
+  const { rows: said } = await pool.query<{ sign: string }>(`select '…' as sign -- „one of ours“`)
+  expect(said).toEqual([{ sign: '.' }])
+  await expect(pool.query(`select 'Ł'`)).rejects.toMatchObject({ code: '22P05' })
   const ofExact = (text: string) =>
     pool.query<{ a: string }>(`select $1::json ->> 'a' as a`, [JSON.stringify({ a: exactText(text) })])
   expect((await ofExact('Mü"ll\\er\n')).rows).toEqual([{ a: 'Mü"ll\\er\n' }])

@@ -1,8 +1,14 @@
 import { randomBytes } from 'node:crypto'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { startDaemonProcess } from '../../support/daemon.ts'
+import { list } from '../../../src/commands/list.ts'
+import { show } from '../../../src/commands/show.ts'
+import { type TestContext, testContext } from '../../support/context.ts'
+import { type Daemon, startDaemonProcess } from '../../support/daemon.ts'
 import { createDatabase } from '../../support/database.ts'
 import { migrateAll } from '../../support/postgres.ts'
+import { scrape } from '../../support/scrape.ts'
+import { statusSays } from '../../support/statusSays.ts'
+import { until } from '../../support/until.ts'
 import { type Harness, setup } from './harness.ts'
 
 /**
@@ -12,14 +18,19 @@ import { type Harness, setup } from './harness.ts'
 const harmful = '\0 \ud800 \u202e \u001b[2J \r\n 😀 Ł € … ’ "\\ '
 const hostile = harmful + randomBytes(2_240).toString('base64')
 
+/** What moves a terminal's cursor, hides a line or turns the direction of writing. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what this is about
+const unprintable = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/
+
 describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => {
   let harness: Harness
+  let daemon: Daemon
   const stack = new AsyncDisposableStack()
   beforeAll(async () => {
     const database = stack.use(await createDatabase('template0', `encoding '${encoding}' locale 'C'`))
     await migrateAll(database.url)
     harness = stack.use(await setup({}, database.url))
-    await harness.start()
+    daemon = await harness.start()
   })
   afterAll(() => stack.disposeAsync())
   afterEach(() => harness.control('DELETE', 'faults'))
@@ -57,6 +68,30 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     expect(error).toMatch(/^customer_id \(from customerId\) .*10/)
   })
 
+  test('503, its words: the pause is told, and the record is sent after it', async () => {
+    const body = JSON.stringify({ code: 'E003', message: hostile })
+    await harness.fault({ kind: 'answer', status: 503, body, endpoint: 'submit', times: 1 })
+    await harness.insert('paused-')
+    expect(await harness.becomes('paused-', 'completed')).toMatchObject({ effects: 1 })
+  })
+
+  test('a trigger of the ERP that raises them: that row alone is told later', async () => {
+    const { pool } = harness
+    const raised = randomBytes(2_240).toString('base64')
+    await pool.query(`create function raise() returns trigger language plpgsql as $$
+      begin if new.payload::text like '%raising-%' and new.status = 'completed' then raise exception '${raised}'; end if; return new; end $$;
+      create trigger raising before update on outbox for each row execute function raise()`)
+    await harness.insert('raising-')
+    await harness.insert('not-raising')
+    await harness.becomes('not-raising', 'completed')
+    const { rows } = await until(
+      () => pool.query<{ n: number }>(`select length(detail) as n from outboxd.problem where kind = 'report_refused'`),
+      ({ rowCount }) => rowCount === 1,
+    )
+    expect(rows[0]?.n).toBeLessThan(500)
+    await pool.query('drop function raise() cascade')
+  })
+
   test('its type or key: it is rejected, as no index can hold it, and others are completed', async () => {
     const storable = hostile
       .replaceAll('\0', '')
@@ -68,6 +103,25 @@ describe.each(['UTF8', 'LATIN1'])('in a database of encoding %s', (encoding) => 
     await harness.becomes('beside-', 'completed')
     await harness.becomes('hostile-type-', 'rejected')
     await harness.becomes('hostile-key-', 'rejected')
+  })
+
+  test('what list, show, status and the metrics print of all that can be shown as it is', async () => {
+    const printed = async (run: (context: TestContext) => Promise<number>) => {
+      const context = testContext(harness.env)
+      await run(context)
+      return context.printed()
+    }
+    const { rows } = await harness.pool.query<{ id: string }>('select id::text from outbox order by id')
+    const texts = [
+      await printed((context) => list(context, {})),
+      await printed((context) => list(context, { byCause: true })),
+      await statusSays(harness.env),
+      await scrape(daemon),
+    ]
+    for (const { id } of rows) texts.push(await printed((context) => show(context, `outbox:${id}`, {})))
+    expect(texts.length).toBeGreaterThan(10)
+    expect(texts.filter((text) => unprintable.test(text) || !text.isWellFormed())).toEqual([])
+    expect(Math.max(...texts.flatMap((text) => text.split('\n').map(({ length }) => length)))).toBeLessThan(8_000)
   })
 })
 
