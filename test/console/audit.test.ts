@@ -130,6 +130,10 @@ test('a search of many names those that it found, and counts what it does not na
   const [{ detail } = { detail: {} as Record<string, unknown> }] = await acts()
   expect(detail).toMatchObject({ lookedAt: 150, found: 120, unnamed: 20 })
   expect(detail.records).toHaveLength(100)
+  await served.get('/audit.csv')
+  const [downloaded, searched] = rowsOf((await served.get('/audit')).text)
+  expect(downloaded).toMatch(/download.*all records/s)
+  expect(searched).toMatch(/search.* and 115 more/s)
 })
 
 test('a download is an act in the log before its first byte: of the audit with its span and key, of a value with its record', async () => {

@@ -45,11 +45,11 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
   return table(
     'Who did what',
     [{ words: 'When' }, { words: 'Who' }, { words: 'What' }, { words: 'Record' }, { words: 'Why' }, { words: 'From' }],
-    hands.map(({ atMs, who, what, untilMs, records, reason, account }) => [
+    hands.map(({ atMs, who, what, untilMs, records, unnamed, reason, account }) => [
       moment(atMs),
       shown(who),
       html`${shown(what)}${untilMs === null ? '' : html` until ${moment(untilMs)}`}`,
-      recordsCell(records),
+      recordsCell(records, unnamed),
       reason === null ? '' : html`<span class="foreign reason">${shown(reason)}</span>`,
       shown(account ?? ''),
     ]),
@@ -58,14 +58,16 @@ function handsTable(hands: readonly Hand[], query: AuditQuery): HtmlSafeString {
 
 const recordsShown = 5
 
-function recordsCell(records: readonly ActRecord[]): HtmlValue {
+function recordsCell(records: readonly ActRecord[], unnamed: string | null): HtmlValue {
   const links = records
     .slice(0, recordsShown)
     .map(
       ({ id, outboxId, type, key }, i) =>
         html`${i > 0 ? ', ' : ''}<a href="/records/${encodeURIComponent(id)}">${shown(`outbox:${outboxId}`)}</a> ${shown(type)}${key === null ? '' : `, key ${foreignText(key, 40)}`}`,
     )
-  return records.length > recordsShown ? [links, ` and ${records.length - recordsShown} more`] : links
+  if (unnamed === 'all') return 'all records'
+  const more = Math.max(0, records.length - recordsShown) + Number(unnamed ?? 0)
+  return more > 0 ? [links, ` and ${more} more`] : links
 }
 
 const shown = (text: string) => escapeControl(text)

@@ -23,6 +23,8 @@ export interface Hand {
   untilMs: number | null
   /** The records that it was done to, or whose values it saw. */
   records: ActRecord[]
+  /** How many more it saw: a number, or `all`; null: none. */
+  unnamed: string | null
 }
 
 /** How far down both logs have been shown. */
@@ -64,7 +66,7 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
   const { rows } = await db.query<Row>(
     `select e.id as "logId", ${epochMs('e.at')} as "atMs", e.who, e.cause as what, e.detail ->> 'reason' as reason,
        e.detail ->> 'account' as account, null as "untilMs",
-       json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records
+       json_build_array(json_build_object('id', s.id, 'outboxId', s.outbox_id, 'type', s.type, 'key', s.key)) as records, null as unnamed
      from outboxd.submission_event e join outboxd.submission s on s.id = e.submission_id
      where e.who like 'operator%' and e.id < $1 and ${isWanted('e')} and ($5::text is null or ${hasKey('$5')})
        and (num_nulls($6::uuid, $7::text) = 2 or s.id = $6 or s.outbox_id = $7)
@@ -77,7 +79,7 @@ async function readEvents(db: Database, filter: HandsFilter, before: string, lim
 async function readActs(db: Database, filter: HandsFilter, before: string, limit: number): Promise<Row[]> {
   const { rows } = await db.query<Row>(
     `select a.id as "logId", ${epochMs('a.at')} as "atMs", a.who, a.act as what, a.reason, a.account, ${epochMs('a.until')} as "untilMs",
-       named.records
+       named.records, a.detail ->> 'unnamed' as unnamed
      from outboxd.operator_act a ${namedRecordsSql(5)}
      where a.id < $1 and ${isWanted('a')} and named.fits order by a.id desc limit $8`,
     [before, ...valuesOf(filter), ...actFilterValues(filter), limit],
