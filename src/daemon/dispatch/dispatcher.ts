@@ -110,6 +110,9 @@ export interface Dispatcher {
 /** Others were quicker, or hold the polls that are due: there is no signal for when they are through. */
 const tookNothingMs = 50
 
+/** A pause that takes longer to be written is held up by a lock on its record: the others do not wait for that. */
+const pauseWriteMostMs = 5_000
+
 /** How far to count what waits: further changes little in the price of a poll, and counting would cost more than sending. */
 export const readyCountMost = 1_000
 
@@ -127,6 +130,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
   /** Answers that called for a pause, and how many of those pauses are written. */
   let pausesCalled = 0
   let pausesWritten = 0
+  let lastCalledAgeMs = () => 0
 
   /** The ledger counts these among the polls that are due, too. */
   const duePollsInHand = () => inHand.pollsInHand().length - inHand.rarePolls()
@@ -135,7 +139,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     await lost.recover()
     if (deps.slotPool.hasReturnable()) void deps.writeOutcome(nothing)
     // A pause that is being written stops this instance at once: neither a token nor a record goes for nothing.
-    if (pausesCalled > pausesWritten) return tookNothingMs
+    if (pausesCalled > pausesWritten && lastCalledAgeMs() < pauseWriteMostMs) return tookNothingMs
     const seen = pausesCalled
     const room = deps.maxInFlight - inHand.inFlight()
     if (room <= 0 || !deps.mayClaim() || lost.list().length >= lostClaimsMost) return lookAgainMs
@@ -275,6 +279,7 @@ export function createDispatcher(deps: DispatcherDeps): Dispatcher {
     if (interpretation.isTokenRefused) deps.onTokenRefused(accessToken)
     const calls = interpretation.work.pauses.length
     pausesCalled += calls
+    if (calls > 0) lastCalledAgeMs = deps.clock.stopwatch()
     await deps.writeOutcome(interpretation.work).finally(() => {
       pausesWritten += calls
     })
