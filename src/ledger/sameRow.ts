@@ -41,11 +41,14 @@ export const differsInContent = (one: string, other: string): string =>
 export const mayBeEdited = (one: string, other: string): string =>
   `coalesce(${ofOneKind(one, other)} and (${kind(one)} = 'content' and not ${stampsAgree(one, other)} or ${differsInContent(one, other)}), false)`
 
+/** Whether an operator has said that the ERP edits rows after they were taken. */
+export const rowsAreEdited = '(select rows_edited from outboxd.outbox where is_current)'
+
 /** True if a row in state `state` may be edited without a conflict: replay --refresh is how its correction is sent. */
 export const awaitsRepairSql = (state: string): string => `${state} in ('failed', 'rejected')`
 
 /** True if the row `r` was edited since the submission `s` was captured, and that is no conflict. */
-export const isAcceptedEditSql = `(${mayBeEdited('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or (select rows_edited from outboxd.outbox where is_current)))`
+export const isAcceptedEditSql = `(${mayBeEdited('s.row_stamp', 'r.stamp')} and (${awaitsRepairSql('s.state')} or ${rowsAreEdited}))`
 
 /** Whether two stamps say that the rows were recorded at two times, by one description. */
 export function differInTime(one: string, other: string): boolean {

@@ -102,12 +102,12 @@ export function openCursorScan(deps: CursorScanDeps): CursorScan {
   async function judgeBehind(cursor: Cursor, sequenceFile: string | null): Promise<ReturnType<typeof testSample>> {
     const bounds = cursor.sameUpto ? [...cursor.position, ...cursor.sameUpto] : cursor.position
     const { rows } = await db.query<SeenRow>(cursor.sameUpto ? sql.behindSince : sql.behind, [...bounds])
-    const { known, conflicts, edited } = await cursorStore.findKnown(rows)
+    const { known, conflicts, edited, repaired } = await cursorStore.findKnown(rows)
     const verdict = testSample({
       rows: rows.length,
       unknown: rows.length - known.size,
       another: conflicts.length,
-      edited: edited.length,
+      edited: edited.length + repaired.length,
       byTime: rows.every(({ stamp }) => /^at\b/.test(stamp)),
       sequenceChanged: cursor.sequenceFile !== null && cursor.sequenceFile !== sequenceFile,
     })

@@ -1,4 +1,11 @@
-import { anotherRow, differsInContent, isAcceptedEditSql, isSameRow, type RowConflict } from '../ledger/sameRow.ts'
+import {
+  anotherRow,
+  differsInContent,
+  isAcceptedEditSql,
+  isSameRow,
+  type RowConflict,
+  rowsAreEdited,
+} from '../ledger/sameRow.ts'
 import type { Database } from '../postgres/database.ts'
 
 /** The sort values of a row, as text. */
@@ -27,6 +34,8 @@ export interface KnownRows {
   conflicts: RowConflict[]
   /** Rows that were edited since they were taken, or are others of the same type and key. */
   edited: string[]
+  /** Rows that were edited since their records were rejected or failed: no conflict. */
+  repaired: string[]
 }
 
 export interface Cursor {
@@ -50,21 +59,26 @@ export function openCursorStore(ledger: Database, epoch: number, selection: stri
         id: string
         same: boolean
         edited: boolean
+        accepted: boolean
+        meant: boolean
         state: string
         recorded: string
       }>(
-        `select s.outbox_id as id, ${isSameRow} or ${isAcceptedEditSql} as same, ${differsInContent('s.row_stamp', 'r.stamp')} as edited, s.state,
+        `select s.outbox_id as id, ${isSameRow} as same, ${isAcceptedEditSql} as accepted, ${rowsAreEdited} as meant, ${differsInContent('s.row_stamp', 'r.stamp')} as edited, s.state,
            to_char(s.recorded_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS "UTC"') as recorded
          from json_to_recordset($1) as r("outboxId" text, stamp text, "createdAt" text)
            join outboxd.taken_row s on s.outbox_id = r."outboxId" and s.outbox = $2`,
         [JSON.stringify(seen), epoch],
       )
-      const others = rows.filter(({ same, edited }) => !same && !edited)
-      const edited = rows.filter((row) => !row.same && row.edited)
+      const different = rows.filter(({ same }) => !same)
+      const others = different.filter(({ accepted, edited }) => !accepted && !edited)
+      const edited = different.filter((row) => !row.accepted && row.edited)
+      const repaired = different.filter(({ accepted, meant }) => accepted && !meant)
       return {
         known: new Set(rows.map(({ id }) => id)),
         conflicts: others.map(({ id, state, recorded }) => ({ outboxId: id, detail: anotherRow(state, recorded) })),
         edited: edited.map(({ id }) => id),
+        repaired: repaired.map(({ id }) => id),
       }
     },
     async readCursor(outbox) {

@@ -172,6 +172,15 @@ for (const [name, createdAt] of [
     expect(await capture()).toHaveLength(9)
   })
 
+  test(`by a sequence, rows ${name}: numbers that began anew are noticed although every record was rejected`, async () => {
+    const { pool, capture } = await setup(bySequence)
+    await pool.query(fill(1, 5))
+    await rests(capture)
+    await pool.query(`update outboxd.submission set state = 'rejected', held = false, due_at = null, ended_at = now()`)
+    await pool.query(`truncate source restart identity; ${fill(2, 9)}`)
+    await expect(capture()).rejects.toThrow('outboxd adopt --new')
+  })
+
   test(`by a sequence, rows ${name}: an operator who says that the rows are the same is believed`, async () => {
     const given = await setup(bySequence)
     const { pool, capture } = given
