@@ -42,6 +42,7 @@ export function describeRecover(command: Command): Command {
       (word: string, before: readonly string[] = []) => [...before, word],
     )
     .option('--waiting', 'also the rows that wait in the outbox may have been sent: it was restored, too')
+    .option('--no-waiting', 'rows that wait in the outbox were never sent: the ledger alone was restored')
     .option('--restored', 'it was put back, and nobody has noticed: everybody stops at once')
     .addOption(byOption)
     .addOption(reasonOption)
@@ -94,7 +95,7 @@ export async function recover(context: CommandContext, options: RecoverOptions):
     const unchanged = isStopped
       ? 'Nothing was taken in: everybody pauses (history) until outboxd recover.'
       : 'Nothing was changed.'
-    const said = { isWaitingToo: options.waiting ?? false, sayer: options.restored ? actor.who : undefined }
+    const said = { isWaitingToo: options.waiting, sayer: options.restored ? actor.who : undefined }
     const loss = await findLoss(store, said, reading(context)).catch((error: unknown) => {
       context.stderr.write(`outboxd: what there is to recover could not be read. ${unchanged}\n`)
       throw error

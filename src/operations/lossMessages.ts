@@ -1,6 +1,7 @@
 import { pluralize } from '../cli/table.ts'
 import { isoTime, showTime } from '../cli/time.ts'
 import type { FoundHistory } from '../ledger/history/readHistory.ts'
+import { clocksDifferByMs } from '../ledger/history/writeHistory.ts'
 import type { LastRecovery } from '../ledger/operator/recoverHistory.ts'
 import type { LedgerGap } from '../store/ledgerGap.ts'
 import { countNamed, countOutcomes, type Doubt } from './doubts.ts'
@@ -31,8 +32,8 @@ function historyMessages({ found, doubtful, doubts, isOutboxInDoubt, inHandRows,
       : []),
     ...doubtMessages(doubts),
     isOutboxInDoubt
-      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs)} may have been sent: with --as uncertain they are captured as uncertain.`
-      : 'Rows that wait in the outbox count as never taken: they say so, and their database is another. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
+      ? `Rows that wait in the outbox and were recorded before ${showTime(found.atMs + clocksDifferByMs)} may have been sent: with --as uncertain they are captured as uncertain. (That is ${clocksDifferByMs / 1000} s after it was found, because clocks differ.) If the ledger alone was restored, and the outbox was not, give --no-waiting.`
+      : 'Rows that wait in the outbox count as never taken: they say so, and their database did not go back. If it was restored, too, or a daemon was killed just before the ledger went back, give --waiting.',
     ...(inHandRows.length > 0
       ? [
           `${pluralize(inHandRows.length, 'row')} that ${inHandRows.length === 1 ? 'waits' : 'wait'} a daemon has in hand, and may have captured: taken as --as says.`,

@@ -42,13 +42,13 @@ const undatedMax = 10_000
 /**
  * Finds out what the ledger may have lost.
  *
- * @param isWaitingToo an operator knows that the outbox went back as well, wherever it is
+ * @param isWaitingToo what an operator knows: the outbox went back as well, wherever it is, or it did not; undefined: nothing
  * @param sayer who says that the ledger was put back, where nobody may have noticed
  * @param reading `goOn` is asked now and then, and `onProgress` told how many rows of doubtful records were read
  */
 export async function findLoss(
   store: OperatorStore,
-  { isWaitingToo, sayer }: { isWaitingToo: boolean; sayer: string | undefined },
+  { isWaitingToo, sayer }: { isWaitingToo: boolean | undefined; sayer: string | undefined },
   reading: Parameters<typeof readDoubts>[2],
 ): Promise<Loss> {
   const { goOn } = reading
@@ -57,7 +57,7 @@ export async function findLoss(
   const inHand = found === null ? [] : await store.outbox.readInHand()
   const gap = await store.findGap(goOn, found !== null)
   if (found === null) return { gap, shared: sharedTransactions(gap.rows), history: null }
-  const isOutboxInDoubt = isWaitingToo || !gap.canTell || (await store.mayWaitingBeSent())
+  const isOutboxInDoubt = !gap.canTell || (isWaitingToo ?? (await store.mayWaitingBeSent()))
   const waiting = isOutboxInDoubt ? await store.outbox.readNew(undatedMax) : []
   const lost = new Set(gap.rows.map(({ outboxId }) => outboxId))
   const inHandRows = waitingRows(inHand, lost, 'that it waits, and was in the hands of a daemon')

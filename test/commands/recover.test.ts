@@ -261,6 +261,22 @@ test('the audit does not say that they were never sent', async () => {
   expect(await lineOf(open)).toContain('not known whether it was sent')
 })
 
+test('rows that wait are in doubt up to 5 s after it was found, as the preview says; with --no-waiting they are not', async () => {
+  await query(
+    `update outboxd.history set found_at = '2026-11-20T10:00:00Z', found = 'it was restored', found_by = 'daemon 1'`,
+  )
+  const doubted = fixture.context()
+  expect(await recover(doubted, { dryRun: true })).toBe(0)
+  expect(doubted.printed()).toMatch(
+    /recorded before 2026-11-20 10:00:05Z may have been sent.* 5 s after .* give --no-waiting/,
+  )
+  const lives = fixture.context()
+  expect(await recover(lives, { dryRun: true, waiting: false })).toBe(0)
+  expect(lives.printed()).toContain('Rows that wait in the outbox count as never taken')
+  expect(await recover(fixture.context(), { ...erin, as: 'uncertain', waiting: false })).toBe(0)
+  expect((await query('select doubtful_before from outboxd.history')).rows).toEqual([{ doubtful_before: null }])
+})
+
 test('the preview says how many the rows settle, with the first of them, and so does its JSON', async () => {
   for (let i = 1; i <= 7; i++) await queued(`status = 'accepted', transaction_id = 'T-${i}'`)
   await queued(`status = 'discarded'`)

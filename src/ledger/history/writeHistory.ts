@@ -158,7 +158,8 @@ export async function agreeByPerson(db: Database, who: string, isOutboxInDoubt: 
 }
 
 /** The ledger's, and of the hosts that write the rows' times. */
-export const clocksDifferBy = `interval '5 s'`
+export const clocksDifferByMs = 5_000
+export const clocksDifferBy = `interval '${clocksDifferByMs} ms'`
 
 /** What was agreed to before may be later than now where a clock was set back; whoever remembers it goes by the order. */
 const agreed = `system_id = n.system_id, timeline = n.timeline, database_oid = n.database_oid, ledger_oid = n.ledger_oid,
