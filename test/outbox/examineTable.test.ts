@@ -23,7 +23,7 @@ async function asClerk({ url, pool }: Setup): Promise<{ clerk: pg.Pool; role: st
     name: 'clerk',
     connections: 1,
     onIdleError: () => {},
-    settings: { role: role.replaceAll(' ', '\\ ') },
+    settings: { role },
   })
   onTestFinished(async () => {
     await clerk.end()
