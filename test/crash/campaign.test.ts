@@ -22,6 +22,7 @@ test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock
       pruneMs: 4_000,
       failOverMs: 14_000,
       restoreMs: 14_000,
+      strangerMs: 10_000,
     },
     upgrade: false,
     postgresDir: null,

@@ -1,5 +1,5 @@
 import type { Violation } from './checker.ts'
-import { conclude } from './conclude.ts'
+import { conclude, ofAll } from './conclude.ts'
 import { openEnvironment } from './environment.ts'
 import { installErpFaults } from './erpFaults.ts'
 import type { Pace } from './faultTable.ts'
@@ -13,6 +13,7 @@ import { retentionFaults } from './retentionFaults.ts'
 import { createSeededRandom } from './seededRandom.ts'
 import { serverFaults } from './serverFaults.ts'
 import { serviceFaults } from './serviceFaults.ts'
+import { strangerFaults } from './strangerFaults.ts'
 import { upgrade } from './upgrade.ts'
 
 export interface CampaignOptions {
@@ -62,8 +63,9 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const ledger = ledgerFaults(environment)
     const retention = retentionFaults(program, environment)
     await using server = serverFaults(environment)
+    await using strangers = await strangerFaults(program, environment)
     const nemesis = await unleash(
-      { environment, fleet, service, erp, ledger, retention, server },
+      { environment, fleet, service, erp, ledger, retention, server, strangers },
       {
         ...{ program, kills, pace, random, say, signal },
         upgrade: before && (() => upgrade(environment, fleet, program, say)),
@@ -77,7 +79,8 @@ export async function runCampaign(options: CampaignOptions): Promise<CampaignRes
     const seconds = Math.round((performance.now() - begun) / 1000)
     return {
       ...{ options, idempotency, seconds, nemesis, failedStarts: fleet.failedStarts() },
-      ...concluded,
+      history: concluded.history,
+      violations: [...strangers.intrusions.map(ofAll), ...concluded.violations],
     }
   } finally {
     fleet.scuttle()

@@ -215,6 +215,7 @@ function outcomeAnomalies({ written, arrivals }: Case, submission: LedgerRow): s
       state === 'rejected' && (errorCode === 'E001' || arrivals.some((each) => each.faultId !== null)),
     'fails-e001': state === 'failed' && errorCode === 'E001',
     'fails-e003': state === 'failed' && errorCode === 'E003',
+    'fails-long': state === 'failed' && errorCode?.startsWith('X'),
   }[written.outcome]
   return expected ? [] : [`it should be ${written.outcome}, but ${became}`]
 }

@@ -4,9 +4,9 @@ import type { SeededRandom } from './seededRandom.ts'
 
 /** What an ERP does to its own outbox table while others write to it. */
 export interface ErpFaults {
-  /** For a while: refuses or ignores what is written to some rows, or locks some of them. @returns when that is over */
+  /** For a while: refuses, ignores or delays writes to some rows, or locks some of them. @returns when that is over */
   strike(random: SeededRandom): Promise<void>
-  /** Refuses and ignores nothing any more. */
+  /** Ends what is under way. */
   clear(): Promise<void>
 }
 
@@ -14,8 +14,8 @@ const forMs = [500, 4_000] as const
 const lockedMost = 40
 
 /**
- * Installs a trigger that refuses writes to a seventh of the rows while `erp_mood` says so, and ignores those to another:
- * what a validation, an archive or a mistake of the ERP's does.
+ * Installs a trigger that refuses writes to a seventh of the rows while `erp_mood` says so, ignores those to another
+ * seventh, or takes 0.3 s for each row: what a validation, an archive or a slow function of the ERP does.
  */
 export async function installErpFaults(outbox: pg.Pool, url: string): Promise<ErpFaults> {
   await outbox.query(`
@@ -26,6 +26,8 @@ export async function installErpFaults(outbox: pg.Pool, url: string): Promise<Er
         raise exception 'the ERP refuses this row' using errcode = 'P0001';
       elsif old.id % 7 = 4 and exists (select from erp_mood where mood = 'ignores') then
         return null;
+      elsif exists (select from erp_mood where mood = 'slow') then
+        perform pg_sleep(0.3);
       end if;
       return new;
     end $$;
@@ -34,7 +36,7 @@ export async function installErpFaults(outbox: pg.Pool, url: string): Promise<Er
   return {
     async strike(random) {
       const ms = random.whole(...forMs)
-      const what = random.pick(['refuses', 'ignores', 'lock'] as const)
+      const what = random.pick(['refuses', 'ignores', 'slow', 'lock'] as const)
       if (what === 'lock') return lockSome(url, ms)
       await outbox.query('insert into erp_mood values ($1)', [what]).catch(() => {})
       await after(ms)

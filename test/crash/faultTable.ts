@@ -7,6 +7,7 @@ import { retryPatiently } from './retryPatiently.ts'
 import type { SeededRandom } from './seededRandom.ts'
 import type { ServerFaults } from './serverFaults.ts'
 import type { ServiceFaults } from './serviceFaults.ts'
+import type { StrangerFaults } from './strangerFaults.ts'
 
 /** What is done again and again to the daemons and what they live on. */
 export interface Fault {
@@ -37,6 +38,8 @@ export interface Pace {
   failOverMs: number
   /** The ledger's database is put back to a copy. */
   restoreMs: number
+  /** A daemon that is configured wrongly is started. */
+  strangerMs: number
 }
 
 export interface Adversaries {
@@ -47,6 +50,7 @@ export interface Adversaries {
   ledger: LedgerFaults
   retention: RetentionFaults
   server: ServerFaults
+  strangers: StrangerFaults
 }
 
 export const kills = 'kill -9'
@@ -62,7 +66,7 @@ const lastKilledShare = 0.3
 
 /** The campaign's faults, a row each. @param stopped takes what ends later: the wakening of those that were stopped */
 export function faultTable(
-  { environment, fleet, service, erp, ledger, retention, server }: Adversaries,
+  { environment, fleet, service, erp, ledger, retention, server, strangers }: Adversaries,
   pace: Pace,
   stopped: Promise<void>[],
 ): Fault[] {
@@ -164,6 +168,18 @@ export function faultTable(
       everyMs: pace.restoreMs,
       from: 'this version',
       strike: once((random) => server.restore(random)),
+    },
+    {
+      what: 'daemons of a second ledger tried',
+      everyMs: pace.strangerMs,
+      from: 'this version',
+      strike: () => strangers.secondLedger(),
+    },
+    {
+      what: 'daemons of a second service tried',
+      everyMs: pace.strangerMs,
+      from: 'this version',
+      strike: () => strangers.secondService(),
     },
   ]
 }

@@ -55,6 +55,7 @@ if (values.help || wrong) {
       pruneMs: 5_000,
       failOverMs: 60_000,
       restoreMs: 90_000,
+      strangerMs: 20_000,
     },
     say: (text) => process.stderr.write(`${text}\n`),
   })

@@ -21,6 +21,11 @@ const bad: Spec[] = [
   { kind: 'answer', endpoint: posts, status: 500 },
   { kind: 'answer', endpoint: posts, status: 502 },
   { kind: 'answer', endpoint: posts, status: 502, when: 'after' },
+  // RFC 9110, 15.4.4: the request was performed.
+  { kind: 'answer', endpoint: posts, status: 303, when: 'after', headers: { location: '/done' } },
+  { kind: 'answer', endpoint: posts, status: 303, headers: { location: '/done' } },
+  { kind: 'answer', endpoint: posts, status: 300, when: 'after' },
+  { kind: 'answer', endpoint: posts, status: 304, when: 'after' },
   { kind: 'garbage', endpoint: posts },
   { kind: 'missing_id', endpoint: posts },
   { kind: 'oversized', endpoint: posts },

@@ -2,7 +2,14 @@ import type pg from 'pg'
 import type { SeededRandom } from './seededRandom.ts'
 
 /** What a record is made to come to, when nothing is in doubt about it. */
-export type Outcome = 'completed' | 'unmappable' | 'unreadable' | 'unknown-customer' | 'fails-e001' | 'fails-e003'
+export type Outcome =
+  | 'completed'
+  | 'unmappable'
+  | 'unreadable'
+  | 'unknown-customer'
+  | 'fails-e001'
+  | 'fails-e003'
+  | 'fails-long'
 
 /** A record as the ERP wrote it, and what must become of it. */
 export interface Written {
@@ -20,12 +27,13 @@ interface Row extends Written {
 }
 
 const outcomes: readonly [Outcome, number][] = [
-  ['completed', 0.85],
+  ['completed', 0.83],
   ['unmappable', 0.04],
   ['unreadable', 0.02],
   ['unknown-customer', 0.03],
   ['fails-e001', 0.04],
   ['fails-e003', 0.02],
+  ['fails-long', 0.02],
 ]
 const keys = 40
 
@@ -45,7 +53,8 @@ function data(random: SeededRandom, marker: string, key: string | null): Row {
   const cents = random.whole(1, 999_999_999)
   const digits = String(cents).padStart(3, '0')
   const amount = `${digits.slice(0, -2)}.${digits.slice(-2)}`
-  const prefix = { 'fails-e001': 'fail:E001 ', 'fails-e003': 'fail:E003 ' }[outcome as string] ?? ''
+  const code = { 'fails-e001': 'E001', 'fails-e003': 'E003', 'fails-long': longCode(random) }[outcome as string]
+  const prefix = code ? `fail:${code} ` : ''
   const customer = outcome === 'unknown-customer' ? 'UNKNOWN1' : 'C100'
   const asWritten = outcome === 'unmappable' ? `${amount}5` : random.pick([amount, `"${amount}"`, `${amount}00`])
   const payload = `{"customerId":"${customer}","orderDate":"2026-11-21T10:00:00+01:00","amount":${asWritten},"field2":"${prefix}${marker}"}`
@@ -53,13 +62,21 @@ function data(random: SeededRandom, marker: string, key: string | null): Row {
   return { marker, outcome, amount, type: 'data', key, payload }
 }
 
+/** A code that no btree index holds: 3,000 characters that compression does not make shorter. */
+function longCode(random: SeededRandom): string {
+  return `X${incompressible(random)}`.slice(0, 3_000)
+}
+
+function incompressible(random: SeededRandom): string {
+  return Array.from({ length: 700 }, () => random.float().toString(36).slice(2)).join('')
+}
+
 /** What no ledger can take as it is: it must be rejected, and keep nobody else waiting. */
 function unreadable(random: SeededRandom, marker: string, key: string | null): Row {
-  const incompressible = Array.from({ length: 700 }, () => random.float().toString(36).slice(2)).join('')
   const payload = (more: string) => `{"field2":"${marker}"${more}}`
   const shared = { marker, outcome: 'unreadable' as const, amount: null, type: 'data' }
   return random.chance(0.5)
-    ? { ...shared, key: incompressible, payload: payload('') }
+    ? { ...shared, key: incompressible(random), payload: payload('') }
     : { ...shared, key, payload: payload(`,"note":"${'x'.repeat(1_100_000)}"`) }
 }
 

@@ -9,7 +9,7 @@ export interface Course {
   errorCode: string | null
 }
 
-const told = /^fail:([A-Za-z0-9_]{1,20})/
+const told = /^fail:([A-Za-z0-9_]{1,4000})/
 
 /**
  * @param client whose settings it goes by
