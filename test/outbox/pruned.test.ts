@@ -103,7 +103,7 @@ describe('rows that say themselves that they wait', () => {
     await pool.query(`update source set done = false, created_at = '2026-01-01'`)
     expect(await capture()).toEqual([])
     const { rows } = await pool.query(`select subject, detail from outboxd.problem where kind = 'row_conflict'`)
-    expect(rows).toEqual([{ subject: '1', detail: expect.stringContaining('now completed') }])
+    expect(rows).toEqual([{ subject: '1', detail: expect.stringContaining('its record is completed') }])
     expect(await count(pool, 'submission')).toBe(0)
   })
 
