@@ -173,7 +173,8 @@ export function faultTable(
       what: 'daemons of a second ledger tried',
       everyMs: pace.strangerMs,
       from: 'this version',
-      strike: () => strangers.secondLedger(),
+      // What keeps a second ledger out are locks of living daemons: none has them while the server restarts.
+      strike: () => cluster.alone(() => strangers.secondLedger(fleet.berths[anchor])),
     },
     {
       what: 'daemons of a second service tried',

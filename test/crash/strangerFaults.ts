@@ -2,12 +2,18 @@ import { createServer } from 'node:http'
 import { saysRunning } from '../support/daemon.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import type { Environment } from './environment.ts'
+import type { Berth } from './fleet.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** Daemons that an operator has configured wrongly, started beside the fleet: each must refuse to start. */
 export interface StrangerFaults extends AsyncDisposable {
-  /** Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one. @returns 1 if it made up its mind */
-  secondLedger(): Promise<number>
+  /**
+   * Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one.
+   *
+   * @param beside it must refuse if this daemon of the first ledger was at work before and after
+   * @returns 1 if it made up its mind
+   */
+  secondLedger(beside: Berth | undefined): Promise<number>
   /** Starts a daemon of the fleet's ledger at another service. @returns 1 if it made up its mind */
   secondService(): Promise<number>
   /** Daemons that started all the same, and requests that the other service got. */
@@ -29,7 +35,8 @@ export async function strangerFaults(program: ProgramCopy, { env }: Environment)
   await program.start(['migrate'], { ...env, ...forgotten }).ended()
 
   /** A daemon that finds no database ends, too, and has refused nothing. */
-  async function start(what: string, changed: Record<string, string>): Promise<number> {
+  async function start(what: string, changed: Record<string, string>, mustRefuse: () => boolean): Promise<number> {
+    const isWatched = mustRefuse()
     const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
     await using daemon = program.start(['run'], { ...env, ...changed }, (line) => {
       if (saysRunning(line)) decide(true)
@@ -38,7 +45,7 @@ export async function strangerFaults(program: ProgramCopy, { env }: Environment)
     void daemon.ended().then(() => decide(false))
     const isRunning = await decided
     clearTimeout(late)
-    if (isRunning) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
+    if (isRunning && isWatched && mustRefuse()) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
     daemon.signal('SIGKILL')
     const { code } = await daemon.ended()
     return isRunning || code === refused ? 1 : 0
@@ -46,8 +53,8 @@ export async function strangerFaults(program: ProgramCopy, { env }: Environment)
 
   return {
     intrusions,
-    secondLedger: () => start('a second ledger', forgotten),
-    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }),
+    secondLedger: (beside) => start('a second ledger', forgotten, () => beside?.atWork() === true),
+    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }, () => true),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   }
 }
