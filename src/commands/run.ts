@@ -131,7 +131,7 @@ export async function run(context: CommandContext): Promise<number> {
     app = await startWith(files, deps)
     if (app === null) return 0
     await Promise.race([aborted(context.signal), otherTable.promise])
-    const isSettled = await app.stop()
+    const isSettled = await app.stop({ beginsAgain: !context.signal.aborted })
     app = null
     if (context.signal.aborted) return isSettled ? 0 : leftInDoubt
     log.info('outbox.yaml is another one: beginning again with it')

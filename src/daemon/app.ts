@@ -49,9 +49,10 @@ export interface App {
   /**
    * Stops claiming, waits until what is on the wire has ended and is written, and closes everything in reverse.
    *
+   * @param options.beginsAgain keeps the instance among the living ones, because the same process goes on with another table
    * @returns whether all became known and written; false where that was given up
    */
-  stop(): Promise<boolean>
+  stop(options?: { beginsAgain: boolean }): Promise<boolean>
 }
 
 /**
@@ -90,9 +91,10 @@ export async function startApp(deps: AppDeps): Promise<App> {
   const wakeups = createWakeups()
   const parts = createParts({ files: fixedFiles, ...deps, credentials, store, client, health: loopHealth, wakeups })
   let isSettled = true
+  let beginsAgain = false
   // What an instance leaves in doubt is rescued by others, and only after they can be sure that it is dead.
   opened.defer(async () => {
-    if (isSettled)
+    if (isSettled && !beginsAgain)
       await store.pulse.leave().catch((error: unknown) => log.warn('could not say that it left', { error }))
   })
   await parts.heartbeat.runOnce()
@@ -116,7 +118,8 @@ export async function startApp(deps: AppDeps): Promise<App> {
   return {
     http,
     tryOutboxTable: store.tryOutboxTable,
-    async stop() {
+    async stop(options) {
+      beginsAgain = options?.beginsAgain ?? false
       log.info('stopping')
       await running.disposeAsync()
       log.info('stopped')

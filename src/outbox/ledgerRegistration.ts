@@ -189,7 +189,11 @@ export function openLedgerRegistration({
   function lose(error: Error): void {
     if (held !== null) hangUp(held)
     held = null
-    if (!isClosed) onError(error)
+    if (isClosed) return
+    onError(error)
+    // At once, because nothing keeps another ledger out until it stands again.
+    clearTimeout(timer)
+    timer = setTimeout(() => void look(), 0).unref()
   }
 
   async function renew(): Promise<void> {
@@ -204,7 +208,9 @@ export function openLedgerRegistration({
     if (held === null)
       await renew().catch(() => {}) // capture is told why
     else await assertSameTable(held).catch(lose)
-    if (!isClosed) timer = setTimeout(() => void look(), held === null ? reconnectMs : lookEveryMs).unref()
+    if (isClosed) return
+    clearTimeout(timer)
+    timer = setTimeout(() => void look(), held === null ? reconnectMs : lookEveryMs).unref()
   }
 
   async function assertSameTable(client: pg.Client): Promise<void> {

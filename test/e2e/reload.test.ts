@@ -89,7 +89,7 @@ test('a new outbox.yaml is in force after SIGHUP; a broken one, or one that no t
 
   await reload('table: outbox\nid: [\n', 'are broken')
   await expect.poll(status).toContain('problem         files_broken files of ')
-  expect(await status()).toMatch(/cannot be used .*outboxd reload/)
+  expect(await status()).toMatch(/cannot be used: .*outboxd reload/s)
 
   const ask = testContext(env)
   expect(await runReload(ask, { json: true })).toBe(1)
