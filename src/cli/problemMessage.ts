@@ -28,7 +28,7 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   foreign_service: ([problem]) =>
     `A daemon is configured for another service (${problem?.subject}) than the ledger belongs to, and was refused: correct its variables, or say with outboxd adopt --service that the service has moved.`,
   foreign_ledger: ([problem]) =>
-    `A daemon of another ledger serves the outbox ${problem?.subject}, so daemons of this ledger capture nothing: STATE_DATABASE_URL is probably missing or different for one of them. outboxd check names its session.`,
+    `A daemon of another ledger serves the outbox ${problem?.subject}, or did in the last 5 minutes; daemons of this ledger capture nothing meanwhile. STATE_DATABASE_URL is probably missing or different for one of them. \`outboxd check\` names its session. Rows that it has sent are unknown here: with \`state: none\`, give \`outboxd adopt --same --start id:N\`, with N the first row that it has not sent, before you start a daemon of this ledger.`,
   ledger_behind: () =>
     'Rows of the outbox say that they were taken, the ledger does not know them, and nobody will send them: outboxd recover --dry-run shows them.',
   rows_passed_over: ([found]) =>

@@ -56,7 +56,13 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const ledgers: Finding[] =
     second === null
       ? []
-      : [{ what: 'ledgers', mark: second.open > 0 ? 'problem' : 'warning', message: secondLedgerMessage(second) }]
+      : [
+          {
+            what: 'ledgers',
+            mark: second.open > 0 || table.state === null ? 'problem' : 'warning',
+            message: secondLedgerMessage(second),
+          },
+        ]
   return [finding, ...ledgers, await checkTypes(open, config, table)]
 }
 

@@ -34,7 +34,7 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
   const sessions = daemons.map(({ pid, user, address, since }) =>
     [`pid ${pid}`, user, address && `from ${address}`, since && `since ${since}`].filter(Boolean).join(' '),
   )
-  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or different, here or there: compare \`outboxd config --effective\` of both, and stop the daemon whose ledger is wrong`
+  return `a daemon of another ledger serves the outbox ${table} (${sessions.join('; ')}). STATE_DATABASE_URL is probably missing or different, here or there: compare \`outboxd config --effective\` of both, and stop the daemon whose ledger is wrong. Rows that it has sent are unknown to the other ledger: with \`state: none\` in outbox.yaml, give \`outboxd adopt --same --start id:N\` for the right ledger, with N the first row that the wrong one has not sent, before you start its daemon`
 }
 
 /**
@@ -99,7 +99,9 @@ export interface RegistrationDeps {
   onError(error: Error): void
 }
 
-const reconnectMs = 1_000
+const reconnectMs = 250
+/** A daemon that starts while the server has been up for less waits: the daemons that served before come back first. */
+const settledMs = 5_000
 const lookEveryMs = 5_000
 const answerMs = 5_000
 /** A session that is just ending, of a daemon that was stopped, is waited for. */
@@ -121,6 +123,7 @@ export function openLedgerRegistration({
   let held: pg.Client | null = null
   /** Of the table; one that was created anew has another. */
   let heldOid: number | null = null
+  let hasStood = false
   let underWay: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -151,6 +154,7 @@ export function openLedgerRegistration({
     client.on('end', () => broke(new Error('the session that holds the registration was ended')))
     try {
       await client.connect()
+      if (!hasStood) await wait(await readUnsettledMs(client))
       await client.query('begin')
       const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid')
       // A pooler's sessions are ours for one transaction only: behind one the transaction stays open, with no snapshot.
@@ -166,6 +170,7 @@ export function openLedgerRegistration({
       if (!isPooled) await client.query('commit')
       held = client
       heldOid = oid
+      hasStood = true
       return []
     } catch (error) {
       hangUp(client)
@@ -229,6 +234,14 @@ export function openLedgerRegistration({
       held = null
     },
   }
+}
+
+/** For how long the daemons that served before the server was restarted may still be on their way back. */
+async function readUnsettledMs(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ upMs: number }>(
+    'select extract(epoch from clock_timestamp() - pg_postmaster_start_time())::float8 * 1000 as "upMs"',
+  )
+  return Math.min(settledMs, Math.max(0, settledMs - (rows[0]?.upMs ?? settledMs)))
 }
 
 /** Ends the connection without waiting for the server's goodbye: half open, it would never come. */
