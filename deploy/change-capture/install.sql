@@ -31,6 +31,9 @@
 -- Repairs what version 0.2 left, and commits that: there, PUBLIC could execute the trigger functions. If a role named outboxd_capture
 -- exists, what the schema's owner has in it becomes that role's own: a superuser's, or one's own.
 begin;
+-- Names, operators too, are Postgres's own here: in `public` another role may have made some that fit better.
+set local search_path = pg_catalog, pg_temp;
+set local lock_timeout = '5s';
 do $$
 declare
   each record;
@@ -59,6 +62,8 @@ end $$;
 commit;
 
 begin;
+set local search_path = pg_catalog, pg_temp;
+set local lock_timeout = '5s';
 do $$
 declare
   owner text := (select nspowner::regrole from pg_namespace where nspname = 'outboxd_capture');
@@ -397,7 +402,7 @@ create or replace function outboxd_capture.install(
   key       name     default null,
   payload   text[]   default null,
   condition text     default null,
-  outbox    regclass default 'outbox'::regclass
+  outbox    regclass default 'outbox'::text::regclass -- by the search path of who calls
 ) returns void language plpgsql set search_path = pg_catalog, pg_temp set lock_timeout = '5s' as $install$
 declare
   by_row boolean := outboxd_capture.needs_row_triggers(erp_table);

@@ -260,6 +260,36 @@ test('install.sql is not run by a superuser: it prints the statements, and makes
   expect((await pool.query('select from outbox')).rowCount).toBe(1)
 })
 
+test('functions and operators that another role has made in public are neither run by install.sql nor bound by what it makes', async () => {
+  const { pool, ran } = await setup()
+  await pool.query(`set role mallory;
+    create function public.evil_role(a oid, b regnamespace) returns boolean language plpgsql as $$begin perform public.evil(''); return a = b::oid; end$$;
+    create operator public.= (leftarg = oid, rightarg = regnamespace, function = public.evil_role);
+    create function public.format(a text, b name, c name) returns text language plpgsql as $$begin perform public.evil(''); return a; end$$;
+    reset role; create table item (id int primary key, amount int); alter schema outboxd_capture owner to postgres`)
+  const client = await pool.connect()
+  onTestFinished(() => client.release(true))
+  // As the superuser who repairs 0.2; then as the role.
+  await client.query('set search_path = public, pg_catalog')
+  await client.query(captureFile('install')).catch(() => undefined)
+  expect(ran.filter((told) => told.startsWith('ran as'))).toEqual([])
+  await client.query('rollback; set search_path = public, pg_catalog; set role outboxd_capture')
+  await client.query(captureFile('install'))
+  expect((await client.query('show search_path')).rows).toEqual([{ search_path: 'public, pg_catalog' }])
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
+  await client.query('reset role; alter table item disable trigger all; select * from outboxd_capture.trouble')
+  expect(ran.filter((told) => told.startsWith('ran as'))).toEqual([])
+  const { rows } = await pool.query(`
+    select p.oid::regprocedure::text from pg_proc p where pronamespace = 'outboxd_capture'::regnamespace and proname <> 'exactly'
+      and not coalesce(proconfig @> '{"search_path=pg_catalog, pg_temp"}', false)
+    union all
+    select d.refobjid::regproc::text from pg_rewrite r join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid
+      where r.ev_class = 'outboxd_capture.trouble'::regclass and d.refclassid = 'pg_proc'::regclass
+        and d.refobjid not in (select oid from pg_proc where pronamespace = 'outboxd_capture'::regnamespace)`)
+  expect(rows).toEqual([])
+  await client.query(captureFile('remove'))
+})
+
 test('a schema that another role has made is refused: that role’s tables may have triggers', async () => {
   const { pool } = await setup()
   await pool.query('alter schema outboxd_capture owner to mallory')
