@@ -460,6 +460,13 @@ set search_path = pg_catalog, pg_temp as $$
     when outboxd_capture.key_types($1) is distinct from $3 then 'the primary key of ' || name || ' was changed: install it again' end
 $$;
 
+-- Settings that any session may change, and that decide how our SQL is read and what a value is as text.
+create or replace function outboxd_capture.settings() returns text immutable language sql set search_path = pg_catalog, pg_temp as $$
+  select string_agg(format('set %s = %L', name, value), ' ') from (values ('standard_conforming_strings', 'on'), ('transform_null_equals', 'off'),
+    ('array_nulls', 'on'), ('quote_all_identifiers', 'off'), ('DateStyle', 'ISO'), ('IntervalStyle', 'postgres'), ('TimeZone', 'UTC'),
+    ('extra_float_digits', '1'), ('bytea_output', 'hex'), ('xmloption', 'content')) each(name, value)
+$$;
+
 -- The text of a table's trigger function. Its exception block is a subtransaction: it costs some microseconds, and the ERP's
 -- statement goes through. Outside of that block stands nothing that can fail. A lock that a session holds on the outbox is waited for
 -- once in a transaction, for a second; then the rows are noted.
@@ -492,7 +499,7 @@ declare
 begin
   return format($function$
     create or replace function outboxd_capture.%1$s() returns trigger language plpgsql security definer
-    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' as %2$L$function$, function_name, format($body$
+    set search_path = pg_catalog, pg_temp set lock_timeout = '1s' %3$s as %2$L$function$, function_name, format($body$
     declare
       seqscan text;
       deepest int := coalesce(substring(current_setting(%6$L, true) from '^[0-9]{1,4}$'), '0')::int; -- any session may set it
@@ -593,7 +600,8 @@ begin
     case when told.by_row then '' else 'from new_rows n' end, deepest, count_rows, told.table_name,
     array(select outboxd_capture.tree(told.erp_table)), told.erp_table::oid, outboxd_capture.key_types(told.erp_table),
     case when told.by_row then '($5)' else 'n' end, case when told.by_row then ', new' else '' end,
-    outboxd_capture.quoted(told.outbox), told.outbox::oid, outboxd_capture.quoted(told.outbox) || ' was replaced: install it again'));
+    outboxd_capture.quoted(told.outbox), told.outbox::oid, outboxd_capture.quoted(told.outbox) || ' was replaced: install it again'),
+    outboxd_capture.settings());
 end $text$;
 
 -- The table that was installed, of which this one is a partition or a child.
@@ -787,6 +795,15 @@ create view outboxd_capture.trouble as
   select distinct t.tgrelid::regclass::text, 0, false, null::timestamptz, 'it was installed by an earlier version: install it again'
   from pg_trigger t join pg_proc p on p.oid = t.tgfoid
   where p.pronamespace = 'outboxd_capture'::regnamespace and t.tgrelid not in (select id from relation);
+
+do $$
+declare
+  each regprocedure;
+begin
+  for each in select oid from pg_proc where pronamespace = 'outboxd_capture'::regnamespace and proname in ('install', 'retry') loop
+    execute replace(outboxd_capture.settings(), 'set ', format('; alter function %s set ', each));
+  end loop;
+end $$;
 
 revoke all on all functions in schema outboxd_capture from public;
 grant usage on schema outboxd_capture to public;

@@ -308,6 +308,50 @@ describe('the ERP is never harmed', () => {
     ])
   })
 
+  test('a session’s settings neither change how a condition is read nor what is sent', async () => {
+    const { pool, captured } = await setupTable(
+      `id int primary key, note text, amount int, at moment, off_at timestamptz, on_day date, span spell, ratio real_number, ratios real_number[], dots texts, bytes raw`,
+      `'{amount, ratio}', key => 'on_day', condition => $$n.note ~ '^\\w*$' and (n.note = null) is null$$`,
+      {
+        first: `create domain moment as timestamptz; create domain spell as interval; create domain real_number as float8; create domain raw as bytea;
+        create domain texts as text[]`,
+      },
+    )
+    const client = await pool.connect()
+    onTestFinished(() => client.release(true))
+    const write = async (id: number) => {
+      await client.query(
+        `insert into item values (${id}, 'abc', 1, timestamptz '2026-03-04 05:06:07+00', '2026-03-04 05:06:07+00', date '2026-03-04',
+        make_interval(days => -1, hours => 2), 0.1::float8, array[0.1::float8], array['NULL', 'a'], decode('005c', 'hex'))`,
+      )
+      await client.query(`update item set ratio = 0.1::float8 + 1e-16::float8 * 3 where id = ${id}`)
+    }
+    await write(1)
+    for (const setting of [
+      'standard_conforming_strings=off',
+      'transform_null_equals=on',
+      'DateStyle=SQL, DMY',
+      'TimeZone=Asia/Tokyo',
+      'IntervalStyle=sql_standard',
+      'extra_float_digits=-15',
+      'bytea_output=escape',
+      'array_nulls=off',
+      'quote_all_identifiers=on',
+    ])
+      await client.query('select set_config($1, $2, false)', setting.split('='))
+    await write(2)
+    expect(await noted(pool)).toEqual([])
+    const rows = await captured()
+    expect(rows).toHaveLength(4)
+    expect(rows.slice(2)).toEqual(
+      rows.slice(0, 2).map((row) => ({ ...row, payload: row.payload.replace('"id": 1', '"id": 2') })),
+    )
+    expect(rows[0]).toMatchObject({
+      key: '2026-03-04',
+      payload: expect.stringContaining('"2026-03-04T05:06:07+00:00"'),
+    })
+  })
+
   test('a statement that changes no row is not noted, although the outbox refuses', async () => {
     const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
     await pool.query(`create function no() returns trigger language plpgsql as $$begin raise 'no'; end$$;
