@@ -18,10 +18,9 @@ import {
   optionsSchema,
   type SandboxSettings,
 } from './sandboxSettings.ts'
-import type { SandboxOptions } from './scenario/openScenario.ts'
 import { beginScenario, continueScenario, openScenario, withScenario } from './scenario/openScenario.ts'
 import { RecordScripts } from './scenario/recordScripts.ts'
-import type { Scenario } from './scenario/scenarioSchema.ts'
+import type { SandboxOptions, Scenario } from './scenario/scenarioSchema.ts'
 import { buildServer, finishRequests } from './server.ts'
 import { parseSettings } from './settingsWrong.ts'
 import { Connections, forControl, forRequests } from './storage/connections.ts'
@@ -39,7 +38,7 @@ import { writeEntries } from './storage/writeEntries.ts'
 export { isEveryInterface } from './gate/addresses.ts'
 export { type Borrowed, type EnvironmentRead, environment, readEnvironment } from './readEnvironment.ts'
 export { optionsSchema, type SandboxSettings } from './sandboxSettings.ts'
-export type { SandboxOptions } from './scenario/openScenario.ts'
+export type { SandboxOptions } from './scenario/scenarioSchema.ts'
 export { SettingsWrong } from './settingsWrong.ts'
 export { isEmbedded } from './storage/sandboxDatabase.ts'
 

@@ -1,19 +1,13 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
-import type { z } from 'zod'
 import { FilesInvalid } from '../../yaml/fileProblem.ts'
 import type { Faults } from '../faults/faults.ts'
 import { optionsSchema, type SandboxSettings } from '../sandboxSettings.ts'
 import { parseSettings } from '../settingsWrong.ts'
 import { readOrCreateState, writeState } from '../storage/sandboxState.ts'
 import { readScenario } from './readScenario.ts'
-import { type Scenario, type ScenarioInput, scenarioSchema } from './scenarioSchema.ts'
-
-/** What startSandbox takes. */
-export type SandboxOptions = Omit<z.input<typeof optionsSchema>, 'scenario'> & {
-  scenario?: string | ScenarioInput | undefined
-}
+import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 
 /**
  * Reads a scenario.

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { faultActionSchema, faultSchema } from '../faults/faults.ts'
-import { clientsSchema, clockSchema, settingsPatchSchema } from '../sandboxSettings.ts'
+import { clientsSchema, clockSchema, type optionsSchema, settingsPatchSchema } from '../sandboxSettings.ts'
 import { bodyMatch, refuseWhatIsNotKept, requestMatch } from './requestMatch.ts'
 
 const wordPattern = /^(pending|completed|failed)(?: ([A-Za-z0-9_]{1,20}))?$/
@@ -96,4 +96,9 @@ function isFailure(step: unknown): boolean {
 export function scenarioJsonSchema(): string {
   const schema = z.toJSONSchema(scenarioSchema, { target: 'draft-7', io: 'input', unrepresentable: 'any' })
   return `${JSON.stringify({ ...schema, title: 'outboxd sandbox scenario' }, null, 2)}\n`
+}
+
+/** What startSandbox takes. */
+export type SandboxOptions = Omit<z.input<typeof optionsSchema>, 'scenario'> & {
+  scenario?: string | ScenarioInput | undefined
 }
