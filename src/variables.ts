@@ -158,7 +158,8 @@ export const variables = {
   STUCK_AFTER_SECONDS: {
     instances: 'same: reported',
     schema: secondsOrNever(366 * 86_400).default(86_400_000),
-    about: 'after so long an accepted record that the service has not ended is a problem for a person; 0: never',
+    about:
+      'after so long a record that the service accepted and has not ended, or does not say that it has, is a problem for a person; 0: never',
   },
   RETENTION_DAYS: {
     instances: 'same: reported',

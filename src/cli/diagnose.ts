@@ -12,6 +12,8 @@ import { showDuration, showMoment } from './time.ts'
 /** What the diagnosis is made from. */
 export interface SystemStatus {
   submissions: Record<State, number>
+  /** Of those `sending`: were sent, and the service is asked whether it has them. */
+  probing: number
   /** Rows that wait in the outbox; null where it cannot be read. */
   outboxWaiting: number | null
   /** It has been asked and has not answered yet. */
@@ -173,9 +175,11 @@ function waitsForPerson({ submissions }: SystemStatus): string | null {
   return `${pluralize(total, 'record')} ${total === 1 ? 'waits' : 'wait'} for a person (${parts}): ${total > eachMax ? 'outboxd list --by-cause shows what they have in common.' : 'outboxd list shows them.'}`
 }
 
-function late({ oldestUnsentMs, oldestAcceptedMs, nowMs }: SystemStatus): string | null {
+function late({ oldestUnsentMs, oldestAcceptedMs, probing, nowMs }: SystemStatus): string | null {
   if (oldestUnsentMs !== null && nowMs - oldestUnsentMs > lateMs)
     return `The oldest record has waited for ${showDuration(nowMs - oldestUnsentMs)}: outboxd list --state queued shows the first.`
+  if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs && probing > 0)
+    return `The service has not said what became of a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state sending,accepted shows it.`
   if (oldestAcceptedMs !== null && nowMs - oldestAcceptedMs > lateMs)
     return `The service has worked on a record for ${showDuration(nowMs - oldestAcceptedMs)}: outboxd list --state accepted shows it.`
   return null
@@ -203,17 +207,18 @@ function leftBehind({ hidden }: SystemStatus): string | null {
 }
 
 function allIsWell(status: SystemStatus): string {
-  const { submissions, outboxWaiting } = status
-  const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending
+  const { submissions, probing, outboxWaiting } = status
+  const left = (outboxWaiting ?? 0) + submissions.queued + submissions.sending - probing
   const tracked = submissions.accepted
   const behind = leftBehind(status)
-  if (left + tracked === 0)
+  if (left + tracked + probing === 0)
     return behind === null
       ? 'All is well: everything is sent and nothing waits.'
       : `All is well: everything from the start position on is sent; ${behind}.`
   const parts = [
     left > 0 ? `${pluralize(left, 'record')} to send` : null,
     tracked > 0 ? `${tracked} being processed by the service` : null,
+    probing > 0 ? `${probing} sent that the service is asked about` : null,
   ].filter((part) => part !== null)
   return `All is well: ${parts.join(', ')}${behind === null ? '' : `; ${behind}`}.`
 }

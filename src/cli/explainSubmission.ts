@@ -115,28 +115,39 @@ function sending({ attempt, sentMs, nowMs }: SubmissionDetail): Explained {
   }
 }
 
-function probing({ id, transactionId, pollMs, nowMs }: SubmissionDetail): Explained {
+function probing(detail: SubmissionDetail): Explained {
+  const { id, transactionId, pollMs, nowMs } = detail
+  const why =
+    transactionId === id
+      ? 'the answer did not say whether it arrived, so we ask the service whether it knows the id that we sent'
+      : `the service performed the request and named ${transactionId} in its Location, so we ask for that`
+  const next = pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`
   return {
-    why:
-      transactionId === id
-        ? 'the answer did not say whether it arrived, so we ask the service whether it knows the id that we sent'
-        : `the service performed the request and named ${transactionId} in its Location, so we ask for that`,
-    next: pollMs === null ? 'asked soon' : `asked at ${showMoment(pollMs, nowMs)}`,
+    why: [why, ...uselessPolls(detail)].join('; '),
+    next: detail.polledRarely ? stuckNext(detail, next) : next,
   }
 }
 
+/** How many polls were useless, and the last of their causes. */
+function uselessPolls({ fruitless, events }: SubmissionDetail): string[] {
+  if (fruitless === 0) return []
+  const cause = events.at(-1)?.cause
+  return [
+    `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer`,
+    ...(cause === undefined ? [] : [cause]),
+  ]
+}
+
 function accepted(detail: SubmissionDetail): Explained {
-  const { transactionId, acceptedMs, nowMs, polls, fruitless, refusedPolls, unknownSinceMs, pollMs, pauses, events } =
-    detail
+  const { transactionId, acceptedMs, nowMs, polls, refusedPolls, unknownSinceMs, pollMs, pauses } = detail
   const since = acceptedMs === null ? '' : ` ${showDuration(nowMs - acceptedMs)} ago`
   const doubts = [
     unknownSinceMs === null ? null : `since ${showTime(unknownSinceMs)} the service says that it does not know it`,
-    fruitless > 0 ? `the last ${fruitless === 1 ? 'poll' : `${fruitless} polls`} brought no usable answer` : null,
     refusedPolls > 1
       ? `${refusedPolls} polls were refused while others got through, so we ask for it alone, ever more rarely`
       : null,
-    fruitless > 0 ? events.at(-1)?.cause : null,
-  ].filter((doubt) => doubt != null)
+    ...uselessPolls(detail),
+  ].filter((doubt) => doubt !== null)
   const why = `the service accepted it as ${transactionId}${since} and has not finished it (${polls} polls so far)`
   const pause = longestPause(pauses)
   const next =
@@ -149,9 +160,13 @@ function accepted(detail: SubmissionDetail): Explained {
 }
 
 /** What a person can do about a transaction that does not come to an end. */
-function stuckNext({ id, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
+function stuckNext({ id, probing, answered, idByPerson }: SubmissionDetail, next: string): Advice[] {
   const correct = [arrived(id, 'it has another id'), notArrived(id, 'it is not there: we send it again')]
   const words = `${next}, rarely, since it is long past its time; ask the operator of the service what became of it, then perhaps`
+  if (probing)
+    return [
+      { words, ways: [arrived(id, 'it did: we follow it to its end'), notArrived(id, 'it did not: we send it again')] },
+    ]
   return [{ words, ways: [...(idByPerson || !answered ? correct : []), discard(id, 'we ask no more')] }]
 }
 

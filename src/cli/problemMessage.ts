@@ -34,8 +34,10 @@ const message: Record<ProblemKind, (problems: readonly Problem[]) => string> = {
   rows_passed_over: ([found]) =>
     `In the outbox ${found?.detail}. The daemon reads the table from its beginning and takes them; nothing is sent twice, and there is nothing to do.`,
   unknown_status: ([found]) => `In the outbox ${found?.detail}. ${unknownStatusAdvice}`,
-  stuck_transaction: ([all]) =>
-    `For too long ${all?.detail}: outboxd list --state accepted shows them, and outboxd show ID what can be done.`,
+  stuck_transaction: (all) => {
+    const states = all.map(({ subject }) => subject || 'accepted').join(',')
+    return `For too long ${all.map(({ detail }) => detail).join('; ')}: outboxd list --state ${states} shows them, and outboxd show ID what can be done.`
+  },
   mass_refusal: (halves) =>
     `The service refuses record after record (${first(halves)}) in the same words, so nothing is sent: see outboxd check; if the refusal is right, outboxd resume --believe-refusals.`,
   loop_failing: (loops) => `A part of the daemon fails again and again: ${firstDetails(loops)}. Its log says more.`,

@@ -133,8 +133,8 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
     outbox === null
       ? null
       : estimateBacklog({
-          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.heldForPerson,
-          tracked: submissions.accepted,
+          toSend: outbox.waiting + submissions.queued + submissions.sending - ledger.probing - ledger.heldForPerson,
+          tracked: submissions.accepted + ledger.probing,
           pollsPerRecord: ledger.pollsPerRecord,
           capacity,
           windowMs: config.rateLimit.windowMs,
@@ -154,6 +154,7 @@ export function joinHalves(ledger: LedgerHalf, half: OutboxHalf, config: StoreCo
     readOnly,
     diagnoses: diagnose({
       submissions,
+      probing: ledger.probing,
       outboxWaiting: outbox?.waiting ?? null,
       isOutboxAwaited: half.kind === 'awaited',
       outboxLockedBy: half.kind === 'locked' ? half.by : [],

@@ -35,8 +35,8 @@ export function renderStatusLine({
   const more = others.length > 0 ? ` (and ${others.length} more)` : ''
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : '?'
   const figures = [
-    `to send ${waiting}+${captured(submissions)}`,
-    `at the service ${submissions.accepted}`,
+    `to send ${waiting}+${captured(submissions, report)}`,
+    `at the service ${submissions.accepted + report.probing}`,
     `for a person ${submissions.uncertain + submissions.failed + submissions.rejected}`,
     `${report.rateAvailable} of ${report.rateCapacity} requests free`,
   ].join(', ')
@@ -60,7 +60,7 @@ function outboxRows(report: StatusReport): Row[] {
   const { submissions, outbox, oldestMs, nowMs } = report
   const waiting = outbox.kind === 'read' ? outbox.outbox.waiting : 'unknown'
   return [
-    ['to send', `${waiting} in the outbox, ${captured(submissions)} captured`],
+    ['to send', `${waiting} in the outbox, ${captured(submissions, report)} captured`],
     ['oldest unsent', oldestMs === null ? 'none' : `recorded ${showMoment(oldestMs, nowMs)}`],
     ['backlog', `${backlogMessage(report)}${heldMessage(report.heldForPerson)}`],
     ...startRows(report),
@@ -69,7 +69,10 @@ function outboxRows(report: StatusReport): Row[] {
 
 function atServiceRows({ submissions, ...report }: StatusReport): Row[] {
   return [
-    ['at the service', `${submissions.accepted} being processed`],
+    [
+      'at the service',
+      `${submissions.accepted} being processed${report.probing > 0 ? `, ${report.probing} sent that it is asked about` : ''}`,
+    ],
     ['for a person', forPerson(submissions)],
     ['ended', `${submissions.completed} completed, ${submissions.discarded} discarded`],
     ['to tell', reportsMessage(report)],
@@ -89,7 +92,8 @@ function ledgerRows(report: StatusReport): Row[] {
   ]
 }
 
-const captured = ({ queued, sending }: Record<State, number>): number => queued + sending
+const captured = ({ queued, sending }: Record<State, number>, { probing }: Pick<StatusReport, 'probing'>): number =>
+  queued + sending - probing
 
 function forPerson(submissions: Record<State, number>): string {
   return `${submissions.uncertain} uncertain, ${submissions.failed} failed, ${submissions.rejected} rejected`

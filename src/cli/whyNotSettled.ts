@@ -1,11 +1,18 @@
 import type { SubmissionDetail } from '../ledger/operator/readSubmissionDetail.ts'
 
 /** Why a submission is not settled by a person's word, to be read after its state; null where it may be. */
-export function whyNotSettled({ state, mayHaveArrived, answered, idByPerson, body }: SubmissionDetail): string | null {
+export function whyNotSettled({
+  state,
+  probing,
+  mayHaveArrived,
+  answered,
+  idByPerson,
+  body,
+}: SubmissionDetail): string | null {
   if (state === 'rejected' && mayHaveArrived && body === null)
     return ', and does not map, so it can be neither followed nor sent: discard it where it has arrived; otherwise mend the mapping and replay it'
   if (idByPerson && (state === 'completed' || state === 'failed')) return null
-  if (state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
+  if (probing || state === 'uncertain' || (mayHaveArrived && (state === 'failed' || state === 'rejected'))) return null
   if (state === 'accepted')
     return idByPerson || !answered
       ? null

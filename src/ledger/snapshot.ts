@@ -9,8 +9,11 @@ export interface LedgerSnapshot {
   /** The database's clock. */
   nowMs: number
   submissions: Record<State, number>
-  /** Creation of the oldest outbox row that was captured and not yet accepted, also in backoff or behind a pause. */
+  /** Of those `sending`: were sent, and the service is asked whether it has them. They are no backlog. */
+  probing: number
+  /** Creation of the oldest outbox row that was captured and not yet sent, also in backoff or behind a pause. */
   oldestUnsentMs: number | null
+  /** Since when the service has, or may have, the oldest record that it is asked about. */
   oldestAcceptedMs: number | null
   /** End of the failed or rejected record that has waited longest for a person. */
   oldestForPersonMs: number | null
@@ -43,8 +46,9 @@ export async function readSnapshot(db: Database): Promise<LedgerSnapshot> {
        (select coalesce(json_object_agg(state, n), '{}') from
           (select state, sum(delta) as n from outboxd.state_delta group by state) counted) as counts,
        (select extract(epoch from min(recorded_at))::float8 * 1000 from outboxd.submission
-          where state in ('queued', 'sending')) as "oldestUnsentMs",
-       (select extract(epoch from min(accepted_at))::float8 * 1000 from outboxd.submission
+          where state in ('queued', 'sending') and not probing) as "oldestUnsentMs",
+       (select count(*)::int from outboxd.submission where state = 'sending' and probing) as probing,
+       (select extract(epoch from min(coalesce(accepted_at, sent_at)))::float8 * 1000 from outboxd.submission
           where job_id is not null) as "oldestAcceptedMs",
        (select extract(epoch from min(ended_at))::float8 * 1000 from outboxd.submission
           where state in ('failed', 'rejected')) as "oldestForPersonMs",

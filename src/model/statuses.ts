@@ -4,7 +4,7 @@ import type { Outcome } from './service.ts'
 export type PostMeaning =
   /** The service took it: accepted if the answer has an id. */
   | 'taken'
-  /** The request was performed and the answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5): never sent again. */
+  /** The request was performed and the answer is elsewhere (RFC 9110, 15.4.1, 15.4.4, 15.4.5). Sent again only for what GET says: docs/guarantee.md. */
   | 'performed'
   /** Another address: everybody pauses, and the record may have arrived. */
   | 'moved'

@@ -178,7 +178,7 @@ function submissionInstruments(registry: Registry) {
     }),
     oldestUnsent: new Gauge({
       name: 'outboxd_oldest_unsent_timestamp_seconds',
-      help: 'Unix time of creation of the oldest row that the service has not accepted; 0 for none.',
+      help: 'Unix time of creation of the oldest row that was not yet sent, or that is to be sent again; 0 for none.',
       registers,
     }),
     oldestUnsentAge: new Gauge({
@@ -188,12 +188,12 @@ function submissionInstruments(registry: Registry) {
     }),
     oldestAccepted: new Gauge({
       name: 'outboxd_oldest_accepted_timestamp_seconds',
-      help: 'Unix time of acceptance of the oldest transaction that is still processing; 0 for none.',
+      help: 'Unix time of acceptance of the oldest transaction that is still processing, or of sending if the service does not say whether it has the record; 0 for none.',
       registers,
     }),
     oldestAcceptedAge: new Gauge({
       name: 'outboxd_oldest_accepted_age_seconds',
-      help: 'Seconds since its acceptance, by the clock of the ledger; 0 for none.',
+      help: 'Seconds since that time, by the clock of the ledger; 0 for none.',
       registers,
     }),
     oldestForPerson: new Gauge({

@@ -39,7 +39,7 @@ export interface Snapshot {
   submissions: Record<State, number>
   /** Outbox rows that nobody has taken yet. */
   outboxWaiting: number
-  /** Creation of the oldest row that the service has not accepted, epoch ms; also behind a pause or in backoff. */
+  /** Creation of the oldest row that is to be sent, epoch ms; also behind a pause or in backoff. */
   oldestUnsentMs: number | null
   /** Acceptance of the oldest transaction that is still processing, epoch ms. */
   oldestAcceptedMs: number | null

@@ -24,6 +24,7 @@ const none: Record<State, number> = {
 }
 const calm: SystemStatus = {
   submissions: none,
+  probing: 0,
   outboxWaiting: 0,
   isOutboxAwaited: false,
   outboxLockedBy: [],

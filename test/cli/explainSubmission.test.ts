@@ -80,6 +80,12 @@ test.each<[Partial<SubmissionDetail>, string]>([
   [{ state: 'sending', dueMs: null }, 'attempt 1 is on the wire since 2026-11-03 11:59:00Z (1 min ago)'],
   [{ state: 'sending', probing: true, pollMs: nowMs + 5_000, dueMs: null }, 'asked at 2026-11-03 12:00:05Z'],
   [
+    { state: 'sending', probing: true, fruitless: 7, events: [{ ...event, cause: 'the service answered 500' }] },
+    'the last 7 polls brought no usable answer; the service answered 500 / ',
+  ],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --arrived TRANSACTION_ID'],
+  [{ state: 'sending', probing: true, polledRarely: true }, 'outboxd resolve abc --not-arrived'],
+  [
     { state: 'accepted', transactionId: 't', acceptedMs: nowMs - 120_000, pollMs: nowMs + 9_000, polls: 2 },
     'accepted it as t 2 min ago and has not finished it (2 polls so far) / asked again at 2026-11-03 12:00:09Z (in 9 s)',
   ],

@@ -400,3 +400,14 @@ test.each<ResolveOptions>([
   expect((await run(id, options)).code).toBe(2)
   expect((await fixture.ledger.row(id)).state).toBe('uncertain')
 })
+
+test('a record whose id the service never answers for is settled by a person, and its poll is gone', async () => {
+  const asked = { state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 } as const
+  const arrived = await fixture.end(asked, { outboxId: '1' })
+  expect((await run('outbox:1', { arrived: 'tx-1', ...unchecked })).code).toBe(0)
+  expect(await fixture.ledger.row(arrived)).toMatchObject({ state: 'accepted', probing: false, transaction_id: 'tx-1' })
+  const notArrived = await fixture.end({ ...asked, transactionId: 'tx-2' }, { outboxId: '2' })
+  expect((await run('outbox:2', { notArrived: true, yes: true })).code).toBe(0)
+  const queued = { state: 'queued', probing: false, job_id: null, transaction_id: null, in_doubt: true }
+  expect(await fixture.ledger.row(notArrived)).toMatchObject(queued)
+})

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto'
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { status } from '../../src/commands/status.ts'
 import { openHeartbeatStore } from '../../src/ledger/heartbeatStore.ts'
 import { writeHeartbeat } from '../../src/ledger/instances.ts'
+import { replaceProblems } from '../../src/ledger/problems.ts'
+import { findStuck } from '../../src/ledger/stuck.ts'
 import { tellProblems } from '../../src/ledger/tellInstanceProblems.ts'
 import { readOnly } from '../support/readOnly.ts'
 import { runStatus } from '../support/statusSays.ts'
@@ -272,5 +274,57 @@ test('the last hour and day are said against the service’s targets, by kind in
     targets: { successShare: 0.99, answerSeconds: 2 },
     lastHour: { successShare: 0.85, submit: { requests: 100, failed: 30 }, status: { requests: 100, failed: 0 } },
     lastDay: { status: { requests: 200 } },
+  })
+})
+
+describe('a record that was sent, and of which the service never says whether it has it', () => {
+  const probed = (transactionId: string) => fixture.end({ state: 'sending', transactionId, pollInMs: 60_000 })
+  const sentAgo = (ago: string) =>
+    fixture.ledger.pool.query(`update outboxd.submission set sent_at = now() - $1::interval`, [ago])
+
+  test.each([
+    ['Location named its id', 'tx-1'],
+    ['the mapping sends its id', null],
+  ])('%s: it counts as at the service, never as unsent', async (_, transactionId) => {
+    await alive()
+    await probed(transactionId ?? 'own')
+    if (transactionId === null)
+      await fixture.ledger.pool.query('update outboxd.submission set transaction_id = id::text')
+    const { printed } = await run()
+    expect(printed).toMatch(/^All is well: 1 sent that the service is asked about\.\n/)
+    expect(printed).toMatch(/to send +0 in the outbox, 0 captured\n/)
+    expect(printed).toMatch(/at the service +0 being processed, 1 sent that it is asked about\n/)
+    expect(printed).toMatch(/oldest unsent +none\n/)
+    expect(JSON.parse((await run(true)).printed)).toMatchObject({
+      submissions: { sending: 1, accepted: 0 },
+      probing: 1,
+      oldestUnsent: null,
+      oldestAccepted: expect.any(String),
+    })
+  })
+
+  test('after an hour it is late, after STUCK_AFTER_SECONDS a problem that names it and the way out', async () => {
+    await alive()
+    const id = await probed('tx-1')
+    await sentAgo('2 hours')
+    const late = await run()
+    expect(late.printed).toMatch(/^The service has not said .* for 2 h.*: outboxd list --state sending,accepted/)
+    const stuck = async () => {
+      await replaceProblems(fixture.ledger.pool, 'stuck_transaction', await findStuck(fixture.ledger.pool, 86_400_000))
+      return (await run()).printed
+    }
+    expect(await stuck()).not.toContain('stuck_transaction')
+    await sentAgo('2 days')
+    const printed = await stuck()
+    expect(printed).not.toContain('All is well')
+    expect(printed).toMatch(
+      /what became of 1 record sent to it, the oldest outbox:\S+ since .*: outboxd list --state sending/,
+    )
+    await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
+    await fixture.ledger.pool.query(
+      `update outboxd.submission set accepted_at = now() - interval '2 days' where id <> $1`,
+      [id],
+    )
+    expect(await stuck()).toMatch(/1 record sent to it, .*1 accepted record, .*: outboxd list --state sending,accepted/)
   })
 })

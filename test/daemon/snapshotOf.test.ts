@@ -6,6 +6,7 @@ import { type State, states } from '../../src/model.ts'
 const ledger = (oldestUnsentMs: number | null): LedgerSnapshot => ({
   submissions: Object.fromEntries(states.map((state) => [state, 0])) as Record<State, number>,
   nowMs: 10,
+  probing: 0,
   oldestUnsentMs,
   oldestAcceptedMs: null,
   oldestForPersonMs: null,

@@ -120,6 +120,24 @@ test('the oldest unsent counts what is queued or on the wire, dated from its out
   expect(nowMs - (oldestAcceptedMs ?? 0)).toBeLessThan(60_000)
 })
 
+test('a record whose id is asked for is not unsent: it counts as at the service, since it was sent', async () => {
+  await plentyOfSlots(ledger)
+  await ledger.capture([{ createdAt: '2026-01-01T00:00:00Z' }])
+  const work = ledger.dispatch()
+  const { submissions } = await claim(work, { submissions: 1 })
+  expect((await readSnapshot(ledger.pool)).probing).toBe(0)
+  const asked = { state: 'sending', transactionId: 'tx', pollInMs: 1_000 } as const
+  await work.writeOutcomes(outcomeBatch({ transitions: submissions.map((each) => transition(each, asked)) }))
+  const { rows } = await ledger.pool.query(
+    'select extract(epoch from sent_at)::float8 * 1000 as ms from outboxd.submission',
+  )
+  expect(await readSnapshot(ledger.pool)).toMatchObject({
+    probing: 1,
+    oldestUnsentMs: null,
+    oldestAcceptedMs: rows[0].ms,
+  })
+})
+
 test('the budget shows the limit and what of it is free now', async () => {
   await fitSlots(ledger.pool, 6_000)
   await takeSlots(ledger.pool, 24, 60_000, randomUUID())

@@ -31,7 +31,7 @@ interface Said<Kind> {
 const post: Record<PostMeaning, Said<SubmitVerdict['kind']> & { mayHaveArrived?: true }> = {
   taken: { record: 'accepted with an id, uncertain without one', everyone: null, kind: 'uncertain' },
   performed: {
-    record: 'the id in Location is asked for; uncertain without one. Never sent again',
+    record: 'the id in Location is asked for; uncertain without one. Sent again only for what GET says',
     everyone: null,
     kind: 'uncertain',
   },

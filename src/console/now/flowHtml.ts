@@ -17,8 +17,8 @@ interface Step {
   count: number | null
   /** Since when the oldest is there; null where that is not known, or nothing is there. */
   oldestMs: number | null
-  /** The list of those that are there; null where there is none. */
-  state: State | null
+  /** The states that the list of them is filtered by; null if there is no list. */
+  state: State | 'sending,accepted' | null
   tone?: 'good' | 'bad' | 'attention'
 }
 
@@ -43,13 +43,19 @@ function stepsOf({ submissions, outbox, ...report }: StatusReport): { under: Ste
     return { name: names[state], count, oldestMs: count > 0 ? oldestMs : null, state }
   }
   const waiting = outbox.kind === 'read' ? outbox.outbox : { waiting: null, oldestMs: null }
+  const atService = submissions.accepted + report.probing
   const forPerson = (state: State): Step => ({ ...of(state), ...(submissions[state] > 0 ? { tone: 'bad' } : {}) })
   return {
     under: [
       { name: 'in the outbox', count: waiting.waiting, oldestMs: waiting.oldestMs, state: null },
       of('queued', report.oldestUnsentMs),
-      of('sending'),
-      of('accepted', report.oldestAcceptedMs),
+      { ...of('sending'), count: submissions.sending - report.probing },
+      {
+        name: names.accepted,
+        count: atService,
+        oldestMs: atService > 0 ? report.oldestAcceptedMs : null,
+        state: report.probing > 0 ? 'sending,accepted' : 'accepted',
+      },
     ],
     ended: [
       { ...of('completed'), tone: 'good' },

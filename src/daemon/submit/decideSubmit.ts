@@ -133,9 +133,11 @@ function withId(
 ): SubmitVerdict {
   // What the service says of a transaction that is tracked, its next poll will tell.
   if (taken === 'yes' || (taken === 'unclear' && tracked)) return { kind: 'accepted', transactionId, breach: null }
+  if (taken === 'unclear') {
+    const reason = `the service accepted it as ${transactionId}, with the error code ${code} beside the id: ${summary}; nobody asks again: track: false`
+    return { kind: 'uncertain', code, reason, breach: 'unknown_status' }
+  }
   const reason = `the service gave it the id ${transactionId}, and says that it failed: ${summary}`
-  if (taken === 'unclear')
-    return { kind: 'uncertain', code, reason: `${reason}; nobody asks again: track: false`, breach: 'unknown_status' }
   if (code !== 'E002' && code !== 'E003') return { kind: 'failed', code, reason }
   // The key's transaction has failed: under the same key the service could only say so again.
   const again = duplicate(reason, history, code)
@@ -143,8 +145,8 @@ function withId(
 }
 
 /**
- * 300, 303 and 304: the request was performed, so it is never sent again, whatever the policy. The id at the end of
- * Location is asked for; without one, the id that the mapping sends, if the policy is to ask.
+ * 300, 303 and 304: the request was performed, so it is not sent again, whatever the policy, unless GET says that it failed
+ * with E003. The id at the end of Location is asked for; without one, the id that the mapping sends, if the policy is to ask.
  *
  * @see RFC 9110, 15.4.4
  */

@@ -11,12 +11,12 @@ export interface SeenSubmission {
 }
 
 /**
- * What a person may settle: uncertain ones; failed and rejected ones that may have arrived; and accepted ones whose id
+ * What a person may settle: uncertain ones; those that were sent and that the service is asked about; failed and rejected ones that may have arrived; and accepted ones whose id
  * is a person's own word, or of which the service has never said anything that could be used. What the service said of an
  * id that a person gave may be another's: so even those that ended by it.
  */
 const settleable = `s.emptied_at is null and (
-  s.state = 'uncertain' or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
+  s.state = 'uncertain' or s.probing or (s.may_have_arrived and s.state in ('failed', 'rejected') and s.body is not null)
   or (s.state = 'accepted' and s.not_done_ms is null) or (s.state in ('accepted', 'completed', 'failed') and s.id_by_person)
 )`
 
@@ -62,7 +62,7 @@ export async function resolveArrived(
        update outboxd.submission s set
          state = case when s.tracked then 'accepted' else 'completed' end, revision = s.revision + 1,
          transaction_id = a."transactionId", id_by_person = true, in_doubt = true, ${forgotten('transaction')},
-         held = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
+         held = false, probing = false, due_at = null, claim_id = null, instance_id = null, accepted_at = coalesce(s.sent_at, clock_timestamp()),
          job_id = case when s.tracked then a."jobId" end, poll_at = case when s.tracked then clock_timestamp() end,
          ended_at = case when not s.tracked then clock_timestamp() end, report_due = true
        from former f join arrival a using (id) where s.id = f.id returning s.*
@@ -97,7 +97,7 @@ export async function resolveNotArrived(
   const { rows } = await db.query<Settled & { keptKey: boolean }>(
     `with ${former}, written as (
        update outboxd.submission s set
-         state = 'queued', revision = s.revision + 1, held = s.key is not null, due_at = clock_timestamp(),
+         state = 'queued', revision = s.revision + 1, probing = false, held = s.key is not null, due_at = clock_timestamp(),
          idempotency_key = case when ${keepsKey('f')} and not $4::boolean then s.idempotency_key else $3 end,
          in_doubt = true, transaction_id = null, id_by_person = false, ${forgotten('start')},
          accepted_at = null, job_id = null, poll_at = null, ended_at = null, report_due = true

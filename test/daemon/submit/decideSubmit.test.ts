@@ -43,6 +43,9 @@ describe('2xx with an id that says that it failed (it was completed if its mappi
       expect(kind(decide(answer))).toBe('accepted')
       expect(decide(answer, untracked)).toMatchObject({ kind: 'uncertain', breach: 'unknown_status' })
     }
+    expect(decide(failed({ status: 'accepted', code: 'E999' }), untracked)).toMatchObject({
+      reason: expect.stringMatching(/^the service accepted it as tx, with the error code E999 beside the id/),
+    })
   })
 
   test('failed with E003: everybody pauses, and it is sent under a new key, at most three times', () => {
