@@ -41,8 +41,11 @@ export function otherLedgerMessage(table: string, daemons: readonly OtherDaemon[
  * Three advisory locks in the outbox's database, of which each session of a daemon holds two for as long as it lives:
  *
  *     own       shared   of the table and the ledger: daemons of one ledger share it
- *     served    shared   of the table: who holds it, and not our own, is of another ledger
+ *     served    shared   of the table: a daemon that holds it, and not our own, is of another ledger
  *     starting  alone    of the table: of two ledgers that start at once one waits, and then sees the other
+ *
+ * Postgres lets every role take every advisory lock. A session counts as a daemon only if its role may read the outbox or is a member
+ * of our role. No lock is waited for without a bound.
  */
 const locks = { served: 1_869_968_483, own: 1_869_968_484, starting: 1_869_968_485 } as const
 
@@ -55,18 +58,33 @@ function ownNumber(table: number, ledger: string): number {
 async function readOthers(db: Database, oid: number, ledger: string): Promise<OtherDaemon[]> {
   const { rows } = await db.query<OtherDaemon>(
     `with held as materialized (
-       select pid, classid, objid from pg_locks where locktype = 'advisory' and granted and objsubid = 2
+       select pid, classid, objid from pg_locks where locktype = 'advisory' and granted and objsubid = 2 and mode = 'ShareLock'
          and database = (select oid from pg_database where datname = current_database())
      )
      select h.pid, a.usename as user, host(a.client_addr) as address,
        to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since
-     from held h left join pg_stat_activity a using (pid)
-     where h.classid = $1::bigint::oid and h.objid = $2::bigint::oid and not exists (
+     from held h join pg_stat_activity a using (pid)
+     where h.classid = $1::bigint::oid and h.objid = $2::bigint::oid
+       and (has_any_column_privilege(a.usesysid, h.objid, 'select') or pg_has_role(a.usesysid, current_user, 'member')) and not exists (
        select from held o where o.pid = h.pid and o.classid = $3::bigint::oid and o.objid = $4::bigint::oid
      ) order by h.pid`,
     [locks.served, oid, locks.own, ownNumber(oid, ledger)],
   )
   return rows
+}
+
+/** Says which sessions hold an advisory lock against ours, or wait for it, what follows, and how to end them. */
+async function describeBlockers(db: Database, key: readonly [number, number]): Promise<string> {
+  const { rows } = await db.query<{ pid: number; user: string | null }>(
+    `select l.pid, a.usename as user from pg_locks l left join pg_stat_activity a using (pid)
+     where l.locktype = 'advisory' and l.mode = 'ExclusiveLock' and l.objsubid = 2 and l.pid is distinct from pg_backend_pid()
+       and l.database = (select oid from pg_database where datname = current_database())
+       and l.classid = $1::bigint::oid and l.objid = $2::bigint::oid order by l.pid`,
+    [...key],
+  )
+  const who = rows.map(({ pid, user }) => (pid === null ? 'a prepared transaction' : `pid ${pid} ${user ?? ''}`.trim()))
+  const end = rows.flatMap(({ pid }) => (pid === null ? [] : [`select pg_terminate_backend(${pid});`])).join(' ')
+  return `another session has the advisory lock (${key.join(', ')}) of the outbox, which only daemons use (${who.join('; ') || 'it has ended'}). The daemon goes on, but a daemon of another ledger may not be noticed now. End that session: \`${end || 'none is left'}\``
 }
 
 /** Which daemons of another ledger serve a table; none where there is no such table. @param table quoted */
@@ -104,13 +122,13 @@ const reconnectMs = 250
 const settledMs = 5_000
 const lookEveryMs = 5_000
 const answerMs = 5_000
-/** A session that is just ending, of a daemon that was stopped, is waited for. */
+/** A session that is just ending, of a daemon that was stopped, is waited for; so is another daemon that registers. */
 const tries = { most: 8, everyMs: 250 }
 
 /** A dead peer's session would keep another ledger out: the server notices it in 25 s. No timeout of the server's may end ours. */
 const settings = `select set_config(name, case name when 'tcp_keepalives_idle' then '10' when 'tcp_keepalives_interval' then '5'
-    when 'tcp_keepalives_count' then '3' when 'lock_timeout' then '3000' else '0' end, $1)
-  from pg_settings where name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count', 'lock_timeout',
+    when 'tcp_keepalives_count' then '3' else '0' end, $1)
+  from pg_settings where name in ('tcp_keepalives_idle', 'tcp_keepalives_interval', 'tcp_keepalives_count',
     'idle_session_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`
 
 /** Opens the session that holds the registration; it is made by the first `hold`, and again after every break. */
@@ -124,6 +142,8 @@ export function openLedgerRegistration({
   /** Of the table; one that was created anew has another. */
   let heldOid: number | null = null
   let hasStood = false
+  /** Why the session that is held could not take its locks; null if it has them. */
+  let blocked: string | null = null
   let underWay: Promise<void> | null = null
   let timer: NodeJS.Timeout | undefined
   let isClosed = false
@@ -179,15 +199,39 @@ export function openLedgerRegistration({
     }
   }
 
+  /** @returns the daemons of other ledgers */
   async function takeLocks(client: pg.Client, oid: number, ledger: string): Promise<OtherDaemon[]> {
-    const take = 'select pg_advisory_lock_shared($1, $2::bigint::oid::int)'
-    await client.query('select pg_advisory_lock($1, $2::bigint::oid::int)', [locks.starting, oid])
-    const others = await readOthers(client, oid, ledger)
-    if (others.length === 0) {
-      await client.query(take, [locks.own, ownNumber(oid, ledger)])
-      await client.query(take, [locks.served, oid])
+    const tryLock = async (statement: string, key: readonly [number, number]) => {
+      const { rows } = await client.query<{ taken: boolean }>(
+        `select ${statement}($1, $2::bigint::oid::int) as taken`,
+        [...key],
+      )
+      return rows[0]?.taken ?? false
     }
-    await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [locks.starting, oid])
+    let why: string | null = null
+    const starting = [locks.starting, oid] as const
+    let isFirst = await tryLock('pg_try_advisory_lock', starting)
+    for (let turn = 1; !isFirst && turn < tries.most && blocked === null; turn++) {
+      await wait(tries.everyMs)
+      isFirst = await tryLock('pg_try_advisory_lock', starting)
+    }
+    if (!isFirst) why = await describeBlockers(client, starting)
+    let others = await readOthers(client, oid, ledger)
+    if (others.length === 0) {
+      for (const key of [
+        [locks.own, ownNumber(oid, ledger)],
+        [locks.served, oid],
+      ] as const) {
+        if (await tryLock('pg_try_advisory_lock_shared', key)) continue
+        why = await describeBlockers(client, key)
+        break // without our own, the other would make us look like a daemon of another ledger
+      }
+      // Two ledgers that start at once without the lock see each other now, and neither goes on.
+      if (!isFirst) others = await readOthers(client, oid, ledger)
+    }
+    if (isFirst) await client.query('select pg_advisory_unlock($1, $2::bigint::oid::int)', [...starting])
+    if (why !== null && why !== blocked) onError(new Error(why))
+    blocked = why
     return others
   }
 
@@ -212,14 +256,18 @@ export function openLedgerRegistration({
   async function look(): Promise<void> {
     if (held === null)
       await renew().catch(() => {}) // capture is told why
-    else await assertSameTable(held).catch(lose)
+    else await assertStands(held).catch(lose)
     if (isClosed) return
     clearTimeout(timer)
     timer = setTimeout(() => void look(), held === null ? reconnectMs : lookEveryMs).unref()
   }
 
-  async function assertSameTable(client: pg.Client): Promise<void> {
-    if ((await readOid(client, table)) !== heldOid) throw new Error('the outbox table was created anew')
+  async function assertStands(client: pg.Client): Promise<void> {
+    const oid = await readOid(client, table)
+    if (oid === null || oid !== heldOid) throw new Error('the outbox table was created anew')
+    if (blocked === null) return
+    const others = await takeLocks(client, oid, await readLedgerName())
+    if (others.length > 0) throw new ForeignLedger(table, others)
   }
 
   return {

@@ -1,7 +1,9 @@
+import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import pg from 'pg'
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { adopt } from '../../src/commands/adopt.ts'
 import { check } from '../../src/commands/check.ts'
@@ -263,3 +265,57 @@ test.skipIf(!hasPgbouncer)(
     await stop()
   },
 )
+
+/** A role that may connect and nothing else, and a session of it. */
+async function stranger({ pool, url }: Pick<Installation, 'pool' | 'url'>) {
+  const name = `stranger_${randomBytes(4).toString('hex')}`
+  await pool.query(`create role ${name} login password 'x'`)
+  const client = new pg.Client({
+    connectionString: Object.assign(new URL(url), { username: name, password: 'x' }).href,
+  })
+  client.on('error', () => {})
+  await client.connect()
+  onTestFinished(async () => {
+    await client.end()
+    await pool.query(`drop role ${name}`)
+  })
+  return client
+}
+
+const oidOfOutbox = `'outbox'::regclass::oid::int`
+
+test.each([
+  ['has the lock of the daemons alone', `select pg_advisory_lock(1869968483, OID)`],
+  ['shares the lock of the daemons', `select pg_advisory_lock_shared(1869968483, OID)`],
+  ['has the lock of a start', `select pg_advisory_lock(1869968485, OID)`],
+])('a role without rights that %s keeps no daemon from its work', async (_, lock) => {
+  const given = await install(mapping)
+  const { rows } = await given.pool.query(`select ${oidOfOutbox} as oid`)
+  const client = await stranger(given)
+  await client.query(lock.replace('OID', rows[0].oid))
+  await given.startInstance()
+  await given.startInstance()
+  await insert(given)
+  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+})
+
+test('a role without rights that waits for the locks of the daemons stops none whose session breaks, and none that starts', async () => {
+  const given = await install(mapping)
+  await given.startInstance()
+  const held = `select classid::bigint::int as class, objid::bigint::int as id, pid from pg_locks
+    where locktype = 'advisory' and classid in (1869968483, 1869968484)
+      and database = (select oid from pg_database where datname = current_database())`
+  const { rows } = await given.pool.query<{ class: number; id: number; pid: number }>(held)
+  expect(rows).toHaveLength(2)
+  for (const { class: of, id } of rows)
+    void (await stranger(given)).query('select pg_advisory_lock($1, $2)', [of, id]).catch(() => {})
+  const { pool } = given
+  await eventually(async () => expect((await pool.query(held)).rowCount).toBe(4))
+  await pool.query('select pg_terminate_backend($1)', [rows[0]?.pid])
+  await eventually(async () => expect((await pool.query(held)).rowCount).toBe(2)) // the strangers'
+  await given.startInstance()
+  await insert(given)
+  await eventually(async () => expect(await statuses(given)).toEqual(['completed']))
+  await pool.query(`select pg_terminate_backend(pid) from (${held}) held`)
+  await eventually(async () => expect((await pool.query(held)).rowCount).toBe(4)) // both daemons' again
+})
