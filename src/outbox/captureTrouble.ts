@@ -1,15 +1,30 @@
+import { randomUUID } from 'node:crypto'
+import type pg from 'pg'
 import type { CaptureTrouble } from '../model.ts'
-import type { Database } from '../postgres/database.ts'
+import { type Database, inTransaction } from '../postgres/database.ts'
 
 /**
  * Reads what change capture notes and what is wrong with its installation; nothing if it is not installed.
  *
- * The view `trouble` is asked only if our role may read it: an error would stand in the ERP's log each time. The catalog says who may
- * use the trigger functions, also of 0.2 and before, whose view knows nothing of that.
+ * The view `trouble` is asked only if our role may read it: an error would stand in the ERP's log each time. A view runs its functions
+ * with our rights, so it is asked only if it runs Postgres's own, and no policy, partition or index expression of a table runs others. The
+ * catalog says who may use the trigger functions, also of 0.2 and before, whose view knows nothing of that.
  */
-export async function readCaptureTrouble(db: Database): Promise<CaptureTrouble[]> {
-  const { rows } = await db.query<{ readable: boolean; insecure: string[] }>(
-    `select coalesce(bool_or(has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select')), false) as readable,
+export function readCaptureTrouble(pool: pg.Pool): Promise<CaptureTrouble[]> {
+  return inTransaction(pool, readTrouble, { opening: 'set local search_path = pg_catalog, pg_temp' })
+}
+
+async function readTrouble(db: Database): Promise<CaptureTrouble[]> {
+  const { rows: found } = await db.query<{ readable: boolean }>(
+    `select has_schema_privilege(s.oid, 'usage') and has_table_privilege(c.oid, 'select') as readable
+     from pg_class c join pg_namespace s on s.oid = c.relnamespace
+     where s.nspname = 'outboxd_capture' and c.relname = 'trouble' and c.relkind = 'v'`,
+  )
+  const statement = `outboxd_${randomUUID().replaceAll('-', '')}`
+  // Prepared, it runs nothing yet, and locks the view and its tables: they stay as they are looked at until the transaction ends.
+  if (found[0]?.readable) await db.query(`prepare ${statement} as ${troubleSql}`)
+  const { rows } = await db.query<{ foreign: boolean; insecure: string[] }>(
+    `select exists (${foreignCodeSql}) as foreign,
        array(
          select distinct coalesce(t.tgrelid::regclass::text, 'its functions') from pg_proc p left join pg_trigger t on t.tgfoid = p.oid
          where p.pronamespace = to_regnamespace('outboxd_capture') and p.prosecdef
@@ -18,14 +33,9 @@ export async function readCaptureTrouble(db: Database): Promise<CaptureTrouble[]
        ) as insecure
      from pg_class c join pg_namespace s on s.oid = c.relnamespace where s.nspname = 'outboxd_capture' and c.relname = 'trouble'`,
   )
-  const { readable = false, insecure = [] } = rows[0] ?? {}
-  const trouble = readable
-    ? await db.query<CaptureTrouble>(
-        `select table_name as table, notes::float8 as notes, has_unknown as "hasUnknown",
-           to_char(since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, reason, false as insecure
-         from outboxd_capture.trouble order by table_name, reason limit 100`,
-      )
-    : { rows: [] }
+  const { foreign = false, insecure = [] } = rows[0] ?? {}
+  const trouble = found[0]?.readable && !foreign ? await db.query<CaptureTrouble>(`execute ${statement}`) : { rows: [] }
+  if (found[0]?.readable) await db.query(`deallocate ${statement}`)
   const unsafe = insecure.map((table) => ({
     table,
     notes: 0,
@@ -35,5 +45,34 @@ export async function readCaptureTrouble(db: Database): Promise<CaptureTrouble[]
       'its trigger function lets other roles act with the rights of the role that installed it, a superuser’s perhaps',
     insecure: true,
   }))
-  return [...unsafe, ...trouble.rows]
+  const untrusted = { table: 'outboxd_capture.trouble', notes: 0, hasUnknown: false, since: null, insecure: true }
+  return [...(foreign ? [{ ...untrusted, reason: foreignReason }] : []), ...unsafe, ...trouble.rows]
 }
+
+const troubleSql = `select table_name as table, notes::float8 as notes, has_unknown as "hasUnknown",
+    to_char(since at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"') as since, reason, false as insecure
+  from outboxd_capture.trouble order by table_name, reason limit 100`
+
+const foreignReason =
+  'the view may run code of another role with the rights of each role that reads it, so outboxd does not read it'
+
+/**
+ * What the view depends on that could run code which is not Postgres's own. Dependencies on built-in objects are not recorded; beyond
+ * those the view needs plain tables only, with columns of built-in types. A type's casts, and indexes as the planner sees them, are code.
+ */
+const foreignCodeSql = `
+  select from pg_attribute where attrelid = c.oid and atttypid >= 16384::oid
+  union all
+  select from pg_rewrite r join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid
+    left join pg_class t on d.refclassid = 'pg_class'::regclass::oid and t.oid = d.refobjid
+  where r.ev_class = c.oid and d.refobjid <> c.oid and d.refclassid <> 'pg_namespace'::regclass::oid and (
+    t.relkind is distinct from 'r' or t.relhassubclass or t.relrowsecurity
+    or exists (select from pg_attribute where attrelid = t.oid and (attgenerated = 'v' or atttypid >= 16384::oid))
+    or exists (
+      select from pg_depend own
+      where own.refclassid in ('pg_proc'::regclass::oid, 'pg_operator'::regclass::oid, 'pg_type'::regclass::oid) and (
+        own.classid = 'pg_class'::regclass::oid and own.objid in (select indexrelid from pg_index where indrelid = t.oid)
+        or own.classid = 'pg_constraint'::regclass::oid and own.objid in (select oid from pg_constraint where conrelid = t.oid)
+      )
+    )
+  )`

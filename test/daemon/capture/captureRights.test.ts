@@ -229,7 +229,7 @@ test.each<[string, string, RegExp?]>([
 
 test('install.sql is not run by a superuser: it prints the statements, and makes what 0.2 left safe', async () => {
   const { pool } = await setup()
-  const look = async () => captureProblems(await readCaptureTrouble(pool as never))
+  const look = async () => captureProblems(await readCaptureTrouble(pool))
   await pool.query('create table item (id int primary key, amount int)')
   await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)
   expect(await look()).toEqual([])
@@ -239,12 +239,12 @@ test('install.sql is not run by a superuser: it prints the statements, and makes
   ).rows[0].name
   await pool.query(`grant execute on function ${name} to public`)
   expect(await look()).toMatchObject([
-    { subject: 'item', detail: expect.stringMatching(/^SECURITY: .*install\.sql again/) },
+    { subject: 'public.item', detail: expect.stringMatching(/^SECURITY: .*install\.sql again/) },
   ])
   await pool.query(`revoke execute on function ${name} from public; alter function ${name} owner to postgres;
     alter schema outboxd_capture owner to postgres; alter table outboxd_capture.installed owner to postgres;
     alter table outboxd_capture.error owner to postgres; alter view outboxd_capture.trouble owner to postgres`)
-  expect(await look()).toMatchObject([{ subject: 'item', detail: expect.stringMatching(/^SECURITY/) }])
+  expect(await look()).toMatchObject([{ subject: 'public.item', detail: expect.stringMatching(/^SECURITY/) }])
   await pool.query(`grant execute on function ${name} to public`)
 
   await expect(pool.query(captureFile('install'))).rejects.toMatchObject({
@@ -294,6 +294,56 @@ test('a schema that another role has made is refused: that role’s tables may h
   const { pool } = await setup()
   await pool.query('alter schema outboxd_capture owner to mallory')
   await expect(asInstaller(pool, captureFile('install'))).rejects.toThrow('belongs to mallory')
+})
+
+const columns = `'item'::text as table_name, 0 as notes, false as has_unknown, now() as since`
+const evilNotes = `create type bad as enum ('a');
+  create function evil_number(x bad) returns float8 language plpgsql as $$begin perform public.evil(''); return 0; end$$;
+  create cast (bad as float8) with function evil_number(bad);`
+
+describe('code of the owner of a schema outboxd_capture does not run with the reader’s rights', () => {
+  test.each([
+    ['a function', '', `select ${columns}, evil('')::text as reason`],
+    [
+      'a function of a view below',
+      `create view below as select evil('')::text as reason;`,
+      `select ${columns}, reason from below`,
+    ],
+    [
+      'a policy’s function',
+      `create table below (reason text); insert into below values ('a'); alter table below enable row level security,
+        force row level security; create policy p on below using (evil(reason));`,
+      `select ${columns}, reason from below`,
+    ],
+    [
+      'a cast to the type that is read',
+      evilNotes,
+      `select 'item'::text as table_name, 'a'::bad as notes, false as has_unknown, now() as since, 'a'::text as reason`,
+    ],
+    [
+      'an index’s expression',
+      `create function folded() returns int immutable language plpgsql as $$begin perform public.evil(''); return 1; end$$;
+       create table below (reason text); insert into below values ('a'); create index on below ((folded()));`,
+      `select ${columns}, reason from below`,
+    ],
+    [
+      'an operator',
+      `create operator public.=== (leftarg = text, function = evil);`,
+      `select ${columns}, (=== '')::text as reason`,
+    ],
+  ])('%s', async (_, make, view) => {
+    const { pool, ran } = await setup()
+    await pool.query(`drop schema outboxd_capture cascade; create schema outboxd_capture authorization mallory;
+      set role mallory; set search_path = outboxd_capture, public; ${make.replace('leftarg', 'rightarg')}
+      create view trouble as ${view}; grant usage on schema outboxd_capture to public; grant select on trouble to public;
+      reset role; reset search_path`)
+    ran.length = 0
+    const told = captureProblems(await readCaptureTrouble(pool))
+    expect(ran).toEqual([])
+    expect(told).toMatchObject([
+      { subject: 'outboxd_capture.trouble', detail: expect.stringMatching(/^SECURITY: .*code of another role/) },
+    ])
+  })
 })
 
 test('retry is refused to a superuser, who would run code of the tables’ owners', async () => {

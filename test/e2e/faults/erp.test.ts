@@ -55,7 +55,7 @@ test('change capture that a dropped column broke: the ERP goes on, status and th
   const insecure = testContext(harness.env)
   expect(await check(insecure, {})).toBe(1)
   expect(insecure.printed()).toMatch(
-    /PROBLEM {2}change capture: sales_order: SECURITY: its trigger function lets other roles act/,
+    /PROBLEM {2}change capture: public\.sales_order: SECURITY: its trigger function lets other roles act/,
   )
   await until(
     () => statusSays(harness.env),
