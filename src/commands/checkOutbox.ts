@@ -10,6 +10,7 @@ import { states } from '../model.ts'
 import { examineTable } from '../outbox/examineTable.ts'
 import { findNearestTable } from '../outbox/findNearestTable.ts'
 import { findRightProblems } from '../outbox/findRightProblems.ts'
+import { findShortIdColumns } from '../outbox/findWriteProblems.ts'
 import { inspectOutboxTable, type OutboxTableState } from '../outbox/inspectOutboxTable.ts'
 import { loadOutboxFile } from '../outbox/loadOutboxFile.ts'
 import { type OutboxTable, standardTable } from '../outbox/outboxTable.ts'
@@ -36,7 +37,7 @@ import { type Finding, notAsked } from './finding.ts'
 export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
   const described = loadOutboxFile(config.mappingsDir)
   const table = described ?? standardTable(config.outboxTable, states, outboxChannel)
-  const { version, problems, wakes, unused } = await inspectOutbox(config, table)
+  const { version, problems, wakes, unused, shortIds } = await inspectOutbox(config, table)
   if (problems.length > 0) return [{ what: 'outbox', mark: 'problem', message: problems.join('\n') }]
   let store: OperatorStore
   try {
@@ -63,7 +64,8 @@ export async function checkOutbox(config: StoreConfig): Promise<Finding[]> {
             message: secondLedgerMessage(second),
           },
         ]
-  return [finding, ...ledgers, await checkTypes(open, config, table)]
+  const short = shortIds.map((message): Finding => ({ what: 'transaction ids', mark: 'warning', message }))
+  return [finding, ...short, ...ledgers, await checkTypes(open, config, table)]
 }
 
 function unusedMessage(columns: readonly string[]): string {
@@ -78,6 +80,8 @@ interface Inspected {
   wakes: string
   /** Columns that may say that a row was sent, where none is read for that. */
   unused: string[]
+  /** A sentence for each column that cuts ids of transactions. */
+  shortIds: string[]
 }
 
 function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspected> {
@@ -103,6 +107,7 @@ function inspectOutbox(config: StoreConfig, table: OutboxTable): Promise<Inspect
         problems,
         wakes: ours === null ? '' : `; ${(await hasOwnSessions(pool)) ? wakeMessage(ours) : pooled}`,
         unused,
+        shortIds: problems.length === 0 ? await findShortIdColumns(pool, table) : [],
       }
     },
   })

@@ -1,9 +1,10 @@
 import type pg from 'pg'
+import { textMax } from '../boundText.ts'
 import { ended, type State, states } from '../model.ts'
 import { begin, type Database } from '../postgres/database.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { columnOf, literal } from './columns.ts'
-import type { TableShape } from './inspectTable.ts'
+import { inspectTable, type TableShape } from './inspectTable.ts'
 import type { OutboxTable, WriteBack } from './outboxTable.ts'
 import { present } from './writeBack.ts'
 
@@ -131,17 +132,40 @@ const isAlwaysThere = (what: WriteBack['what']) => what === 'state' || what === 
 
 /** What may go on as it is, and is worth a word: clauses. */
 export function findWriteRemarks({ write }: OutboxTable, shape: TableShape): string[] {
-  return write.flatMap(({ column, what }) => {
-    if (what !== 'transaction_id') return []
-    const { exactType, baseType } = columnOf(shape, column)
-    const length = /^character(?: varying)?\((\d+)\)$/.exec(exactType)?.[1]
-    if (baseType === 'uuid')
-      return [
+  return write
+    .filter(({ column, what }) => what === 'transaction_id' && columnOf(shape, column).baseType === 'uuid')
+    .map(
+      ({ column }) =>
         `"${column}" is a uuid, and the interface calls ids of transactions strings: one that is no uuid could not be written`,
-      ]
-    if (length === undefined || Number(length) >= anyTransactionId.length) return []
-    return [
-      `"${column}" is ${exactType}, and the id of a transaction would be cut short there: uuids have ${anyTransactionId.length} characters`,
-    ]
+    )
+}
+
+/** Returns a sentence for each column that cuts an id of the longest length. Asks Postgres, because a domain has a length, too. */
+export async function findShortIdColumns(pool: pg.Pool, table: OutboxTable): Promise<string[]> {
+  const shape = await inspectTable(pool, table)
+  const columns = table.write.flatMap(({ column, what }) => {
+    const { exactType, baseType } = columnOf(shape, column)
+    return what === 'transaction_id' && !/^(?:uuid|jsonb?)$/.test(baseType) ? [{ column, exactType }] : []
   })
+  const found = columns.map(async ({ column, exactType }) => {
+    const length = await keptLength(pool, exactType)
+    return length === null || length >= textMax.id
+      ? []
+      : [
+          `"${column}" is ${exactType}, which cuts ids longer than ${length} characters. The row would then name a different transaction. Make the column text, or varchar(${textMax.id})`,
+        ]
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** @returns how many characters of the longest id a type keeps; null if it refuses the id, as a domain may that checks its form */
+async function keptLength(pool: pg.Pool, exactType: string): Promise<number | null> {
+  try {
+    const sql = `select length($1::text::${exactType}::text)::int as length`
+    const { rows } = await pool.query<{ length: number }>(sql, ['x'.repeat(textMax.id)])
+    return rows[0]?.length ?? null
+  } catch (error) {
+    if (/^2[23]/.test(String(codeOf(error)))) return null
+    throw error
+  }
 }
