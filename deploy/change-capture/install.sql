@@ -333,12 +333,22 @@ set search_path = pg_catalog, pg_temp as $$
   with recursive tree as (select $1 as id union select inhrelid from tree join pg_inherits on inhparent = id) select id from tree
 $$;
 
--- Those whose code runs with the rights of `role`, and who are not members of it: owners of what it reads and of what it inserts into.
+-- Those whose code runs with the rights of `role`, and who are not members of it: owners of what it reads and of what it inserts into,
+-- and of functions and types that the outbox's triggers, defaults, constraints, indexes, policies and rules use.
 create or replace function outboxd_capture.strange_owners(role name, erp_table oid, outbox oid default null) returns setof name
 stable language sql set search_path = pg_catalog, pg_temp as $$
-  select owner::regrole::name from (
+  with recursive used(class, id) as (
+    select 'pg_class'::regclass::oid, tree from outboxd_capture.tree(outbox) tree
+    union select next.* from used cross join lateral (
+      select refclassid, refobjid from pg_depend where classid = class and objid = id and refobjid >= 16384
+        and refclassid in ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass)
+      union all select classid, objid from pg_depend where refclassid = class and refobjid = id and deptype in ('a', 'i')) next -- its parts
+  )
+  select distinct pg_get_userbyid(owner) from (
     select relowner from pg_class where oid in (select outboxd_capture.tree(erp_table) union select outboxd_capture.tree(outbox))
-    union select proowner from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid in (select outboxd_capture.tree(outbox))
+    union select coalesce(proowner, typowner, oprowner, opcowner) from used
+      left join pg_proc p on class = 'pg_proc'::regclass and p.oid = id left join pg_type t on class = 'pg_type'::regclass and t.oid = id
+      left join pg_operator o on class = 'pg_operator'::regclass and o.oid = id left join pg_opclass c on class = 'pg_opclass'::regclass and c.oid = id
   ) each(owner)
   where not coalesce((select pg_has_role(owner, oid, 'member') from pg_roles where rolname = role), (select rolsuper from pg_roles where oid = owner))
 $$;
@@ -763,7 +773,7 @@ create view outboxd_capture.trouble as
         when i.version < 3 and r.id = c.oid then 'it was installed by an earlier version: install it again'
         when subscription is not null then format('rows that the subscription %I writes to %s', subscription, r.id::regclass)
         when owner is not null and r.id = c.oid
-          then format('code of %s runs with the rights of %s, of which it is not a member: install it again', owner::regrole, home.nspowner::regrole)
+          then format('code of %I runs with the rights of %I, of which it is not a member: install it again', owner, pg_get_userbyid(home.nspowner))
         when i.payload is null and r.id = c.oid and exists (select from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped
           and attgenerated <> 'v' and attname <> all (i.columns)) then 'it has a new column, which is not sent: install it again'
         when covered then null
@@ -773,9 +783,7 @@ create view outboxd_capture.trouble as
     from outboxd_capture.installed i left join pg_class c on c.oid = i.erp_table join relation r on r.root = i.erp_table
     join pg_namespace home on home.nspname = 'outboxd_capture'
     left join bearer on bearer.of = i.erp_table
-    left join lateral (select owner from (select relowner from pg_class where oid in (i.erp_table, i.outbox)
-        union select proowner from pg_trigger t join pg_proc p on p.oid = t.tgfoid where t.tgrelid = i.outbox) each(owner)
-      where not pg_has_role(owner, home.nspowner, 'member') limit 1) strange on true
+    left join lateral (select owner from outboxd_capture.strange_owners(pg_get_userbyid(home.nspowner), i.erp_table, i.outbox) owner limit 1) strange on true
     -- A subscription's worker fires only triggers for each row that are set to ENABLE ALWAYS.
     left join lateral (select s.subname as subscription from pg_subscription_rel l join pg_subscription s on s.oid = l.srsubid
       where l.srrelid = r.id and not exists (select from pg_trigger t where t.tgrelid = r.id and t.tgname = 'outboxd_capture_row' and t.tgenabled = 'A')
@@ -808,5 +816,6 @@ end $$;
 revoke all on all functions in schema outboxd_capture from public;
 grant usage on schema outboxd_capture to public;
 grant select on outboxd_capture.trouble to public;
+grant execute on function outboxd_capture.strange_owners, outboxd_capture.tree to public; -- the view calls them
 
 commit;

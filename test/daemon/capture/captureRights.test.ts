@@ -196,6 +196,26 @@ test.each<[string, string, RegExp?]>([
     'alter function outboxd_wake() owner to mallory',
     /grant \w+ to mallory;/,
   ],
+  ...Object.entries({
+    'a default': 'alter table outbox alter payload set default to_jsonb(public.theirs(null))',
+    'a CHECK': 'alter table outbox add check (public.theirs(key))',
+    'a CHECK of a domain':
+      'create domain ours as text check (public.theirs(value)); alter table outbox alter key type ours',
+    'an index': 'create index on outbox ((public.theirs(key)))',
+    'a policy':
+      'alter table outbox enable row level security; create policy p on outbox using (public.theirs(key)); create policy q on outbox for insert with check (true)',
+    'an operator in an index':
+      'create operator public.### (rightarg = text, function = public.theirs); create index on outbox ((operator(public.###) key))',
+  }).map(([what, make]): [string, string, RegExp] => [
+    `a role of which the owner of a function in ${what} of the outbox is not`,
+    `create function public.theirs(x text) returns boolean immutable language sql as 'select true'; ${make}; alter function public.theirs(text) owner to mallory`,
+    /grant \w+ to mallory;/,
+  ]),
+  [
+    'a role of which the owner of a domain of the outbox is not',
+    'create domain ours as text; alter table outbox alter key type ours; alter domain ours owner to mallory',
+    /grant \w+ to mallory;/,
+  ],
   [
     'a role of which a child table’s owner is not',
     'create table child () inherits (item); alter table child owner to mallory',
@@ -222,6 +242,10 @@ test.each<[string, string, RegExp?]>([
       /grant select, trigger, update \(id\) on public\.item to outboxd_capture;\n.*grant insert on public\.outbox to outboxd_capture;\n +set role outboxd_capture;$/,
     )
     return
+  }
+  if (printed.source.includes('mallory')) {
+    const { rows } = await pool.query(`select reason from outboxd_capture.trouble where reason like '%mallory%'`)
+    expect(rows).toHaveLength(1)
   }
   await pool.query(hint.slice(hint.indexOf('\n')))
   await pool.query(`begin; set local role ${role}; ${install}; commit`)
