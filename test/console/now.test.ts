@@ -57,6 +57,14 @@ test('what waits for a person stands by its cause, with a link to exactly these,
   expect(text + causes).not.toContain('<b>down')
 })
 
+test('a record that was sent and that the service is asked about stands at the service, not among those to send', async () => {
+  await fixture.end({ state: 'sending', transactionId: 'tx-1', pollInMs: 60_000 })
+  await fixture.end({ state: 'accepted', transactionId: 'tx-2', pollInMs: 60_000 })
+  const text = await pageWith('href="/records?state=sending,accepted"')
+  expect(text).toMatch(/state=sending,accepted"><span[^>]*>2<\/span> <span[^>]*>at the service</)
+  expect(text).toMatch(/state=sending"><span[^>]*>0<\/span> <span[^>]*>sending</)
+})
+
 test('an outbox that cannot be read is said to be so, with what is known of it; the ledger’s half stands', async () => {
   await query('alter table outbox rename to outbox_away')
   try {

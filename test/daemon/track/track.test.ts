@@ -71,6 +71,9 @@ test('one that is stuck is asked for in an hour, as one of those that get few sl
   expect(pending.change).toMatchObject({ state: 'accepted', pollInMs: 3_600_000, polledRarely: true })
   const useless = (await setup(response(410)).track({ ageMs: day, fruitless: 50 })).step
   expect(useless.change).toMatchObject({ pollInMs: 3_600_000, polledRarely: true })
+  const probed = { state: 'sending', probing: true } as const
+  const unanswered = (await setup(response(500)).track({ ...probed, ageMs: day, fruitless: 50 })).step
+  expect(unanswered.change).toMatchObject({ state: 'sending', pollInMs: 3_600_000, polledRarely: true })
   expect((await setup().track({ ageMs: day - 1 })).step.change).toMatchObject({ polledRarely: false })
   expect((await setup().track({ ageMs: day }, () => false)).step.change).toMatchObject({ pollInMs: 0 })
 })

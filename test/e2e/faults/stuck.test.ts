@@ -62,3 +62,30 @@ test('status and the metrics say that they are stuck', async () => {
     (text) => text.includes('outboxd_problems{kind="stuck_transaction"} 1'),
   )
 })
+
+test('a record that a 303 named and that GET never tells of is said to be stuck, and is not sent again', async () => {
+  const says = (kind: object, endpoint: string) => harness.fault({ ...kind, endpoint })
+  await says(
+    { kind: 'redirect', status: 303, location: '/status/{id}', when: 'after', bodyContains: 'named-' },
+    'submit',
+  )
+  await says({ kind: 'answer', status: 500 }, 'status')
+  await harness.insert('named-')
+  const aged = await until(
+    () =>
+      harness.pool.query(
+        `update outboxd.submission set sent_at = now() - interval '2 days' where probing and fruitless > 0`,
+      ),
+    ({ rowCount }) => rowCount === 1,
+  )
+  expect(aged.rowCount).toBe(1)
+  const printed = await until(
+    () => statusSays({ ...harness.env, ...env }),
+    (text) => text.includes('the service has not said what became of 1 record sent to it, the oldest outbox:'),
+  )
+  expect(printed).toMatch(/to send .*, 0 captured\n/)
+  expect(printed).toMatch(/oldest unsent +none\n/)
+  expect(printed).not.toContain('All is well')
+  const { rows } = await harness.pool.query('select attempt from outboxd.submission where probing')
+  expect(rows).toEqual([{ attempt: 1 }])
+})
