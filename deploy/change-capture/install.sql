@@ -66,7 +66,7 @@ set local search_path = pg_catalog, pg_temp;
 set local lock_timeout = '5s';
 do $$
 declare
-  owner text := (select nspowner::regrole from pg_namespace where nspname = 'outboxd_capture');
+  owner name := (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'outboxd_capture');
 begin
   if (select rolsuper from pg_roles where rolname = current_user) then
     raise exception 'A superuser must not install change capture: its trigger functions run with the rights of the role that installs it.'
@@ -74,11 +74,18 @@ begin
         '  create role outboxd_capture;                         -- unless it exists\n'
         '  create schema if not exists outboxd_capture authorization outboxd_capture;\n'
         '  set role outboxd_capture;';
-  elsif owner <> quote_ident(current_user) then
+  elsif owner <> current_user then
     raise exception 'The schema outboxd_capture belongs to %: run this file as that role, or as a superuser.', owner;
   elsif owner is null then
     create schema outboxd_capture;
   end if;
+end $$;
+-- Before all else, so that the ERP's notes do not wait while this does.
+do $$
+begin
+  drop view if exists outboxd_capture.trouble;
+exception when lock_not_available then
+  raise exception 'Another session uses the view outboxd_capture.trouble: nothing was changed.' using hint = 'End that session (pg_locks names it), and run this file again.';
 end $$;
 -- Those of 0.2 that would be in the way.
 drop function if exists outboxd_capture.same_row(regclass, text, text);
@@ -100,8 +107,13 @@ create table if not exists outboxd_capture.installed (
   columns      name[],         -- those that the trigger reads
   outbox_name  text            -- as it was
 );
-alter table outboxd_capture.installed add column if not exists version int not null default 1; -- of its trigger function
-alter table outboxd_capture.installed add column if not exists columns name[], add column if not exists outbox_name text;
+do $$
+begin
+  if not exists (select from pg_attribute where attrelid = 'outboxd_capture.installed'::regclass and attname = 'outbox_name') then
+    alter table outboxd_capture.installed add column if not exists version int not null default 1, -- of its trigger function
+      add column if not exists columns name[], add column if not exists outbox_name text;
+  end if;
+end $$;
 
 -- Rows that could not be captured, noted in the ERP's own transaction. Only added to, so that no writer waits for another.
 create table if not exists outboxd_capture.error (
@@ -114,10 +126,17 @@ create table if not exists outboxd_capture.error (
   noted_at  timestamptz not null default clock_timestamp(),
   xact      xid8 default pg_current_xact_id()
 );
-alter table outboxd_capture.error add column if not exists xact xid8;
-alter table outboxd_capture.error alter xact set default pg_current_xact_id();
-create index if not exists error_of_table on outboxd_capture.error (erp_table, id);
-create index if not exists error_unknown on outboxd_capture.error (erp_table) where row_key is null;
+do $$
+begin
+  if not exists (select from pg_attribute where attrelid = 'outboxd_capture.error'::regclass and attname = 'xact') then
+    alter table outboxd_capture.error add column xact xid8;
+    alter table outboxd_capture.error alter xact set default pg_current_xact_id();
+  end if;
+  if to_regclass('outboxd_capture.error_unknown') is null then
+    create index if not exists error_of_table on outboxd_capture.error (erp_table, id);
+    create index error_unknown on outboxd_capture.error (erp_table) where row_key is null;
+  end if;
+end $$;
 
 create or replace function outboxd_capture.primary_key(of regclass, out names name[]) stable language sql
 set search_path = pg_catalog, pg_temp as $$
@@ -248,6 +267,9 @@ declare
   row_name text := outboxd_capture.quoted(told.erp_table);
   outbox_name text := outboxd_capture.quoted(told.outbox);
   wrong text;
+  one text;
+  expected bigint;
+  written bigint;
 begin
   if (select relkind from pg_class where oid = told.erp_table) not in ('r', 'p') then
     raise exception '% is no table', row_name;
@@ -274,15 +296,24 @@ begin
     raise exception 'the column % of % is generated and stored nowhere (virtual): a trigger does not see it', wrong, row_name
       using hint = 'Name the columns that it is made of in payload and watched, or make it stored.';
   end if;
-  if exists (select from pg_trigger where tgrelid = told.outbox and tgdeferrable) then
+  if exists (select from pg_trigger where tgrelid in (select outboxd_capture.tree(told.outbox)) and tgdeferrable) then
     raise exception 'a constraint of % is deferrable: it could fail at the COMMIT of the ERP, where nothing can be noted any more', outbox_name;
+  end if;
+  if exists (select from pg_rewrite join pg_class c on c.oid = ev_class where ev_class = told.outbox and ev_type = '3' and relkind <> 'v') then
+    raise exception '% has a rule, which may keep rows out: drop it', outbox_name;
   end if;
   begin
     execute format('select count(key), count(payload) from (%s) tried', outboxd_capture.query(told,
       format('(select %1$s from %2$s n limit 1000) n left join (select %1$s from %2$s n limit 1000) o on (%3$s)',
         outboxd_capture.plain_row(told.erp_table, 'n', told.columns), row_name, outboxd_capture.same_row(told.erp_table, 'n', 'o')), true, true));
-    execute format('insert into %s (type, key, payload) %s', outbox_name, outboxd_capture.query(told,
-      format('(select %s from %s n limit 1) n', outboxd_capture.plain_row(told.erp_table, 'n', told.columns), row_name), false, false));
+    one := outboxd_capture.query(told,
+      format('(select %s from %s n limit 1) n', outboxd_capture.plain_row(told.erp_table, 'n', told.columns), row_name), false, false);
+    execute format('select count(*) from (%s) one', one) into expected;
+    execute format('insert into %s (type, key, payload) %s', outbox_name, one);
+    get diagnostics written = row_count;
+    if written < expected then
+      raise exception '% keeps rows out, by a trigger perhaps', outbox_name;
+    end if;
     raise exception sqlstate 'OB001';
   exception
     when sqlstate 'OB001' then null; -- it works: taken back
@@ -520,11 +551,12 @@ begin
       why text;
       note_state text;
       noted bigint := 10000;
+      written bigint;
     begin
       if tg_relid <> all (%9$L::oid[]) then
         if not exists (select from pg_inherits where inhrelid = tg_relid and inhparent = any (%9$L::oid[]))
           and not exists (select from outboxd_capture.installed where erp_table = outboxd_capture.root_of(tg_relid) and table_name = %8$L) then
-          raise warning 'outboxd_capture: %% is not installed, so its changes are not captured', tg_relid::regclass;
+          raise log 'outboxd_capture: the table %% is not installed, so its changes are not captured', tg_relid;
           return null;
         end if;
       end if;
@@ -560,8 +592,19 @@ begin
       else
         %2$s;
       end if;
+      get diagnostics written = row_count;
       if again then
         perform set_config('enable_seqscan', seqscan, true);
+      elsif written = 0 and (exists (select from pg_trigger where tgrelid = %15$s and tgtype & 7 = 7) -- before each inserted row
+          or exists (select from pg_rewrite where ev_class = %15$s and ev_type = '3')) then
+        if tg_op = 'INSERT' then
+          perform from (%17$s) made;
+        else
+          perform from (%18$s) made;
+        end if;
+        if found then
+          raise exception sqlstate '55000' using message = 'a trigger or a rule of the outbox keeps rows out';
+        end if;
       end if;
       return null;
     exception when others or assert_failure then
@@ -595,7 +638,8 @@ begin
           perform outboxd_capture.note_unknown(tg_relid, tg_op, why_state, why);
         exception when others or assert_failure then
           get stacked diagnostics note_state = returned_sqlstate;
-          raise warning 'outboxd_capture: a change of %% was not captured (%%) and could not be noted (%%)', tg_relid::regclass, why_state, note_state;
+          -- To the server's log alone: a client whose encoding has no letter for a name would make the statement fail.
+          raise log 'outboxd_capture: a change of the table %% was not captured (%%) and could not be noted (%%)', tg_relid, why_state, note_state;
         end;
         if note_state = '55P03' then
           perform set_config('outboxd_capture.locked', 'notes', true);
@@ -610,7 +654,8 @@ begin
     case when told.by_row then '' else 'from new_rows n' end, deepest, count_rows, told.table_name,
     array(select outboxd_capture.tree(told.erp_table)), told.erp_table::oid, outboxd_capture.key_types(told.erp_table),
     case when told.by_row then '($5)' else 'n' end, case when told.by_row then ', new' else '' end,
-    outboxd_capture.quoted(told.outbox), told.outbox::oid, outboxd_capture.quoted(told.outbox) || ' was replaced: install it again'),
+    outboxd_capture.quoted(told.outbox), told.outbox::oid, outboxd_capture.quoted(told.outbox) || ' was replaced: install it again',
+    outboxd_capture.query(told, new_row, false, false), outboxd_capture.query(told, both_rows, true, false)),
     outboxd_capture.settings());
 end $text$;
 
@@ -661,10 +706,12 @@ declare
   this_row text;
   is_there boolean;
   is_mine boolean;
+  made text;
+  written bigint;
 begin
   if (select rolsuper from pg_roles where rolname = current_user) then
     raise exception 'retry reads tables of the ERP, whose policies and indexes may run code of their owners: not as a superuser.'
-      using hint = format('set role %I;', (select nspowner::regrole from pg_namespace where nspname = 'outboxd_capture'));
+      using hint = format('set role %I;', (select pg_get_userbyid(nspowner) from pg_namespace where nspname = 'outboxd_capture'));
   end if;
   for told in select * from outboxd_capture.installed order by table_name loop
     told.columns := outboxd_capture.columns_read(told); -- as they are now
@@ -679,13 +726,13 @@ begin
         if row_name is null then
           raise exception 'the table was dropped';
         end if;
-        if told.outbox_name <> outboxd_capture.quoted(told.outbox) or to_regclass(told.outbox_name) <> told.outbox then
+        if to_regclass(told.outbox_name) is distinct from told.outbox then
           raise exception 'the outbox was renamed or replaced: install it again';
         end if;
         if not noted.row_key ?& outboxd_capture.primary_key(told.erp_table)::text[] then
           raise exception 'the primary key has other columns by now';
         end if;
-        if exists (select from outboxd_capture.strange_owners((select nspowner::regrole::text from pg_namespace
+        if exists (select from outboxd_capture.strange_owners((select pg_get_userbyid(nspowner) from pg_namespace
             where nspname = 'outboxd_capture'), told.erp_table)) then
           raise exception 'the owner of the table is not a member of the role that installed it: install it again';
         end if;
@@ -699,9 +746,14 @@ begin
           busy := busy + 1;
           continue;
         end if;
-        execute format('insert into %s (type, key, payload) %s', outboxd_capture.quoted(told.outbox),
-          outboxd_capture.query(told, format('(select %s from %s) n',
-            outboxd_capture.plain_row(told.erp_table, 'n', told.columns), this_row), false, false));
+        made := outboxd_capture.query(told, format('(select %s from %s) n',
+          outboxd_capture.plain_row(told.erp_table, 'n', told.columns), this_row), false, false);
+        execute format('insert into %s (type, key, payload) %s', outboxd_capture.quoted(told.outbox), made);
+        get diagnostics written = row_count;
+        execute format('select exists (%s)', made) into is_mine;
+        if written = 0 and is_mine then
+          raise exception 'a trigger or a rule of the outbox keeps rows out';
+        end if;
         delete from outboxd_capture.error where id = any (noted.ids);
         if is_there then captured := captured + 1; else gone := gone + 1; end if;
       exception when others or assert_failure then
@@ -720,17 +772,27 @@ set search_path = pg_catalog, pg_temp as $$
   with gone as (delete from outboxd_capture.error where erp_table = $1 returning 1) select count(*) from gone
 $$;
 
+-- Those that no installed table uses; a trigger that another role made with one goes with it.
 create or replace function outboxd_capture.drop_unused_functions() returns void language plpgsql
 set search_path = pg_catalog, pg_temp as $unused$
 declare
   unused regprocedure;
+  its text;
 begin
-  for unused in
-    select p.oid from pg_proc p
-    where p.pronamespace = 'outboxd_capture'::regnamespace and p.prorettype = 'trigger'::regtype
-      and pg_has_role(p.proowner, 'usage') and not exists (select from pg_trigger where tgfoid = p.oid)
+  for unused, its in
+    select p.oid, string_agg(tgrelid::text, ', ') from pg_proc p left join pg_trigger on tgfoid = p.oid
+    where p.pronamespace = 'outboxd_capture'::regnamespace and p.prorettype = 'trigger'::regtype and pg_has_role(p.proowner, 'usage')
+      and not exists (select from pg_trigger t, outboxd_capture.installed i where t.tgfoid = p.oid and t.tgrelid in (select outboxd_capture.tree(i.erp_table)))
+    group by p.oid
   loop
-    execute format('drop function %s', unused);
+    begin
+      execute format('drop function %s cascade', unused);
+      if its is not null then
+        raise warning 'dropped triggers on the tables with the oids %, on which change capture is not installed', its;
+      end if;
+    exception when lock_not_available then
+      raise warning 'another session uses the tables with the oids %, so their triggers are still there: run this again', its;
+    end;
   end loop;
 end $unused$;
 
@@ -751,16 +813,33 @@ begin
 end $remove$;
 
 -- What is not captured, a line for each table and reason, without the ERP's data: everybody may read it.
-drop view if exists outboxd_capture.trouble;
 create view outboxd_capture.trouble as
   with recursive relation as (
     select i.erp_table::oid as root, i.erp_table::oid as id from outboxd_capture.installed i
     union select r.root, c.oid from relation r join pg_inherits h on h.inhparent = r.id join pg_class c on c.oid = h.inhrelid
       where c.relkind in ('r', 'p') and c.oid not in (select erp_table from outboxd_capture.installed)
   ),
+  box as ( -- outboxes with their partitions
+    select distinct outbox::oid as root, outbox::oid as id from outboxd_capture.installed
+    union select root, inhrelid from box join pg_inherits on inhparent = id
+  ),
+  used(root, class, id) as ( -- as in strange_owners: the view calls no function of ours, since readers run them with their own rights
+    select root, 'pg_class'::regclass::oid, id from box
+    union select root, next.* from used cross join lateral (
+      select refclassid, refobjid from pg_depend where classid = class and objid = id and refobjid >= 16384
+        and refclassid in ('pg_proc'::regclass, 'pg_type'::regclass, 'pg_operator'::regclass, 'pg_opclass'::regclass)
+      union all select classid, objid from pg_depend where refclassid = class and refobjid = id and deptype in ('a', 'i')) next
+  ),
+  owners as (
+    select root, coalesce(relowner, proowner, typowner, oprowner, opcowner) as owner from used
+      left join pg_class r on class = 'pg_class'::regclass and r.oid = id left join pg_proc p on class = 'pg_proc'::regclass and p.oid = id
+      left join pg_type t on class = 'pg_type'::regclass and t.oid = id left join pg_operator o on class = 'pg_operator'::regclass and o.oid = id
+      left join pg_opclass c on class = 'pg_opclass'::regclass and c.oid = id
+    union select root, relowner from relation join pg_class c on c.oid = id
+  ),
   bearer as materialized ( -- the table that has the name by now
     select i.erp_table as of, b.oid from outboxd_capture.installed i
-    join (pg_class b join pg_namespace s on s.oid = b.relnamespace) on format('%I.%I', s.nspname, b.relname) = i.table_name
+    join (pg_class b join pg_namespace s on s.oid = b.relnamespace) on array[s.nspname::text, b.relname] = parse_ident(i.table_name)
   ),
   uncovered as (
     select distinct i.table_name, case
@@ -774,6 +853,10 @@ create view outboxd_capture.trouble as
         when subscription is not null then format('rows that the subscription %I writes to %s', subscription, r.id::regclass)
         when owner is not null and r.id = c.oid
           then format('code of %I runs with the rights of %I, of which it is not a member: install it again', owner, pg_get_userbyid(home.nspowner))
+        when r.id = c.oid and exists (select from pg_trigger join box on tgrelid = box.id where root = i.outbox and tgdeferrable)
+          then format('a constraint of %s is deferrable, so it may fail at the COMMIT of the ERP', i.outbox)
+        when r.id = c.oid and exists (select from pg_rewrite join pg_class b on b.oid = ev_class where ev_class = i.outbox and ev_type = '3' and b.relkind <> 'v')
+          then format('%s has a rule, which may keep rows out: drop it', i.outbox)
         when i.payload is null and r.id = c.oid and exists (select from pg_attribute where attrelid = c.oid and attnum > 0 and not attisdropped
           and attgenerated <> 'v' and attname <> all (i.columns)) then 'it has a new column, which is not sent: install it again'
         when covered then null
@@ -783,7 +866,8 @@ create view outboxd_capture.trouble as
     from outboxd_capture.installed i left join pg_class c on c.oid = i.erp_table join relation r on r.root = i.erp_table
     join pg_namespace home on home.nspname = 'outboxd_capture'
     left join bearer on bearer.of = i.erp_table
-    left join lateral (select owner from outboxd_capture.strange_owners(pg_get_userbyid(home.nspowner), i.erp_table, i.outbox) owner limit 1) strange on true
+    left join lateral (select pg_get_userbyid(owner) as owner from owners where root in (i.erp_table, i.outbox)
+      and not pg_has_role(owners.owner, home.nspowner, 'member') limit 1) strange on true
     -- A subscription's worker fires only triggers for each row that are set to ENABLE ALWAYS.
     left join lateral (select s.subname as subscription from pg_subscription_rel l join pg_subscription s on s.oid = l.srsubid
       where l.srrelid = r.id and not exists (select from pg_trigger t where t.tgrelid = r.id and t.tgname = 'outboxd_capture_row' and t.tgenabled = 'A')
@@ -800,7 +884,8 @@ create view outboxd_capture.trouble as
   union all
   select table_name, 0, false, null, reason from uncovered where reason is not null
   union all
-  select distinct t.tgrelid::regclass::text, 0, false, null::timestamptz, 'it was installed by an earlier version: install it again'
+  select distinct t.tgrelid::regclass::text, 0, false, null::timestamptz,
+    'it has a trigger with a function of change capture, which is not installed on it: drop that trigger'
   from pg_trigger t join pg_proc p on p.oid = t.tgfoid
   where p.pronamespace = 'outboxd_capture'::regnamespace and t.tgrelid not in (select id from relation);
 
@@ -808,6 +893,7 @@ do $$
 declare
   each regprocedure;
 begin
+  perform outboxd_capture.drop_unused_functions();
   for each in select oid from pg_proc where pronamespace = 'outboxd_capture'::regnamespace and proname in ('install', 'retry') loop
     execute replace(outboxd_capture.settings(), 'set ', format('; alter function %s set ', each));
   end loop;
@@ -816,6 +902,5 @@ end $$;
 revoke all on all functions in schema outboxd_capture from public;
 grant usage on schema outboxd_capture to public;
 grant select on outboxd_capture.trouble to public;
-grant execute on function outboxd_capture.strange_owners, outboxd_capture.tree to public; -- the view calls them
 
 commit;

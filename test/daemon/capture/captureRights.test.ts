@@ -314,6 +314,77 @@ test('functions and operators that another role has made in public are neither r
   await client.query(captureFile('remove'))
 })
 
+test('a stranger’s trigger with a function of 0.2 is dropped with it when install.sql is run again, and before that told to be dropped', async () => {
+  const { pool } = await setup()
+  await pool.query(
+    `create table item (id int primary key, amount int); create table b (id int primary key, amount int)`,
+  )
+  await asInstaller(
+    pool,
+    `select outboxd_capture.install('item', 'data', '{amount}'), outboxd_capture.install('b', 'data', '{amount}')`,
+  )
+  const { rows } = await pool.query(
+    `select distinct tgfoid::regproc::text as f from pg_trigger where tgrelid = 'b'::regclass`,
+  )
+  // As 0.2 left it: PUBLIC could execute the function, which `remove` left because of that trigger.
+  await pool.query(`grant execute on function ${rows[0]?.f}() to public; set role mallory; create table public.mine (id int primary key, amount int);
+    create trigger mine after insert on mine referencing new table as new_rows for each statement execute function ${rows[0]?.f}();
+    reset role; drop table b; delete from outboxd_capture.installed where table_name = 'public.b'`)
+  const told = () => pool.query(`select table_name, reason from outboxd_capture.trouble`)
+  expect((await told()).rows).toEqual([
+    {
+      table_name: 'mine',
+      reason: 'it has a trigger with a function of change capture, which is not installed on it: drop that trigger',
+    },
+  ])
+  await asInstaller(pool, captureFile('install'))
+  expect((await told()).rows).toEqual([])
+  expect(
+    (
+      await pool.query(
+        `select tgrelid::regclass::text from pg_trigger where tgfoid in (select oid from pg_proc where pronamespace = 'outboxd_capture'::regnamespace)`,
+      )
+    ).rows,
+  ).toEqual([{ tgrelid: 'item' }, { tgrelid: 'item' }])
+})
+
+test('install.sql ends in words if another session holds a lock on the view, and waits for no writer whose rows are noted', async () => {
+  const { pool } = await setup()
+  const other = await pool.connect()
+  onTestFinished(() => other.release(true))
+  const file = captureFile('install').replaceAll("lock_timeout = '5s'", "lock_timeout = '50ms'")
+  await other.query('begin; select from outboxd_capture.trouble')
+  await expect(asInstaller(pool, file)).rejects.toThrow('Another session uses the view outboxd_capture.trouble')
+  await other.query(
+    `rollback; begin; insert into outboxd_capture.error (erp_table, operation, sqlstate, message) values ('outbox', 'INSERT', '0', '')`,
+  )
+  await asInstaller(pool, file)
+})
+
+test('retry by a role whose name needs quotes, in a session that quotes all names', async () => {
+  const role = `Installer "${Math.random().toString(36).slice(2)}"`
+  const quoted = `"${role.replaceAll('"', '""')}"`
+  const { pool } = await setup(quoted)
+  onTestFinished(async () => void (await pool.query(`drop owned by ${quoted} cascade; drop role ${quoted}`)))
+  await pool.query('create table item (id int primary key, amount int)')
+  await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, quoted)
+  await pool.query(
+    'alter table outbox rename to away; insert into item values (1, 1); alter table away rename to outbox; alter table item owner to mallory',
+  )
+  const refused = await asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`, quoted).catch(
+    (error: unknown) => error,
+  )
+  const { hint } = refused as { hint: string }
+  await pool.query(`set quote_all_identifiers = on; ${hint.slice(hint.indexOf('\n'))}`)
+  const client = await pool.connect()
+  onTestFinished(() => client.release(true))
+  await client.query('set quote_all_identifiers = on')
+  const trouble = await client.query('select notes, reason from outboxd_capture.trouble')
+  expect(trouble.rows).toMatchObject([{ notes: '1' }])
+  await client.query(`set role ${quoted}; grant select, update on item to current_user`).catch(() => undefined)
+  expect((await client.query('select * from outboxd_capture.retry()')).rows).toMatchObject([{ captured: 1, failed: 0 }])
+})
+
 test('a schema that another role has made is refused: that role’s tables may have triggers', async () => {
   const { pool } = await setup()
   await pool.query('alter schema outboxd_capture owner to mallory')

@@ -270,12 +270,65 @@ describe('the ERP is never harmed', () => {
     expect(await noted(pool)).toHaveLength(1)
   })
 
-  test('an outbox with a deferrable constraint is refused: it would fail where nothing can be noted', async () => {
-    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`)
-    await pool.query('alter table outbox add constraint once unique (key, created_at) deferrable')
+  test.each([
+    ['outbox', ''],
+    [
+      'outbox_1',
+      'drop table outbox; create table outbox (id bigint generated always as identity, type text, key text, payload jsonb, created_at timestamptz default now()) partition by list (type); create table outbox_1 partition of outbox default',
+    ],
+  ])('a deferrable constraint of %s is refused, and told if it comes later: it would fail where nothing can be noted', async (table, first) => {
+    const { pool } = await setupTable('id int primary key, amount int', `'{amount}'`, { first })
+    expect(await trouble(pool)).toEqual([])
+    await pool.query(`alter table ${table} add constraint once unique (key, created_at) deferrable`)
     await expect(asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)).rejects.toThrow(
       'a constraint of public.outbox is deferrable',
     )
+    expect(await trouble(pool)).toMatchObject([
+      { table_name: 'public.item', reason: expect.stringContaining('deferrable') },
+    ])
+  })
+
+  test.each([
+    [
+      'a trigger',
+      `create function swallow() returns trigger language plpgsql as $$begin return null; end$$;
+      create trigger swallow before insert on outbox for each row execute function swallow()`,
+      'drop trigger swallow on outbox',
+    ],
+    ['a rule', 'create rule swallow as on insert to outbox do instead nothing', 'drop rule swallow on outbox'],
+  ])('%s that keeps rows out of the outbox is refused, and what it keeps out is noted', async (what, swallow, mend) => {
+    const { pool, captured } = await setupTable('id int primary key, amount int', `'{amount}'`)
+    await pool.query('insert into item values (1, 1); truncate outbox')
+    await pool.query(swallow)
+    await expect(asInstaller(pool, `select outboxd_capture.install('item', 'data', '{amount}')`)).rejects.toThrow(
+      /public\.outbox/,
+    )
+    await pool.query('update item set id = 1; insert into item values (2, 2); update item set amount = 3 where id = 1')
+    expect(await noted(pool)).toMatchObject([
+      { operation: 'INSERT', key: { id: 2 } },
+      { operation: 'UPDATE', key: { id: 1 } },
+    ])
+    if (what === 'a rule') expect((await trouble(pool)).map(({ reason }) => reason).join()).toContain('has a rule')
+    expect(await retry(pool)).toMatchObject([{ captured: 0, failed: 2 }])
+    await pool.query(mend)
+    expect(await retry(pool)).toMatchObject([{ captured: 2 }])
+    expect(await captured()).toHaveLength(2)
+  })
+
+  test('a note that cannot be written fails no statement of a client that has no such letters', async () => {
+    const { pool } = await setupTable('id int primary key, amount int) with (fillfactor = 90', `'{amount}'`, {
+      before: 'alter table item rename to "sales_Ж"',
+      installOn: '"sales_Ж"',
+    })
+    await pool.query(`alter table outbox rename to away; alter table outboxd_capture.error rename to gone`)
+    const client = await pool.connect()
+    onTestFinished(() => client.release(true))
+    const { rows } = await pool.query(`select 'insert into ' || '"sales_Ж"'::regclass::oid::text as oid`)
+    await client.query(
+      `do $$begin execute format('create view plain as select * from %s', '${rows[0].oid.split(' ')[2]}'::regclass); end$$; set client_encoding = latin1`,
+    )
+    await client.query('insert into plain values (1, 1)')
+    expect((await client.query('select from plain')).rowCount).toBe(1)
   })
 
   // Ours, of which any session may set the text; then those of Postgres that any session may set and that change how SQL is read.
@@ -366,9 +419,13 @@ describe('the ERP is never harmed', () => {
     const client = await pool.connect()
     const warnings: string[] = []
     client.on('notice', ({ message }) => warnings.push(message ?? ''))
+    const { oid } = (await client.query(`select 'item'::regclass::oid::text as oid`)).rows[0]
+    await client.query('set client_min_messages = log')
     await client.query(`insert into item values (1, 1)`)
-    client.release()
-    expect(warnings.join()).toContain('a change of public.item was not captured (42P01) and could not be noted (42P01)')
+    client.release(true)
+    expect(warnings.join()).toContain(
+      `a change of the table ${oid} was not captured (42P01) and could not be noted (42P01)`,
+    )
   })
 
   test('what is rolled back is not noted, and the notes have a bound', async () => {
