@@ -64,7 +64,7 @@ export async function installQueue(url: string): Promise<void> {
     name: 'outboxd migrate',
     connections: 2,
     onIdleError: () => {},
-    settings: { lock_timeout: '10000' },
+    settings: { ...ownNames, lock_timeout: '10000' },
     limits: { connectMs: 5_000, statementMs: 0, answerMs: 0 },
   })
   const boss = new PgBoss({ db: within(pool), schema: queueSchema, supervise: false, schedule: false })

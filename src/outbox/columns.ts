@@ -15,7 +15,7 @@ export function columnOf(shape: TableShape, name: string): Column {
 
 /** The oids of a table and of those of its partitions, a query. */
 export const tableAndPartitions = (qualified: string): string =>
-  `select ${literal(qualified)}::regclass union all select relid from pg_partition_tree(${literal(qualified)}::regclass)`
+  `select ${literal(qualified)}::regclass::oid union all select relid::oid from pg_partition_tree(${literal(qualified)}::regclass)`
 
 /** A time in UTC as ISO 8601 text with microseconds. */
 export const iso = (utc: string) => `to_char(${utc}, 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')`

@@ -31,7 +31,7 @@ const deniesTable = (clause: string, { table }: OutboxTable) =>
   new RegExp(`SQLSTATE 42501: permission denied for \\w+ ${RegExp.escape(table)} `).test(clause)
 
 async function grantOfAll(pool: pg.Pool, qualified: string): Promise<string> {
-  const { rows } = await pool.query<{ role: string }>('select quote_ident(current_user) as role')
+  const { rows } = await pool.query<{ role: string }>('select pg_catalog.quote_ident(current_user) as role')
   return `grant select on ${qualified} to ${rows[0]?.role};`
 }
 

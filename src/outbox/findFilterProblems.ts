@@ -63,10 +63,10 @@ const changingParts = `
   select distinct p.proname as name from pg_rewrite r
     cross join lateral regexp_matches(r.ev_action::text, ':(?:func|opfunc)id (\\d+)', 'g') m
     join pg_proc p on p.oid = m[1]::oid
-  where r.ev_class = 'pg_temp.filtered'::regclass and p.provolatile <> 'i'
+  where r.ev_class = 'pg_temp.filtered'::regclass::oid and p.provolatile <> 'i'
   union all
   select 'current_date, current_timestamp or the like' from pg_rewrite r
-  where r.ev_class = 'pg_temp.filtered'::regclass and r.ev_action::text like '%{SQLVALUEFUNCTION%'
+  where r.ev_class = 'pg_temp.filtered'::regclass::oid and r.ev_action::text like '%{SQLVALUEFUNCTION%'
   order by name`
 
 function problem(parts: readonly string[]): string {

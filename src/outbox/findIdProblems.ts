@@ -17,7 +17,7 @@ const stateSql = `
       and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as unique,
     exists (select from pg_inherits h where h.inhparent = c.oid) and c.relkind <> 'p' as inherited
   from pg_class c join pg_attribute a on a.attrelid = c.oid
-  where c.oid = to_regclass($1) and a.attname = $2 and not a.attisdropped`
+  where c.oid = to_regclass($1)::oid and a.attname = $2 and not a.attisdropped`
 
 /**
  * What is wrong with the column that names rows. Two rows of one id would count as one: the second is never sent, and is told the

@@ -4,12 +4,12 @@ import { type OutboxTable, saysTaken } from './outboxTable.ts'
 /** Tables and views that a view reads, quoted, with their schemas. */
 export async function findTablesBelow(db: Database, qualified: string): Promise<string[]> {
   const { rows } = await db.query<{ name: string }>(
-    `select distinct format('%I.%I', n.nspname, c.relname) as name
+    `select distinct pg_catalog.format('%I.%I', n.nspname, c.relname) as name
      from pg_rewrite r
-       join pg_depend d on d.classid = 'pg_rewrite'::regclass and d.objid = r.oid and d.refclassid = 'pg_class'::regclass
+       join pg_depend d on d.classid = 'pg_rewrite'::regclass::oid and d.objid = r.oid and d.refclassid = 'pg_class'::regclass::oid
        join pg_class c on c.oid = d.refobjid and c.oid <> r.ev_class and c.relkind in ('r', 'p', 'v', 'm', 'f')
        join pg_namespace n on n.oid = c.relnamespace
-     where r.ev_class = to_regclass($1) order by name`,
+     where r.ev_class = to_regclass($1)::oid order by name`,
     [qualified],
   )
   return rows.map(({ name }) => name)

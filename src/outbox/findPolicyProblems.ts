@@ -40,11 +40,11 @@ interface Policies {
 
 async function readPolicies(db: Database, qualified: string): Promise<Policies> {
   const { rows } = await db.query<{ isActive: boolean; role: string; select: boolean; update: boolean }>(
-    `select row_security_active(c.oid) as "isActive", quote_ident(current_user) as role,
+    `select row_security_active(c.oid) as "isActive", pg_catalog.quote_ident(current_user) as role,
        coalesce(bool_or(p.polcmd in ('r', '*')), false) as "select", coalesce(bool_or(p.polcmd in ('w', '*')), false) as "update"
      from pg_class c left join pg_policy p on p.polrelid = c.oid and p.polpermissive
        and exists (select from unnest(p.polroles) r where r = 0 or pg_has_role(r, 'usage'))
-     where c.oid = to_regclass($1) group by c.oid`,
+     where c.oid = to_regclass($1)::oid group by c.oid`,
     [qualified],
   )
   const { isActive = false, role = '', select = false, update = false } = rows[0] ?? {}

@@ -91,12 +91,12 @@ export async function readOutboxGrants(
   if (found === null) return null
   const { rows } = await db.query<{ statement: string }>(
     `select statement from (
-       select 1 as n, format('grant usage on schema %s to %I', $2::text, $1::text) as statement
-       union all select 2, format('grant select on %s.%s to %I', $2::text, $3::text, $1::text)
-       union all select 3, format('grant select on sequence %s to %I', pg_get_serial_sequence($4::oid::regclass::text, $5), $1::text)
+       select 1 as n, pg_catalog.format('grant usage on schema %s to %I', $2::text, $1::text) as statement
+       union all select 2, pg_catalog.format('grant select on %s.%s to %I', $2::text, $3::text, $1::text)
+       union all select 3, pg_catalog.format('grant select on sequence %s to %I', pg_get_serial_sequence($4::oid::regclass::text, $5), $1::text)
          where $5::text is not null
-       union all select 4, format('grant update (%s) on %s.%s to %I', columns, $2::text, $3::text, $1::text) from (
-         select string_agg(quote_ident(name), ', ' order by nth) as columns from unnest($6::text[]) with ordinality as written (name, nth)
+       union all select 4, pg_catalog.format('grant update (%s) on %s.%s to %I', columns, $2::text, $3::text, $1::text) from (
+         select string_agg(pg_catalog.quote_ident(name), ', ' order by nth) as columns from unnest($6::text[]) with ordinality as written (name, nth)
        ) ours where columns is not null
      ) needed order by n`,
     [role, found.schema, found.name, found.oid, table.sequence, onlyReads ? [] : neededRights(table).update],
@@ -137,7 +137,7 @@ interface FoundTable extends FoundSchema {
 
 async function findSchema(db: Database, schema: string): Promise<FoundSchema | null> {
   const { rows } = await db.query<FoundSchema>(
-    `select quote_ident(current_user) as role, quote_ident(nspname) as schema, has_schema_privilege(oid, 'usage') as "mayUse"
+    `select pg_catalog.quote_ident(current_user) as role, pg_catalog.quote_ident(nspname) as schema, has_schema_privilege(oid, 'usage') as "mayUse"
      from pg_namespace where nspname = $1`,
     [schema],
   )
@@ -150,7 +150,7 @@ async function findTable(
   { schema, table }: Pick<OutboxTable, 'schema' | 'table'>,
 ): Promise<FoundTable | null> {
   const { rows } = await db.query<FoundTable>(
-    `select c.oid::text, quote_ident(current_user) as role, quote_ident(n.nspname) as schema, quote_ident(c.relname) as name,
+    `select c.oid::text, pg_catalog.quote_ident(current_user) as role, pg_catalog.quote_ident(n.nspname) as schema, pg_catalog.quote_ident(c.relname) as name,
        has_schema_privilege(n.oid, 'usage') as "mayUse"
      from pg_class c join pg_namespace n on n.oid = c.relnamespace
      where c.relname = $2 and c.relkind in ('r', 'p', 'v', 'm', 'f') and case when $1::text is null
@@ -177,10 +177,10 @@ async function readRights(
 ): Promise<Rights> {
   const { rows } = await db.query<Rights>(
     `select
-       array(select quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped
+       array(select pg_catalog.quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped
          and (attname = any($2::text[]) or attname = any($4::text[]) or ($2::text[] is null and attnum > 0))
          and not has_column_privilege($1::oid, attnum, 'select') order by attnum) as unreadable,
-       array(select quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped and attname = any($3::text[])
+       array(select pg_catalog.quote_ident(attname) from pg_attribute where attrelid = $1::oid and not attisdropped and attname = any($3::text[])
          and not has_column_privilege($1::oid, attnum, 'update') order by attnum) as unwritable,
        (select s.id::text from pg_attribute a
           cross join lateral (select pg_get_serial_sequence($1::oid::regclass::text, a.attname)::regclass as id) s

@@ -36,7 +36,7 @@ const outboxKey = (qualified: string) =>
 /** Stands for its partitions and the tables that inherit from it: what was in one before it came was written long ago. */
 const partsKey = (qualified: string) =>
   `coalesce((with recursive part as (
-      select inhrelid as id from pg_inherits where inhparent = ${literal(qualified)}::regclass
+      select inhrelid as id from pg_inherits where inhparent = ${literal(qualified)}::regclass::oid
       union select h.inhrelid from part join pg_inherits h on h.inhparent = part.id
     ) select '.' || md5(string_agg(id::text, ',' order by id)) from part), '')`
 

@@ -48,7 +48,7 @@ export async function inspectTable(db: pg.Pool, table: OutboxTable): Promise<Tab
        format_type(base.type, null) as "baseType"
      from pg_attribute a join pg_class c on c.oid = a.attrelid
        ${baseType}
-     where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`,
+     where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`,
     [qualified],
   )
   const described = table.file ?? 'OUTBOX_TABLE'
@@ -131,7 +131,7 @@ function namedColumns(table: OutboxTable): [string, string][] {
 /** A position in a sequence tells nothing where a session draws numbers ahead of its inserts. */
 async function findSequenceProblems(db: Database, qualified: string, column: string): Promise<string[]> {
   const { rows } = await db.query<{ cached: number; falls: boolean }>(
-    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass',
+    'select seqcache::int as cached, seqincrement < 0 as falls from pg_sequence where seqrelid = pg_get_serial_sequence($1, $2)::regclass::oid',
     [qualified, column],
   )
   const instead = 'leave "sequence" out, and rows are read in the order of their transactions'

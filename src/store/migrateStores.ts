@@ -1,6 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
+import { ownNames } from '../ledger/ownNames.ts'
 import { installQueue } from '../ledger/queue.ts'
 import { outboxTableName } from '../outbox/outboxTableName.ts'
 import { type Database, DatabaseUnusable, withDatabase } from '../postgres/database.ts'
@@ -144,17 +145,30 @@ export async function migrateOutbox(
     )
     const preparedMax = rows[0]?.max ?? 0
     const wakes = wake ?? preparedMax === 0
+    const schema = await readCreationSchema(client)
     // One statement string is one transaction; the lock makes a second process wait instead of collide.
     await client.query(
-      `begin; select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
-       ${await outboxStatements(outboxTable, wakes)}; commit`,
+      `begin; set local search_path = pg_catalog, pg_temp;
+       select pg_advisory_xact_lock(hashtext('outboxd migrate --outbox'));
+       ${await outboxStatements(outboxTable, schema, wakes)}; commit`,
     )
     return { wakes, preparedMax }
   })
 }
 
-async function outboxStatements(outboxTable: string, wakes: boolean): Promise<string> {
-  const { qualified, trigger, index } = outboxTableName(outboxTable)
+/** The schema in which the role makes what it names without one. @throws Error if its search path has none */
+async function readCreationSchema(client: pg.Client): Promise<string> {
+  const { rows } = await client.query<{ schema: string | null }>('select pg_catalog.current_schema() as schema')
+  const schema = rows[0]?.schema ?? null
+  if (schema === null) throw new Error('the search path of this role has no schema in which to create the outbox table')
+  return schema
+}
+
+async function outboxStatements(outboxTable: string, schema: string, wakes: boolean): Promise<string> {
+  const { qualified: named, trigger, index } = outboxTableName(outboxTable)
+  const home = pg.escapeIdentifier(schema)
+  const qualified = outboxTable.includes('.') ? named : `${home}.${named}`
+  const wake = `${home}.outboxd_wake`
   const files = ['outbox.sql', wakes ? 'outbox_wake.sql' : 'outbox_no_wake.sql']
   const texts = await Promise.all(files.map((file) => readFile(join(migrationsDir, file), 'utf8')))
   const names: Record<string, string> = {
@@ -163,6 +177,8 @@ async function outboxStatements(outboxTable: string, wakes: boolean): Promise<st
     index,
     tableName: pg.escapeLiteral(qualified),
     indexName: pg.escapeLiteral(index),
+    wake,
+    wakeName: pg.escapeLiteral(wake),
   }
   return texts.join(';').replaceAll(/(?<!:):(\w+)/g, (whole, name) => names[name] ?? whole)
 }
@@ -189,7 +205,7 @@ function impatiently<T>(variable: string, url: string, work: (client: pg.Client)
           lock_timeout: `${lockMaxSeconds}s`,
         }
         await client.query('select set_config(key, value, false) from json_each_text($1)', [
-          JSON.stringify({ ...ownSettings, ...asText, ...limits }),
+          JSON.stringify({ ...ownSettings, ...asText, ...limits, ...(variable === 'STATE_DATABASE_URL' && ownNames) }),
         ])
       }
       await assertEncoding(client, variable, url)

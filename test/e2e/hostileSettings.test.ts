@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import pg from 'pg'
 import { expect, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
+import { describe } from '../../src/commands/describe.ts'
 import { migrate } from '../../src/commands/migrate.ts'
 import { status } from '../../src/commands/status.ts'
 import { testContext } from '../support/context.ts'
@@ -66,3 +67,55 @@ test('triggers that are off for a role which may not turn them on: refused, with
   const context = testContext({ DATABASE_URL: url })
   await expect(status(context, {})).rejects.toThrow(/session_replication_role is not origin .*alter role … reset/)
 })
+
+test('operators and functions of others that fit the catalog’s statements better are never run', async () => {
+  const empty = await createDatabase('template0')
+  onTestFinished(() => empty[Symbol.asyncDispose]())
+  const kinds = [
+    'class',
+    'proc',
+    'procedure',
+    'type',
+    'role',
+    'namespace',
+    'oper',
+    'operator',
+    'config',
+    'dictionary',
+    'collation',
+  ]
+  const pairs = kinds.flatMap((kind) => [
+    ['oid', `reg${kind}`],
+    [`reg${kind}`, 'oid'],
+  ])
+  await empty.pool.query(`create table calls (query text);
+    create function called() returns boolean language plpgsql as $$begin insert into public.calls values (current_query()); return true; end$$;
+    create function format(text, text) returns text language sql as $$select 'planted' where public.called()$$;
+    create function format(text, text, text) returns text language sql as $$select 'planted' where public.called()$$;
+    create function quote_ident(name) returns text language sql as $$select 'planted' where public.called()$$;
+    ${pairs
+      .map(
+        ([a, b]) => `create function planted(${a}, ${b}) returns boolean language sql as 'select public.called()';
+          create operator public.= (leftarg = ${a}, rightarg = ${b}, function = planted);
+          create operator public.<> (leftarg = ${a}, rightarg = ${b}, function = planted);`,
+      )
+      .join('')}`)
+  const callers = async () => (await empty.pool.query<{ query: string }>('select distinct query from calls')).rows
+  const migrating = testContext({ DATABASE_URL: empty.url })
+  expect(await migrate(migrating, { outbox: true }), migrating.messages()).toBe(0)
+  expect(await callers(), 'migrate --outbox').toEqual([])
+  const granting = testContext({ DATABASE_URL: empty.url })
+  expect(await migrate(granting, { printGrants: 'someone' }), granting.messages()).toBe(0)
+  expect(await callers(), 'migrate --print-grants').toEqual([])
+  await using harness = await setup({}, empty.url)
+  await harness.start()
+  await harness.insert('one-', { key: 'k' })
+  expect(await harness.becomes('one-', 'completed')).toMatchObject({ effects: 1 })
+  expect(await callers(), 'run').toEqual([])
+  const checked = testContext(harness.env)
+  expect(await check(checked, {}), checked.printed()).toBe(0)
+  expect(await callers(), 'check').toEqual([])
+  const described = testContext(harness.env)
+  await describe(described, 'outbox', {})
+  expect(await callers(), 'describe').toEqual([])
+}, 120_000)

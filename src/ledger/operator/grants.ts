@@ -95,11 +95,11 @@ const wanted = `
 
 /** One statement for all tables of a schema that are granted the same. @param role an SQL expression */
 const statements = (role: string) => `
-  select format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
-  union select format('grant %s on %s to %I', acts, string_agg(format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
+  select pg_catalog.format('grant usage on schema %I to %I', name, ${role}) as statement, 1 as n from granted_schema
+  union select pg_catalog.format('grant %s on %s to %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), ${role}), 2 from (
     select schema, name, string_agg(act, ', ' order by nth) as acts from granted_table group by schema, name
   ) tables group by schema, acts
-  union select format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
+  union select pg_catalog.format('grant usage on all sequences in schema %I to %I', schema, ${role}), 3 from granted_sequence`
 
 /** What our role must not do of what a daemon does in our own schemas. @returns the statements that let it */
 export async function readMissingGrants(db: Database): Promise<string[]> {
@@ -130,7 +130,7 @@ export async function readLedgerGrants(db: Database, role: string, kind: RoleKin
      revoked as (select schema, name, string_agg(act, ', ' order by act) as acts from needless group by schema, name)
      select statement from (
        ${statements('$4::text')}
-       union select format('revoke %s on %s from %I', acts, string_agg(format('%I.%I', schema, name), ', ' order by name), $4::text), 4
+       union select pg_catalog.format('revoke %s on %s from %I', acts, string_agg(pg_catalog.format('%I.%I', schema, name), ', ' order by name), $4::text), 4
        from revoked group by schema, acts
      ) all_of_them order by n, statement`,
     [queueSchema, kind, actsByTable, role],
@@ -141,8 +141,8 @@ export async function readLedgerGrants(db: Database, role: string, kind: RoleKin
 /** How a role gets into a database: it is made where there is none of the name. */
 export async function readRoleStatements(db: Database, role: string): Promise<string[]> {
   const { rows } = await db.query<{ create: string; connect: string; isThere: boolean }>(
-    `select format('create role %I login', $1::text) as create,
-       format('grant connect on database %I to %I', current_database(), $1::text) as connect,
+    `select pg_catalog.format('create role %I login', $1::text) as create,
+       pg_catalog.format('grant connect on database %I to %I', current_database(), $1::text) as connect,
        exists (select from pg_roles where rolname = $1) as "isThere"`,
     [role],
   )

@@ -39,7 +39,7 @@ export async function readSystemId(db: Database): Promise<string | null> {
  */
 export async function readMissingLimits(db: Database): Promise<string[]> {
   const { rows } = await db.query<{ statement: string }>(
-    `select format('alter role %I set %I = %L', current_user, name, wanted) as statement
+    `select pg_catalog.format('alter role %I set %I = %L', current_user, name, wanted) as statement
      from (values ('statement_timeout', '20s'), ('idle_in_transaction_session_timeout', '10s')) as limits (name, wanted)
      where current_setting(name) = '0'`,
   )
@@ -80,12 +80,12 @@ export async function readServerRoom(db: Database): Promise<ServerRoom> {
        select usename = current_user as "isRole", datname = current_database() as "isDatabase", application_name as name
        from pg_stat_activity where backend_type = 'client backend' and pid <> pg_backend_pid()
      ), room as (
-       select format('max_connections is %s', current_setting('max_connections')) as "limit", current_setting('max_connections')::int
+       select pg_catalog.format('max_connections is %s', current_setting('max_connections')) as "limit", current_setting('max_connections')::int
            - current_setting('superuser_reserved_connections')::int - coalesce(current_setting('reserved_connections', true)::int, 0)
            - (select count(*) from session) as free
-       union all select format('the role %I may have %s', rolname, rolconnlimit), rolconnlimit - (select count(*) from session where "isRole")
+       union all select pg_catalog.format('the role %I may have %s', rolname, rolconnlimit), rolconnlimit - (select count(*) from session where "isRole")
          from pg_roles where rolname = current_user and rolconnlimit >= 0 and not rolsuper
-       union all select format('the database %I lets in %s', datname, datconnlimit), datconnlimit - (select count(*) from session where "isDatabase")
+       union all select pg_catalog.format('the database %I lets in %s', datname, datconnlimit), datconnlimit - (select count(*) from session where "isDatabase")
          from pg_database where datname = current_database() and datconnlimit >= 0
            and not exists (select from pg_roles where rolname = current_user and rolsuper)
      )

@@ -66,7 +66,7 @@ const tableSql = `
         join pg_attribute a on a.attrelid = c.oid and a.attnum = k.number
       where i.indrelid = c.oid and i.indisprimary), '[]') as "primaryKey"
   from pg_class c join pg_namespace n on n.oid = c.relnamespace
-  where c.oid = to_regclass($1) and c.relkind in ('r', 'p', 'v', 'm', 'f')`
+  where c.oid = to_regclass($1)::oid and c.relkind in ('r', 'p', 'v', 'm', 'f')`
 
 const columnsSql = `
   select a.attname as name, format_type(base.type, null) as type, format_type(a.atttypid, a.atttypmod) as "exactType",
@@ -78,10 +78,10 @@ const columnsSql = `
     exists (select from pg_index i where i.indrelid = a.attrelid and i.indisunique and i.indisvalid and i.indpred is null
       and i.indnkeyatts = 1 and i.indkey[0] = a.attnum) as "isUnique",
     exists (select from pg_sequence s where s.seqincrement > 0 and s.seqcache = 1
-      and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass) as "isDrawn"
+      and s.seqrelid = pg_get_serial_sequence($1, a.attname)::regclass::oid) as "isDrawn"
   from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
     ${baseType}
-  where a.attrelid = to_regclass($1) and a.attnum > 0 and not a.attisdropped order by a.attnum`
+  where a.attrelid = to_regclass($1)::oid and a.attnum > 0 and not a.attisdropped order by a.attnum`
 
 /** The list of a check such as `CHECK ((status = ANY (ARRAY['new'::text, 'sent'::text])))`. */
 function valuesOfChecks(checks: readonly string[] | null): string[] | null {
