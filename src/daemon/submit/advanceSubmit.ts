@@ -1,4 +1,4 @@
-import type { Change, Step, Submission } from '../../model.ts'
+import { type Change, isSameId, type Step, type Submission } from '../../model.ts'
 import type { SubmitVerdict } from './decideSubmit.ts'
 
 /** A probing submission is first asked for this much later: its request may still be on its way. */
@@ -20,14 +20,16 @@ export function advanceSubmit(
   // An earlier attempt may have got in, whatever was said to this one.
   const earlierMay = submission.inDoubt || submission.serverErrors > 0
   const neverPolled = { polls: 0, fruitless: 0, refusedPolls: 0, notDoneMs: null }
+  const accepted = (transactionId: string) => {
+    const known = { ...answered, transactionId }
+    if (!submission.tracked)
+      return step({ ...known, state: 'completed', doneMs: null, result: null }, 'accepted, not tracked')
+    const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
+    return step({ ...known, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
+  }
   switch (verdict.kind) {
-    case 'accepted': {
-      const accepted = { ...answered, transactionId: verdict.transactionId }
-      if (!submission.tracked)
-        return step({ ...accepted, state: 'completed', doneMs: null, result: null }, 'accepted, not tracked')
-      const poll = { pollInMs: firstPollMs, polledRarely: false, unknown: false }
-      return step({ ...accepted, ...neverPolled, state: 'accepted', ...poll }, 'accepted')
-    }
+    case 'accepted':
+      return accepted(verdict.transactionId)
     case 'rejected':
       return step(
         { ...answered, ...told(verdict), state: 'rejected', mayHaveArrived: verdict.leftTrace || earlierMay },
@@ -52,6 +54,9 @@ export function advanceSubmit(
     case 'resend':
       return step({ ...answered, state: 'queued', dueInMs: verdict.afterMs, inDoubt: true }, verdict.reason)
     case 'probe':
+      // The service named the id that the mapping sent: a GET that does not know it must not send the record again.
+      if (verdict.transactionId !== null && isSameId(verdict.transactionId, submission.id))
+        return accepted(verdict.transactionId)
       return step(
         {
           ...answered,

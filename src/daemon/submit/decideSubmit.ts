@@ -103,7 +103,7 @@ export function decideSubmit(answer: Answer, reading: SubmitReading, now: Submit
     case 'taken':
       return withoutId(answer, summary)
     case 'performed':
-      return performed(answer, summary, now)
+      return performed(answer, summary)
     case 'server-error':
       return serverError(code, summary, now)
     case 'invalid':
@@ -146,19 +146,15 @@ function withId(
 
 /**
  * 300, 303 and 304: the request was performed, so it is not sent again, whatever the policy, unless GET says that it failed
- * with E003. The id at the end of Location is asked for; without one, the id that the mapping sends, if the policy is to ask.
+ * with E003. The id at the end of Location is asked for; without one it is uncertain, also under `probe`: a GET that does not
+ * know the id of the mapping would send it again.
  *
  * @see RFC 9110, 15.4.4
  */
-function performed(
-  { locationId: transactionId }: Answer & { kind: 'response' },
-  summary: string,
-  { policy }: SubmitCircumstances,
-): SubmitVerdict {
+function performed({ locationId: transactionId }: Answer & { kind: 'response' }, summary: string): SubmitVerdict {
   const reason = `${summary}; that says that the request was performed`
   if (transactionId !== null)
     return { kind: 'probe', transactionId, reason: `${reason}: asking for ${transactionId}, which Location names` }
-  if (policy === 'probe') return { kind: 'probe', transactionId: null, reason }
   return { kind: 'uncertain', code: null, reason: `${reason}, without an id`, breach: 'missing_id' }
 }
 

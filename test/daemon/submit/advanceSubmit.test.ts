@@ -64,6 +64,8 @@ test.each<[SubmitVerdict, Partial<Submission>, object]>([
     { id: 'me' },
     { state: 'sending', transactionId: 'tx-1', pollInMs: now.firstPollMs, inDoubt: true },
   ],
+  // The service named our own id: a GET that does not know it fails the record, and sends nothing again.
+  [{ kind: 'probe', transactionId: 'me', reason: '303' }, { id: 'me' }, { state: 'accepted', transactionId: 'me' }],
   [{ kind: 'new-token', ofAge: false, reason: '401' }, {}, { state: 'queued', dueInMs: 0, repeatedAfter401: true }],
   [{ kind: 'new-token', ofAge: true, reason: '401' }, {}, { state: 'queued', dueInMs: 0 }],
   [
