@@ -59,6 +59,8 @@ export const kills = 'kill -9'
 const stopForMs = [16_000, 22_000] as const
 /** The one that is mostly spared, so that somebody lives long enough to rescue what the dead were sending. */
 const anchor = 0
+/** By then daemons that lived through a change of the server have registered their ledger again. */
+const registeredAgainMs = 10_000
 const anchorKilledShare = 0.02
 /** On a machine that starts daemons more slowly than they are killed, none would live to be stopped or to send. */
 const atWorkMin = 2
@@ -71,6 +73,12 @@ export function faultTable(
   stopped: Promise<void>[],
 ): Fault[] {
   const { cluster } = environment
+  let serverChangedMs = Number.NEGATIVE_INFINITY
+  /** The server restarts or fails over, and every session with it. */
+  const changed = <T>(work: Promise<T>): Promise<T> =>
+    work.finally(() => {
+      serverChangedMs = performance.now()
+    })
   return [
     {
       what: kills,
@@ -100,7 +108,7 @@ export function faultTable(
       what: 'Postgres immediate restarts',
       everyMs: pace.restartMs,
       from: '0.1.0',
-      strike: once(() => cluster.alone(() => cluster.primary().restartImmediately())),
+      strike: once(() => changed(cluster.alone(() => cluster.primary().restartImmediately()))),
     },
     {
       what: 'backends terminated',
@@ -161,7 +169,7 @@ export function faultTable(
       what: 'primaries killed, standbys promoted',
       everyMs: pace.failOverMs,
       from: 'this version',
-      strike: () => server.failOver(),
+      strike: () => changed(server.failOver()),
     },
     {
       what: 'ledgers restored from a backup',
@@ -173,8 +181,13 @@ export function faultTable(
       what: 'daemons of a second ledger tried',
       everyMs: pace.strangerMs,
       from: 'this version',
-      // What keeps a second ledger out are locks of living daemons: none has them while the server restarts.
-      strike: () => cluster.alone(() => strangers.secondLedger(fleet.berths[anchor])),
+      // What keeps a second ledger out are locks of living daemons, which come back seconds after the server.
+      strike: () =>
+        cluster.alone(() =>
+          strangers.secondLedger(
+            () => fleet.berths[anchor]?.atWork() === true && performance.now() - serverChangedMs > registeredAgainMs,
+          ),
+        ),
     },
     {
       what: 'daemons of a second service tried',

@@ -2,7 +2,6 @@ import { createServer } from 'node:http'
 import { saysRunning } from '../support/daemon.ts'
 import { listenOnLoopback } from '../support/listenOnLoopback.ts'
 import type { Environment } from './environment.ts'
-import type { Berth } from './fleet.ts'
 import type { ProgramCopy } from './programCopy.ts'
 
 /** Daemons that an operator has configured wrongly, started beside the fleet: each must refuse to start. */
@@ -10,10 +9,10 @@ export interface StrangerFaults extends AsyncDisposable {
   /**
    * Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one.
    *
-   * @param beside it must refuse if this daemon of the first ledger was at work before and after
+   * @param isKeptOut whether a daemon of the first ledger holds its locks, before and after
    * @returns 1 if it made up its mind
    */
-  secondLedger(beside: Berth | undefined): Promise<number>
+  secondLedger(isKeptOut: () => boolean): Promise<number>
   /** Starts a daemon of the fleet's ledger at another service. @returns 1 if it made up its mind */
   secondService(): Promise<number>
   /** Daemons that started all the same, and requests that the other service got. */
@@ -53,7 +52,7 @@ export async function strangerFaults(program: ProgramCopy, { env }: Environment)
 
   return {
     intrusions,
-    secondLedger: (beside) => start('a second ledger', forgotten, () => beside?.atWork() === true),
+    secondLedger: (isKeptOut) => start('a second ledger', forgotten, isKeptOut),
     secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }, () => true),
     [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
   }
