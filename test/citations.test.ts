@@ -90,7 +90,7 @@ function allCitations(from: ReadonlyMap<string, string>): Citation[] {
   })
 }
 
-/** As in `bench/NAME.ts` and `migrations/000N_subject.sql`. */
+/** As in `tools/bench/NAME.ts` and `migrations/000N_subject.sql`. */
 const placeholder = /\b[A-Z]{3,}\b|000N/
 
 /** A page is cited from the root, but within docs/ and in links beside the file. */
@@ -150,7 +150,7 @@ function inMessage({ from, to, section }: Citation): string {
 }
 
 function readTexts(): Map<string, string> {
-  const folders = ['src', 'test', 'bench', 'docs', 'migrations', 'deploy', 'mappings', '.ci']
+  const folders = ['src', 'test', 'tools', 'docs', 'migrations', 'deploy', 'mappings', '.ci']
   const paths = [
     ...folders.flatMap((folder) =>
       readdirSync(join(root, folder), { recursive: true, withFileTypes: true })

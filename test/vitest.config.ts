@@ -11,7 +11,7 @@ const e2e = [
   `e2e/faults/!(${shortFaults.join('|')}).test.ts`,
   `e2e/!(${shortE2e.join('|')}).test.ts`,
   'e2e/services/*.test.ts',
-  'crash/campaign.test.ts',
+  'tools/crash/campaign.test.ts',
   'commands/demo.test.ts',
   'discover/{overTime,services}.test.ts',
   'observe/alertRules.test.ts',
@@ -21,7 +21,7 @@ const e2e = [
 const browser = ['console/browser/*.test.ts']
 
 /** What measures has the machine to itself, after all the others. */
-const measured = ['bench/*.test.ts']
+const measured = ['tools/bench/*.test.ts']
 
 export default defineConfig({
   test: {

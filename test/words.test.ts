@@ -64,7 +64,7 @@ function formerWordsIn(text: string): string[] {
 }
 
 function readLines(): { where: string; text: string }[] {
-  const folders = ['src', 'test', 'bench', 'docs', 'migrations', 'deploy', '.ci']
+  const folders = ['src', 'test', 'tools', 'docs', 'migrations', 'deploy', '.ci']
   const paths = folders.flatMap((folder) =>
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((each) => each.isFile() && !each.parentPath.includes('node_modules'))

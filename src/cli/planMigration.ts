@@ -18,7 +18,7 @@ export interface PlannedMigration {
   aboutMs: number
 }
 
-/** As measured by bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md, "Upgrading"). */
+/** As measured by tools/bench/migrate.ts with a million submissions on two cores and an SSD (docs/operations.md, "Upgrading"). */
 const readMsPerMb = 1
 const indexMsPerRow = 0.0005
 const rewriteMsPerMb = 10

@@ -1,6 +1,6 @@
 import { notShownSettings } from '../../src/sandbox/notShownSettings.ts'
 import type { SandboxOptions } from '../../src/sandbox/startSandbox.ts'
-import { createSeededRandom, type SeededRandom } from '../crash/seededRandom.ts'
+import { createSeededRandom, type SeededRandom } from '../../tools/crash/seededRandom.ts'
 import { alternatives, type NotShown } from '../support/serviceAlternatives.ts'
 import { type Truth, truthOf } from './truthOf.ts'
 

@@ -1,5 +1,5 @@
 import type pg from 'pg'
-import { fillLedger } from '../../../bench/harness/fillLedger.ts'
+import { fillLedger } from '../../../tools/bench/harness/fillLedger.ts'
 
 /** Days before this night, as daemons would have left them: records that are done, and what plots and targets are drawn of. */
 export async function fillPast(database: { url: string; pool: pg.Pool }): Promise<void> {

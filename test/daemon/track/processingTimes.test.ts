@@ -1,6 +1,5 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { randomFrom } from '../../../bench/harness/workloads.ts'
 import {
   ageAtPosition,
   binPosition,
@@ -10,6 +9,7 @@ import {
   type Observation,
   quantileMs,
 } from '../../../src/daemon/track/processingTimes.ts'
+import { randomFrom } from '../../../tools/bench/harness/workloads.ts'
 
 const WINDOW_MS = 60_000
 

@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { playBurst } from '../../../bench/harness/simulatedBurst.ts'
-import { every, learned, oracle } from '../../../bench/harness/simulatedSchedules.ts'
-import { arrivals, distributions, percentile } from '../../../bench/harness/workloads.ts'
-import { type Scenario, simulate } from '../../../bench/simulation.ts'
 import { fitProcessingTimes, type Observation } from '../../../src/daemon/track/processingTimes.ts'
 import { expectedPolls, nextPollMs } from '../../../src/daemon/track/schedule.ts'
+import { playBurst } from '../../../tools/bench/harness/simulatedBurst.ts'
+import { every, learned, oracle } from '../../../tools/bench/harness/simulatedSchedules.ts'
+import { arrivals, distributions, percentile } from '../../../tools/bench/harness/workloads.ts'
+import { type Scenario, simulate } from '../../../tools/bench/simulation.ts'
 
 const WINDOW_MS = 60_000
 

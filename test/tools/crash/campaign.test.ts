@@ -1,0 +1,37 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { runCampaign } from '../../../tools/crash/campaign.ts'
+import { printResult } from '../../../tools/crash/printReport.ts'
+
+// `npm run crash` is the long form; docs/guarantee.md has its figures.
+test('25 kills, stops, restarts of Postgres, hanging COMMITs, steps of its clock, failovers, restores and prunes, under a service and an ERP that misbehave, break no guarantee', async () => {
+  const ended = new AbortController()
+  onTestFinished(() => ended.abort())
+  const result = await runCampaign({
+    kills: 25,
+    seed: 4,
+    mutation: null,
+    daemons: 5,
+    pace: {
+      killMs: 400,
+      stopMs: 6_000,
+      restartMs: 7_000,
+      insertMs: 200,
+      erpMs: 2_000,
+      hangMs: 15_000,
+      clockMs: 10_000,
+      pruneMs: 4_000,
+      failOverMs: 14_000,
+      restoreMs: 14_000,
+      strangerMs: 10_000,
+    },
+    upgrade: false,
+    postgresDir: null,
+    say: () => {},
+    signal: ended.signal,
+  })
+  expect(result.violations, printResult(result)).toEqual([])
+  const { struck } = result.nemesis
+  expect(struck.get('kill -9')).toBeGreaterThanOrEqual(25)
+  for (const [what, times] of struck) expect(times, what).toBeGreaterThanOrEqual(1)
+  expect(result.history.outbox.length).toBeGreaterThan(50)
+}, 480_000)

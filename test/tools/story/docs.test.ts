@@ -1,0 +1,33 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
+import { faults } from '../../../tools/story/faults.ts'
+import { isMeant } from '../../../tools/story/judge.ts'
+import { checkout } from '../../support/program.ts'
+
+const read = (path: string) => readFileSync(join(checkout, path), 'utf8')
+const alerts: string[] = parse(read('deploy/prometheus-rules.yaml'))
+  .groups.flatMap(({ rules }: { rules: { alert?: string }[] }) => rules)
+  .flatMap(({ alert }: { alert?: string }) => alert ?? [])
+
+/** docs/slo.md has what the story printed last. */
+const rows = [...read('docs/slo.md').matchAll(/^\| ([\w-]+): (.+?) \| (\S+) \| \d+ min \|/gm)].map(
+  ([, name, what, alert = '']) => ({ name, what, alert }),
+)
+
+test('the page has a row for each fault, in its words', () => {
+  expect(rows.map(({ name, what }) => ({ name, what }))).toEqual(faults.map(({ name, what }) => ({ name, what })))
+})
+
+describe.each(faults)('$name', ({ name, alerts: wanted, also = [] }) => {
+  test('is told on that page by an alert that it asks for', () => {
+    expect(rows.find((row) => row.name === name)?.alert).toSatisfy((alert: string) => isMeant(wanted, alert))
+  })
+
+  test('asks for alerts that there are', () => {
+    expect([...wanted, ...also].map((each) => each.split('/')[0])).toSatisfy((names: string[]) =>
+      names.every((each) => alerts.includes(each)),
+    )
+  })
+})

@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+
+/**
+ * bench:all: every benchmark, one after the other, in a little more than a quarter of an hour.
+ *
+ * With --quick each is so short that its figures mean little: it shows that they run. With --write their words and tables
+ * take the place of those between the two markers of docs/performance.md.
+ */
+
+const { values: options } = parseArgs({
+  options: { write: { type: 'boolean', default: false }, quick: { type: 'boolean', default: false } },
+})
+const benches: string[][] = options.quick
+  ? [
+      ['latency', '--records', '20'],
+      ['idle', '--seconds', '10'],
+      ['engine', '--records', '4000'],
+      ['backlog', '--rows', '1000,10000', '--seconds', '5'],
+      ['share', '--windows', '4'],
+      ['budget', '--windows', '9', '--idle', '3'],
+    ]
+  : [
+      ['latency'],
+      ['idle', '--seconds', '50'],
+      ['engine'],
+      ['backlog', '--seconds', '15'],
+      ['map'],
+      ['share'],
+      ['budget'],
+    ]
+const [begin, end] = ['<!-- figures: node tools/bench/all.ts --write -->', '<!-- end of figures -->']
+
+const outputs: string[] = []
+for (const bench of benches) outputs.push(await runBench(bench))
+if (options.write) await writeFigures(outputs.join('\n'))
+
+/** Runs one and shows what it says once it is through. A failure is said, and the others go on. */
+async function runBench([name = '', ...args]: string[]): Promise<string> {
+  process.stderr.write(`bench:${name} …\n`)
+  const child = spawn(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let output = ''
+  child.stdout.on('data', (chunk: Buffer) => {
+    output += chunk.toString()
+  })
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  if (!output.startsWith('## ')) output = `## bench:${name}\n\n\`\`\`\n${output.trim()}\n\`\`\`\n`
+  if (code !== 0) output += `\nIt ended with exit code ${code}; what it said is on stderr.\n`
+  process.stdout.write(`${output}\n`)
+  return output
+}
+
+async function writeFigures(figures: string): Promise<void> {
+  const path = join(import.meta.dirname, '..', '..', 'docs', 'performance.md')
+  const page = await readFile(path, 'utf8')
+  const [before, after] = [page.indexOf(begin), page.indexOf(end)]
+  if (before === -1 || after < before) throw new Error(`${path} lacks its two markers, ${begin} and ${end}`)
+  await writeFile(path, `${page.slice(0, before + begin.length)}\n\n${figures.trim()}\n\n${page.slice(after)}`)
+}

@@ -1,0 +1,166 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { countEveryMs } from '../../src/daemon/maintenance/observing.ts'
+import { openOutbox } from '../../src/outbox/openOutbox.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { percentile, printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { cpuMs, memoryMb } from './harness/usage.ts'
+
+/** bench:backlog: whether a long outbox costs more than a short one. */
+
+const { values: options } = parseArgs({
+  options: {
+    rows: { type: 'string', default: '1000,100000,1000000' },
+    seconds: { type: 'string', default: '25' },
+  },
+})
+const sizes = options.rows.split(',').map(Number)
+const claims = 60
+const claimRows = 10
+const tenRows = {
+  limit: claimRows,
+  lineMax: claimRows,
+  exceptKeys: [],
+  skipped: [],
+  types: { known: [], elsewhere: [] },
+}
+
+sayWhere('bench:backlog')
+say(
+  `The installed package with its default settings (100 requests a minute, CAPTURE_WINDOW 1000) on an outbox of so many ` +
+    `waiting rows, for ${options.seconds} s. Claim: begin, select ${claimRows} rows under lock, ${claims} times, each marked as ` +
+    'taken and committed before the next, before the daemon starts. Started: from the spawn of the process to `running`, and ' +
+    'to the first record accepted. Compared: the longest outbox with the shortest.',
+)
+
+interface Measured {
+  rows: number
+  claimP50Ms: number
+  claimP95Ms: number
+  runningMs: number
+  acceptedMs: number
+  residentMb: number
+  oursMb: number
+  outboxBytesPerRow: number
+  countMs: number
+  cpuShare: number
+}
+
+await using postgres = await startBenchPostgres()
+await using service = await startMemoryService(5_000)
+await using built = await buildPackage()
+const measured: Measured[] = []
+for (const rows of sizes) measured.push(await measure(rows))
+
+const [first, last] = [measured[0], measured.at(-1)]
+const line = (what: string, value: (each: Measured) => number, digits: number, judged = true) => {
+  const growth = first && last ? value(last) / value(first) : Number.NaN
+  return [
+    what,
+    ...measured.map((each) => value(each).toFixed(digits)),
+    growth.toFixed(2),
+    judged ? verdict(growth <= 1.5) : '',
+  ]
+}
+printTable(
+  ['rows waiting', ...measured.map(({ rows }) => rows.toLocaleString('en')), 'growth', 'at most 1.5'],
+  [
+    line('claim p50, ms', ({ claimP50Ms }) => claimP50Ms, 2),
+    line('claim p95, ms', ({ claimP95Ms }) => claimP95Ms, 2),
+    line('running after, ms', ({ runningMs }) => runningMs, 0),
+    line('first record accepted after, ms', ({ acceptedMs }) => acceptedMs, 0),
+    line('resident memory, MB', ({ residentMb }) => residentMb, 0),
+    line('our schemas on disk, MB', ({ oursMb }) => oursMb, 1),
+    line('outbox on disk, bytes a row', ({ outboxBytesPerRow }) => outboxBytesPerRow, 0, false),
+    line('count of what waits, ms each', ({ countMs }) => countMs, 1, false),
+    line('as often as the daemon counts, % of a core', countShare, 2, false),
+    line('CPU of the daemon, % of a core', ({ cpuShare }) => cpuShare * 100, 1, false),
+  ],
+)
+const mostMb = Math.max(...measured.map(({ residentMb }) => residentMb))
+const mostCounting = Math.max(...measured.map(countShare))
+say(
+  `Resident memory under 150 MB: ${verdict(mostMb < 150)}. ` +
+    `Counting what waits under 0.2 % of a core: ${verdict(mostCounting < 0.2)}.`,
+)
+
+/** What the outbox's database spends on the metric, in per cent of a core. */
+function countShare({ rows, countMs }: Measured): number {
+  return (countMs / countEveryMs(rows)) * 100
+}
+
+async function measure(rows: number): Promise<Measured> {
+  const database = await postgres.createDatabase(`backlog${rows}`)
+  await fillOutbox(database, rows + claims * claimRows)
+  const claimTimes = await timeClaims(database)
+  await database.pool.query('vacuum (analyze) outbox')
+  const startMs = performance.now()
+  await using daemon = await startBenchDaemon({
+    databaseUrl: database.url,
+    serviceUrl: service.url,
+    main: built.main,
+    flags: deployedFlags,
+  })
+  const runningMs = performance.now() - startMs
+  await firstAccepted(database)
+  const acceptedMs = performance.now() - startMs
+  const cpuBeforeMs = cpuMs(daemon.pid)
+  await pause(Number(options.seconds) * 1000)
+  return {
+    rows,
+    claimP50Ms: percentile(claimTimes, 0.5),
+    claimP95Ms: percentile(claimTimes, 0.95),
+    runningMs,
+    acceptedMs,
+    residentMb: memoryMb(daemon.pid).residentMb,
+    ...(await readSizes(database, rows)),
+    countMs: await meanCountMs(database),
+    cpuShare: (cpuMs(daemon.pid) - cpuBeforeMs) / (Number(options.seconds) * 1000),
+  }
+}
+
+/** The daemon's own claim, milliseconds each. The rows that it takes are taken for good. */
+async function timeClaims({ pool }: BenchDatabase): Promise<number[]> {
+  const outbox = openOutbox(pool, 'outbox', 1_000_000, pool)
+  await outbox.hasNew() // looks the table's columns up, once
+  const times: number[] = []
+  for (let i = 0; i < claims; i++) {
+    const startMs = performance.now()
+    await using claimed = await outbox.claim(tenRows)
+    const records = await claimed.read()
+    times.push(performance.now() - startMs)
+    const taken = { state: 'completed', transactionId: null, errorCode: null, error: null } as const
+    await claimed.mark(records.map(({ outboxId }) => ({ outboxId, ...taken })))
+  }
+  return times.slice(5) // the first ones open connections and warm caches
+}
+
+async function firstAccepted({ pool }: BenchDatabase): Promise<void> {
+  for (;;) {
+    const { rowCount } = await pool.query('select from outboxd.submission where accepted_at is not null limit 1')
+    if (rowCount) return
+    await pause(20)
+  }
+}
+
+async function readSizes({ pool }: BenchDatabase, rows: number) {
+  const { rows: sizesRead } = await pool.query<{ ours: number; outbox: number }>(
+    `select sum(pg_total_relation_size(c.oid))::float8 as ours, pg_total_relation_size('outbox')::float8 as outbox
+     from pg_class c where c.relkind = 'r' and c.relnamespace::regnamespace::text in ('outboxd', 'pgboss')`,
+  )
+  const { ours = 0, outbox = 0 } = sizesRead[0] ?? {}
+  return { oursMb: ours / 2 ** 20, outboxBytesPerRow: outbox / rows }
+}
+
+/** What the metric outbox_waiting costs, each time. */
+async function meanCountMs({ pool }: BenchDatabase): Promise<number> {
+  const { rows } = await pool.query<{ ms: number }>(
+    `select mean_exec_time as ms from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database()) and query like '%as waiting,%'
+     order by calls desc limit 1`,
+  )
+  return rows[0]?.ms ?? Number.NaN
+}

@@ -1,0 +1,159 @@
+import { join } from 'node:path'
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { daemonEnvironment, saysRunning } from '../../test/support/daemon.ts'
+import { type Program, startProgram } from '../../test/support/program.ts'
+import { noCompileCache, startBenchDaemon } from './harness/benchDaemon.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { memoryMb, readUsage, type Usage } from './harness/usage.ts'
+
+/** bench:engine: records per second seen through (one submission, one poll) when no limit holds the daemon back. */
+
+const { values: options } = parseArgs({
+  options: {
+    records: { type: 'string', default: '12000' },
+    only: { type: 'string' },
+    /** Folder for a CPU profile of the daemon. */
+    profile: { type: 'string' },
+    statements: { type: 'boolean', default: false },
+  },
+})
+const records = Number(options.records)
+const processingMs = 200
+const unlimited = {
+  RATE_LIMIT_REQUESTS: '10000000',
+  MAX_IN_FLIGHT: '128',
+  CAPTURE_WINDOW: '5000',
+}
+
+interface Run {
+  name: string
+  start(database: BenchDatabase, serviceUrl: string): Promise<Program>
+}
+
+const oneByOne = 'plain work(), a job at a time'
+const inBatches = 'plain work(), batches of 64'
+await using built = await buildPackage()
+const profiling = options.profile ? ['--cpu-prof', `--cpu-prof-dir=${options.profile}`] : []
+const startOutboxd =
+  (how: { main?: string; flags?: readonly string[] }): Run['start'] =>
+  ({ url }, serviceUrl) =>
+    startBenchDaemon({
+      ...how,
+      databaseUrl: url,
+      serviceUrl,
+      env: unlimited,
+      flags: [...(how.flags ?? []), ...profiling],
+    })
+
+const runs: Run[] = [
+  { name: 'outboxd', start: startOutboxd({ main: built.main, flags: deployedFlags }) },
+  { name: 'outboxd, from its source', start: startOutboxd({}) },
+  { name: oneByOne, start: (database, url) => startLoop('plainLoop.ts', 'one', database, url) },
+  { name: inBatches, start: (database, url) => startLoop('plainLoop.ts', 'batch', database, url) },
+  { name: 'floor: the same durable writes', start: (database, url) => startLoop('floorLoop.ts', '32', database, url) },
+]
+
+interface Measured {
+  perSecond: number
+  daemonCpuMs: number
+  postgresCpuMs: number
+  peakMb: number
+}
+
+sayWhere('bench:engine')
+say(
+  `${records} records, processing ${processingMs} ms, 128 requests at once, no limit; the service is a stand-in in memory ` +
+    '(a process of its own), PostgreSQL with its default durability. outboxd as it is deployed (compiled, with the ' +
+    'flags of deploy/outboxd.service), and as in a checkout. Figures from the time between 10 % and 90 % of the records.',
+)
+const results: { name: string; measured: Measured }[] = []
+for (const run of runs) {
+  if (options.only && !run.name.includes(options.only)) continue
+  results.push({ name: run.name, measured: await measure(run) })
+}
+const best = results[0]?.measured.perSecond ?? 0
+printTable(
+  ['', 'records/s', 'outboxd is', 'CPU ms/record', 'of it Postgres', 'peak MB'],
+  results.map(({ name, measured: { perSecond, daemonCpuMs, postgresCpuMs, peakMb } }) => [
+    name,
+    perSecond.toFixed(0),
+    `${(best / perSecond).toFixed(1)} times`,
+    (daemonCpuMs + postgresCpuMs).toFixed(2),
+    postgresCpuMs.toFixed(2),
+    peakMb.toFixed(0),
+  ]),
+)
+const cpuOf = (name: string) => {
+  const measured = results.find((result) => result.name === name)?.measured
+  return measured === undefined ? Number.NaN : measured.daemonCpuMs + measured.postgresCpuMs
+}
+const share = cpuOf(inBatches) / cpuOf('outboxd')
+if (!Number.isNaN(share))
+  say(
+    `Per record the plain loop in batches takes ${share.toFixed(2)} times the CPU of outboxd; at least 2.5 times: ${verdict(share >= 2.5)}. ` +
+      `Under 200 MB: ${verdict((results[0]?.measured.peakMb ?? 0) < 200)}.`,
+  )
+
+async function measure(run: Run): Promise<Measured> {
+  await using postgres = await startBenchPostgres(
+    options.statements ? { 'pg_stat_statements.track_planning': 'on' } : {},
+  )
+  await using service = await startMemoryService(processingMs)
+  const database = await postgres.createDatabase('engine')
+  await fillOutbox(database, records)
+  await using daemon = await run.start(database, service.url)
+  const usage = () => readUsage(daemon.pid, postgres.server.pid)
+  const from = await reached(database, 0.1 * records, usage)
+  const until = await reached(database, 0.9 * records, usage)
+  const count = until.completed - from.completed
+  const { peakMb } = memoryMb(daemon.pid)
+  await reached(database, records, usage)
+  if (options.statements) await printStatements(database)
+  return {
+    perSecond: (count * 1000) / (until.usage.atMs - from.usage.atMs),
+    daemonCpuMs: (until.usage.daemonCpuMs - from.usage.daemonCpuMs) / count,
+    postgresCpuMs: (until.usage.postgresCpuMs - from.usage.postgresCpuMs) / count,
+    peakMb,
+  }
+}
+
+/** Waits until so many outbox rows say completed: both sides end there, and it is what the client sees. */
+async function reached({ pool }: BenchDatabase, count: number, usage: () => Usage) {
+  const giveUpAtMs = performance.now() + 600_000
+  for (;;) {
+    const { rows } = await pool.query<{ completed: number }>(
+      `select count(*)::int as completed from outbox where status = 'completed'`,
+    )
+    const completed = rows[0]?.completed ?? 0
+    if (completed >= count) return { completed, usage: usage() }
+    if (performance.now() > giveUpAtMs) throw new Error(`only ${completed} of ${count} records came through in 10 min`)
+    await pause(250)
+  }
+}
+
+async function startLoop(file: string, mode: string, { url }: BenchDatabase, serviceUrl: string): Promise<Program> {
+  const script = join(import.meta.dirname, 'harness', file)
+  const env = daemonEnvironment(url, serviceUrl, { ...unlimited, ...noCompileCache })
+  const loop = startProgram({ script, args: [mode], env, stderr: 'inherit' })
+  await loop.line(saysRunning)
+  return loop
+}
+
+/** Where the server's time goes, for those who make it less. */
+async function printStatements({ pool }: BenchDatabase): Promise<void> {
+  const { rows } = await pool.query<Record<string, string>>(
+    `select round(total_exec_time)::text as total, round(total_plan_time)::text as planning, calls::text,
+       round(mean_exec_time::numeric, 2)::text as mean,
+       rows::text, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query
+     from pg_stat_statements where dbid = (select oid from pg_database where datname = current_database())
+     order by total_exec_time + total_plan_time desc limit 30`,
+  )
+  printTable(
+    ['statement', 'ms', 'planning', 'calls', 'ms each', 'rows'],
+    rows.map((row) => ['query', 'total', 'planning', 'calls', 'mean', 'rows'].map((column) => row[column] ?? '')),
+  )
+}

@@ -1,0 +1,50 @@
+import type pg from 'pg'
+import type { EmbeddedPostgres } from '../../../src/embedded/embeddedPostgres.ts'
+import { createDatabaseOn, migrateAll, openPool, startPostgres } from '../../../test/support/postgres.ts'
+
+/** A database with our schemas and an outbox, on a server that a benchmark has for itself. */
+export interface BenchDatabase {
+  readonly url: string
+  readonly pool: pg.Pool
+}
+
+/** A PostgreSQL of the benchmark's own, with the durability of production: fsync and synchronous_commit are on. */
+export interface BenchPostgres extends AsyncDisposable {
+  readonly server: EmbeddedPostgres
+  createDatabase(name: string): Promise<BenchDatabase>
+}
+
+/** Starts it with PostgreSQL's own defaults, and pg_stat_statements, which counts what the figures are made of. */
+export async function startBenchPostgres(settings: Record<string, string> = {}): Promise<BenchPostgres> {
+  // Leaving by process.exit ends the programs that were started, too.
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+  const server = await startPostgres({ shared_preload_libraries: 'pg_stat_statements', ...settings })
+  const pools: pg.Pool[] = []
+  return {
+    server,
+    async createDatabase(name) {
+      const url = await createDatabaseOn(server.url, name)
+      await migrateAll(url)
+      const pool = openPool(url, { max: 4, application_name: 'bench' })
+      pools.push(pool)
+      await pool.query('create extension pg_stat_statements')
+      return { url, pool }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(pools.map((pool) => pool.end()))
+      await server.stop()
+    },
+  }
+}
+
+/** Records as an ERP would write them: no key, so that nothing has to wait for anything but the engine. */
+export async function fillOutbox({ pool }: BenchDatabase, rows: number): Promise<void> {
+  await pool.query(
+    `insert into outbox (type, payload)
+     select 'data', jsonb_build_object('customerId', 'C' || (n % 1000), 'orderDate', '2026-11-21T10:00:00Z',
+       'amount', (n % 100000) / 100.0, 'field1', 'value1', 'field2', 'record ' || n)
+     from generate_series(1, $1) n`,
+    [rows],
+  )
+  await pool.query('vacuum (analyze) outbox')
+}

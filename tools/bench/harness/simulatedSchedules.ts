@@ -1,0 +1,60 @@
+import { createPollPlanner } from '../../../src/daemon/track/pollPlanner.ts'
+import type { Observation } from '../../../src/daemon/track/processingTimes.ts'
+import type { Schedule } from '../simulation.ts'
+import { randomFrom } from './workloads.ts'
+
+/** The daemon's own, from no data: it learns and moves polls once a tick, as `createLearning` does. */
+export function learned({ windowMs, limit, seed = 1 }: { windowMs: number; limit: number; seed?: number }): Schedule {
+  const observations: Observation[] = []
+  const planner = createPollPlanner(windowMs, limit, randomFrom(seed))
+  let learnedFrom = 0
+
+  /** The daemon fits once a second; each tenth observation is as good here, and costs a tenth. */
+  function learn(): void {
+    const fresh = observations.length - learnedFrom
+    if (fresh === 0 || (fresh < 10 && observations.length > 20)) return
+    planner.learn(observations.slice(-300).map((each) => ({ ...each, resource: 'data' })))
+    learnedFrom = observations.length
+  }
+
+  return {
+    name: 'learned',
+    press: planner.press,
+    next: ({ acceptedAtMs, notDoneAtMs }) => planner.nextPollMs('data', notDoneAtMs - acceptedAtMs),
+    learn: (observation) => void observations.push(observation),
+    replan(planned, nowMs) {
+      learn()
+      if (!planner.mayReplan()) return []
+      const byId = new Map(planned.slice(0, 200).map((each, i) => [String(i), each]))
+      const polls = [...byId].map(([submissionId, { transaction, atMs }]) => ({
+        submissionId,
+        jobId: submissionId,
+        resource: 'data' as const,
+        ageMs: nowMs - transaction.acceptedAtMs,
+        notDoneMs: transaction.polls === 0 ? null : transaction.notDoneAtMs - transaction.acceptedAtMs,
+        inMs: atMs - nowMs,
+      }))
+      return planner.replan(polls).flatMap(({ submissionId, inMs }) => {
+        const moved = byId.get(submissionId)
+        return moved ? [{ transaction: moved.transaction, atMs: nowMs + inMs }] : []
+      })
+    },
+  }
+}
+
+const learnsNothing = { press: () => {}, learn: () => {}, replan: () => [] }
+
+export function every(intervalMs: number, name: string): Schedule {
+  return { name, next: () => intervalMs, ...learnsNothing }
+}
+
+export function doubling(firstMs: number, maxMs: number, name: string): Schedule {
+  return { name, next: ({ polls }) => Math.min(maxMs, firstMs * 2 ** polls), ...learnsNothing }
+}
+
+/** Polls the moment it is done: what nobody can do, and so the bound. */
+export const oracle: Schedule = {
+  name: 'oracle',
+  next: ({ doneAtMs }, nowMs) => doneAtMs - nowMs,
+  ...learnsNothing,
+}

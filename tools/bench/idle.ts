@@ -1,0 +1,107 @@
+import { setTimeout as pause } from 'node:timers/promises'
+import { parseArgs } from 'node:util'
+import { sourceMain } from '../../test/support/program.ts'
+import { startBenchDaemon } from './harness/benchDaemon.ts'
+import { buildPackage, deployedFlags } from './harness/build.ts'
+import { type BenchDatabase, fillOutbox, startBenchPostgres } from './harness/postgres.ts'
+import { printTable, say, sayWhere, verdict } from './harness/report.ts'
+import { startMemoryService } from './harness/startMemoryService.ts'
+import { cpuMs, memoryMb } from './harness/usage.ts'
+
+/** bench:idle: what a daemon costs that has nothing to do. */
+
+const { values: options } = parseArgs({
+  options: { seconds: { type: 'string', default: '60' }, statements: { type: 'boolean', default: false } },
+})
+const seconds = Number(options.seconds)
+const settleMs = 10_000
+
+sayWhere('bench:idle')
+say(
+  `A daemon that has seen 100 records through and then has nothing to do, over ${seconds} s. CPU and memory from /proc; ` +
+    'statements are the calls that pg_stat_statements counts for its connections, pg-boss included, each BEGIN and COMMIT ' +
+    'too. Compared: the package as it is deployed (compiled, started as deploy/outboxd.service does), and the checkout (`node src/main.ts`, types stripped at start).',
+)
+
+await using postgres = await startBenchPostgres()
+await using service = await startMemoryService(200)
+await using built = await buildPackage()
+const [installed, checkout] = await Promise.all([
+  measure({ name: 'installed', main: built.main, flags: deployedFlags }),
+  measure({ name: 'checkout', main: sourceMain, flags: [] }),
+])
+const row = (what: string, show: (idle: Idle) => string, limit: string, reached: (idle: Idle) => boolean) => [
+  what,
+  show(installed),
+  show(checkout),
+  limit,
+  verdict(reached(installed)),
+]
+printTable(
+  ['', 'installed', 'checkout', 'to reach', 'installed'],
+  [
+    row(
+      'CPU, share of a core',
+      ({ share }) => `${(share * 100).toFixed(2)} %`,
+      'under 1 %',
+      ({ share }) => share < 0.01,
+    ),
+    row(
+      'resident memory',
+      ({ residentMb }) => `${residentMb.toFixed(0)} MB`,
+      'under 120 MB',
+      (i) => i.residentMb < 120,
+    ),
+    row(
+      'statements a second',
+      ({ perSecond }) => perSecond.toFixed(1),
+      'under 5',
+      ({ perSecond }) => perSecond < 5,
+    ),
+  ],
+)
+if (options.statements)
+  printTable(
+    ['statement', 'a second'],
+    installed.statements.map(({ query, calls }) => [query, (calls / seconds).toFixed(2)]),
+  )
+
+interface Idle {
+  share: number
+  residentMb: number
+  perSecond: number
+  statements: { query: string; calls: number }[]
+}
+
+async function measure({ name, ...how }: { name: string; main: string; flags: readonly string[] }): Promise<Idle> {
+  const database = await postgres.createDatabase(name)
+  await fillOutbox(database, 100)
+  await using daemon = await startBenchDaemon({
+    databaseUrl: database.url,
+    serviceUrl: service.url,
+    ...how,
+    env: { RATE_LIMIT_REQUESTS: '10000' },
+  })
+  await pause(settleMs)
+  await forgetStatements(database)
+  const cpuBeforeMs = cpuMs(daemon.pid)
+  const startedMs = performance.now()
+  await pause(seconds * 1000)
+  const share = (cpuMs(daemon.pid) - cpuBeforeMs) / (performance.now() - startedMs)
+  const statements = await readStatements(database)
+  const calls = statements.reduce((sum, each) => sum + each.calls, 0)
+  return { share, residentMb: memoryMb(daemon.pid).residentMb, perSecond: calls / seconds, statements }
+}
+
+async function forgetStatements({ pool }: BenchDatabase): Promise<void> {
+  await pool.query('select pg_stat_statements_reset(0, oid, 0) from pg_database where datname = current_database()')
+}
+
+async function readStatements({ pool }: BenchDatabase): Promise<{ query: string; calls: number }[]> {
+  const { rows } = await pool.query<{ query: string; calls: number }>(
+    `select left(regexp_replace(query, '\\s+', ' ', 'g'), 110) as query, calls::float8 as calls from pg_stat_statements
+     where dbid = (select oid from pg_database where datname = current_database())
+       and toplevel and query not like '%pg_stat_statements%' order by calls desc`,
+  )
+  return rows
+}

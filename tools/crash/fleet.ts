@@ -1,0 +1,120 @@
+import { setTimeout as after } from 'node:timers/promises'
+import { saysRunning } from '../../test/support/daemon.ts'
+import type { Program } from '../../test/support/program.ts'
+import { until } from '../../test/support/until.ts'
+import type { ProgramCopy } from './programCopy.ts'
+
+/** One place in the fleet: a daemon, and the next one when it has died. */
+export interface Berth {
+  readonly number: number
+  /** Has said that it is running, and is not stopped. */
+  atWork(): boolean
+  /** kill -9. */
+  kill(): void
+  /** SIGSTOP for so long, then SIGCONT, unless it was killed before. @returns when it goes on, or is dead */
+  stopFor(ms: number): Promise<void>
+  /** Ends its daemon by that signal; the next one runs another program. Resolves when that is at work. */
+  replace(program: ProgramCopy, signal: 'SIGTERM' | 'SIGKILL'): Promise<void>
+}
+
+export interface Fleet {
+  readonly berths: readonly Berth[]
+  /** Daemons that ended though nobody killed them, or not with 0 on SIGTERM, with their last words. */
+  readonly deserters: string[]
+  /** Starts that found no database. */
+  readonly failedStarts: () => number
+  /** SIGTERM to all. @returns their exit codes */
+  terminate(): Promise<(number | null)[]>
+  /** kill -9 to all that are left. */
+  scuttle(): void
+}
+
+const restartMs = 200
+
+/** Starts daemons and starts each anew whenever it ends, as a service manager would. */
+export function launchFleet(options: { program: ProgramCopy; env: Record<string, string>; size: number }): Fleet {
+  const deserters: string[] = []
+  let failedStarts = 0
+  let recalled = false
+  const daemons = new Map<number, Program>()
+  const berths = Array.from({ length: options.size }, (_, number) => man(number))
+
+  function man(number: number): Berth {
+    let { program } = options
+    let daemon: Program
+    let running = false
+    let stopped = false
+    let killed = false
+    let terminated = false
+
+    function launch(): void {
+      if (recalled) return
+      const env = { ...options.env, MAPPINGS_DIR: `${program.dir}/mappings` }
+      const launched = program.start(['run'], env, (line) => {
+        if (daemon === launched && saysRunning(line)) running = true
+      })
+      daemon = launched
+      daemons.set(number, launched)
+      running = false
+      stopped = false
+      killed = false
+      terminated = false
+      void launched.ended().then(({ code, signal }) => {
+        daemons.delete(number)
+        if (recalled) return
+        const isExpected = killed || (terminated && code === 0)
+        if (!isExpected && running) deserters.push(`berth ${number}: ${code ?? signal}\n${launched.lastLines()}`)
+        if (!isExpected && !running) failedStarts += 1
+        setTimeout(launch, restartMs)
+      })
+    }
+
+    const atWork = () => running && !stopped && !killed && !terminated
+
+    launch()
+    return {
+      number,
+      atWork,
+      kill() {
+        killed = true
+        daemon.signal('SIGKILL')
+      },
+      async stopFor(ms) {
+        const victim = daemon
+        stopped = true
+        victim.signal('SIGSTOP')
+        await Promise.race([after(ms), victim.ended()])
+        if (victim !== daemon) return
+        victim.signal('SIGCONT')
+        stopped = false
+      },
+      async replace(next, signal) {
+        await until(atWork, Boolean)
+        program = next
+        if (signal === 'SIGKILL') killed = true
+        else terminated = true
+        daemon.signal(signal)
+        await until(atWork, Boolean)
+      },
+    }
+  }
+
+  return {
+    berths,
+    deserters,
+    failedStarts: () => failedStarts,
+    terminate() {
+      recalled = true
+      return Promise.all(
+        [...daemons.values()].map(async (daemon) => {
+          daemon.signal('SIGTERM')
+          return (await daemon.ended()).code
+        }),
+      )
+    },
+    scuttle() {
+      recalled = true
+      for (const daemon of daemons.values()) daemon.signal('SIGKILL')
+    },
+  }
+}

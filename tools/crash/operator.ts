@@ -1,0 +1,87 @@
+import { setTimeout as after } from 'node:timers/promises'
+import type { ListedSubmission, SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
+import { anySubmission } from '../../src/ledger/operator/selectSubmissions.ts'
+import type { TransactionRef } from '../../src/ledger/transactionIds.ts'
+import { openOperatorStore } from '../../src/store/operatorStore.ts'
+import type { Ended, Program } from '../../test/support/program.ts'
+import type { Surroundings } from './environment.ts'
+import type { ProgramCopy } from './programCopy.ts'
+import type { SeededRandom } from './seededRandom.ts'
+
+/** What an operator did so that every record comes to an end. */
+export interface Settled {
+  discarded: number
+  resolved: number
+}
+
+const uncertainOnes: SubmissionFilter = { ...anySubmission, states: ['uncertain'] }
+const roundMost = 100_000
+const resolvedMost = 2
+
+/**
+ * Settles uncertain records that hold back others of their key, by what `outboxd resolve` and `outboxd discard` do: some
+ * that the service has are said to have arrived, the others are given up.
+ *
+ * @param resume also lets pauses come to their end now, as `outboxd resume --all` does
+ */
+export async function resolveBlocking(environment: Surroundings, resume: boolean): Promise<Settled> {
+  await using store = await openOperatorStore(environment.config, 'crash@campaign', () => 'outbox')
+  const changes = store.actingAs({ who: 'operator crash', reason: 'crash campaign' })
+  if (resume) await changes.shortenPauses()
+  const seen = (await store.select(uncertainOnes, roundMost)).filter(({ key }) => key !== null)
+  const settled: Settled = { discarded: 0, resolved: 0 }
+  const hopeless: ListedSubmission[] = []
+  for (const each of seen) {
+    const effect = settled.resolved < resolvedMost ? await findEffect(environment, each.outboxId) : null
+    if (effect === null) hopeless.push(each)
+    else if ((await changes.resolveArrived(each, effect)).kind === 'settled') settled.resolved += 1
+  }
+  if (hopeless.length > 0) settled.discarded = (await changes.discard(hopeless)).length
+  return settled
+}
+
+/**
+ * Where the ledger went back in time, takes what may have been sent since for uncertain, by `outboxd recover`.
+ *
+ * @param random kills half of these commands; left out: none
+ * @returns whether it goes on
+ */
+export async function recoverLedger(
+  { config, env }: Surroundings,
+  program: ProgramCopy,
+  random?: SeededRandom,
+): Promise<boolean> {
+  {
+    await using store = await openOperatorStore(config, 'crash@campaign', () => 'outbox')
+    const found = await store.readFoundHistory()
+    if (found === null || found.mayGoOn) return false
+  }
+  const args = ['recover', '--as', 'uncertain', '--yes', '--by', 'crash', '--reason', 'crash campaign']
+  const { code } = await runAndPerhapsKill(program.start(args, env), random)
+  return code === 0
+}
+
+/** Runs a command to its end. @param random kills it, or not, in the middle; left out: it does not */
+export async function runAndPerhapsKill(command: Program, random?: SeededRandom): Promise<Ended> {
+  if (random?.chance(0.5)) {
+    await Promise.race([after(random.whole(...killedAfterMs)), command.ended()])
+    command.signal('SIGKILL')
+  }
+  return command.ended()
+}
+
+const killedAfterMs = [400, 3_000] as const
+
+async function findEffect({ outbox, telemetry }: Surroundings, outboxId: string): Promise<TransactionRef | null> {
+  const { rows } = await outbox.query<{ marker: string }>(
+    `select substring(payload::text from 'm[0-9]+\\.') as marker from outbox where id = $1`,
+    [outboxId],
+  )
+  const { rows: effects } = await telemetry.query<TransactionRef>(
+    `select coalesce(transaction_id, order_id::text) as "transactionId",
+       case when order_id is null then 'data' else 'orders' end as resource from sandbox.ledger
+     where method = 'POST' and body like $1 and num_nonnulls(transaction_id, order_id) = 1 order by sequence desc limit 1`,
+    [`%${rows[0]?.marker}"%`],
+  )
+  return effects[0] ?? null
+}

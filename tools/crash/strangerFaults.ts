@@ -1,0 +1,59 @@
+import { createServer } from 'node:http'
+import { saysRunning } from '../../test/support/daemon.ts'
+import { listenOnLoopback } from '../../test/support/listenOnLoopback.ts'
+import type { Environment } from './environment.ts'
+import type { ProgramCopy } from './programCopy.ts'
+
+/** Daemons that an operator has configured wrongly, started beside the fleet: each must refuse to start. */
+export interface StrangerFaults extends AsyncDisposable {
+  /**
+   * Starts a daemon without STATE_DATABASE_URL, so that its ledger is a second one.
+   *
+   * @param isKeptOut whether a daemon of the first ledger holds its locks, before and after
+   * @returns 1 if it made up its mind
+   */
+  secondLedger(isKeptOut: () => boolean): Promise<number>
+  /** Starts a daemon of the fleet's ledger at another service. @returns 1 if it made up its mind */
+  secondService(): Promise<number>
+  /** Daemons that started all the same, and requests that the other service got. */
+  readonly intrusions: string[]
+}
+
+const refused = 2
+const decidedWithinMs = 30_000
+
+export async function strangerFaults(program: ProgramCopy, { env }: Environment): Promise<StrangerFaults> {
+  const intrusions: string[] = []
+  const other = createServer((request, response) => {
+    intrusions.push(`the other service got ${request.method} ${request.url}`)
+    response.writeHead(500).end()
+  })
+  const listening = await listenOnLoopback(other)
+  // What an operator does who has forgotten the variable: the second ledger exists before its first daemon starts.
+  const forgotten = { STATE_DATABASE_URL: env.DATABASE_URL ?? '' }
+  await program.start(['migrate'], { ...env, ...forgotten }).ended()
+
+  /** A daemon that finds no database ends, too, and has refused nothing. */
+  async function start(what: string, changed: Record<string, string>, mustRefuse: () => boolean): Promise<number> {
+    const isWatched = mustRefuse()
+    const { promise: decided, resolve: decide } = Promise.withResolvers<boolean>()
+    await using daemon = program.start(['run'], { ...env, ...changed }, (line) => {
+      if (saysRunning(line)) decide(true)
+    })
+    const late = setTimeout(() => decide(false), decidedWithinMs)
+    void daemon.ended().then(() => decide(false))
+    const isRunning = await decided
+    clearTimeout(late)
+    if (isRunning && isWatched && mustRefuse()) intrusions.push(`a daemon of ${what} started:\n${daemon.lastLines()}`)
+    daemon.signal('SIGKILL')
+    const { code } = await daemon.ended()
+    return isRunning || code === refused ? 1 : 0
+  }
+
+  return {
+    intrusions,
+    secondLedger: (isKeptOut) => start('a second ledger', forgotten, isKeptOut),
+    secondService: () => start('a second service', { SERVICE_BASE_URL: listening.url }, () => true),
+    [Symbol.asyncDispose]: () => listening[Symbol.asyncDispose](),
+  }
+}

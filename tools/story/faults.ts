@@ -1,0 +1,211 @@
+import { appendFile } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import { readOnly } from '../../test/support/readOnly.ts'
+import { setHostClock, whyNoHostClock, withOwnClock } from './hostClock.ts'
+import type { Site, SiteOptions } from './site.ts'
+import { whyNoSmallDisk } from './smallDisk.ts'
+
+/** Something that goes wrong at night, and what somebody must be told of it. */
+export interface Fault {
+  name: string
+  /** What is done, for the table. */
+  what: string
+  /** What its site has to be like. */
+  site?: Partial<SiteOptions>
+  /** Says why this machine cannot do it; null where it can. */
+  whyImpossible?: () => string | null
+  begin(site: Site): Promise<void>
+  /** One of these must tell of it, whichever is first: a name, and after a slash the kind or the reason that it names. */
+  alerts: readonly string[]
+  /** Further alerts that are right to be told, since each calls for something else to be done. */
+  also?: readonly string[]
+  /** What names the cause: in the alert's own words, in the runbook's section, in the first line of `outboxd status`. */
+  cause: { text: RegExp; runbook: RegExp; status: RegExp }
+}
+
+/** Nobody answers within the time that a test lives. */
+const neverMs = 3_600_000
+
+export const faults: readonly Fault[] = [
+  {
+    name: 'E003',
+    what: 'the service answers E003 to everything',
+    begin: (site) => site.change({ down: true }),
+    alerts: ['OutboxdPaused/unavailable'],
+    cause: { text: /says that it is (unavailable|down)/, runbook: /E003/, status: /service says that it is down/ },
+  },
+  {
+    name: 'wrong-secret',
+    what: 'the daemon was restarted with a wrong secret',
+    begin: (site) => site.restart({ SERVICE_CLIENT_SECRET: 'of-another-environment' }),
+    alerts: ['OutboxdUnauthorized'],
+    cause: { text: /secret/, runbook: /SERVICE_CLIENT_SECRET/, status: /does not let us in/ },
+  },
+  {
+    name: 'not-allow-listed',
+    what: 'our address is no longer on the service’s list',
+    begin: (site) => site.change({ allowedAddresses: ['192.0.2.1'] }),
+    alerts: ['OutboxdUnauthorized'],
+    cause: { text: /allow-list/, runbook: /address/, status: /does not let us in/ },
+  },
+  {
+    name: 'slow',
+    what: 'the service takes 2.5 s for each answer',
+    begin: (site) => site.fault({ kind: 'delay', delayMs: 2_500 }),
+    alerts: ['OutboxdServiceSlow'],
+    cause: { text: /longer than 2 s/, runbook: /longer than 2 seconds/, status: /2 s/ },
+  },
+  {
+    name: 'timeouts',
+    what: 'the service takes requests and does not answer',
+    begin: (site) => site.fault({ kind: 'delay', delayMs: neverMs, when: 'before' }),
+    alerts: ['OutboxdServiceFailing', 'OutboxdPaused/unreachable'],
+    also: ['OutboxdUncertain'],
+    cause: {
+      text: /without an answer|no answer/,
+      runbook: /timeouts|not answered/,
+      status: /do not get through to the service/,
+    },
+  },
+  {
+    name: 'service-gone',
+    what: 'nobody listens at the service’s address',
+    begin: (site) => site.closeService(),
+    alerts: ['OutboxdPaused/unreachable', 'OutboxdServiceFailing'],
+    also: ['OutboxdUncertain'],
+    cause: {
+      text: /do not reach the service|lost connections/,
+      runbook: /cannot connect|lost connections/,
+      status: /do not get through to the service/,
+    },
+  },
+  {
+    name: 'postgres-stopped',
+    what: 'Postgres, with the outbox and the ledger, is stopped',
+    site: { ownServer: true },
+    begin: (site) => site.postgres.stop(),
+    alerts: ['OutboxdDatabaseDown'],
+    cause: { text: /database of the (outbox|ledger) does not answer/, runbook: /database/, status: /connect/ },
+  },
+  {
+    name: 'daemon-killed',
+    what: 'kill -9, and nobody starts it again',
+    begin: async (site) => site.daemon().signal('SIGKILL'),
+    alerts: ['OutboxdAbsent'],
+    cause: { text: /No outboxd is running as the job/, runbook: /Start the daemon/, status: /No daemon is running/ },
+  },
+  {
+    name: 'E001',
+    what: '100 records of customers whom the service does not know',
+    begin: (site) => site.erp.insert(100, 'UNKNOWN1'),
+    alerts: ['OutboxdRecordsFailing'],
+    cause: { text: /data or a mapping/, runbook: /E001/, status: /wait for a person \(100 rejected\)/ },
+  },
+  {
+    name: 'limit-lower',
+    what: 'the service allows 30 requests a minute, we believe in 100, and a backlog grows',
+    async begin(site) {
+      await site.change({ rateLimitRequests: 30 })
+      site.erp.setPace(10)
+    },
+    alerts: ['OutboxdThrottled'],
+    cause: {
+      text: /allows less than RATE_LIMIT_REQUESTS/,
+      runbook: /RATE_LIMIT_REQUESTS/,
+      status: /ask too often|budget/,
+    },
+  },
+  {
+    name: 'garbage',
+    what: 'the service’s answers to submissions cannot be read',
+    begin: (site) => site.fault({ kind: 'garbage', endpoint: 'submit' }),
+    alerts: ['OutboxdContractBreach/unreadable_answer'],
+    also: ['OutboxdUncertain', 'OutboxdPaused/unreachable'],
+    cause: {
+      text: /interface does not allow/,
+      runbook: /not JSON/,
+      status: /wait for a person|something else answers/,
+    },
+  },
+  {
+    name: 'outbox-locked',
+    what: 'a session of the ERP has locked the outbox’s table and waits',
+    async begin(site) {
+      const client = await site.pool.connect()
+      site.atEnd(() => client.release(true))
+      await client.query('begin; lock table outbox in access exclusive mode')
+    },
+    alerts: ['OutboxdLoopStalled'],
+    also: ['OutboxdProblem/loop_failing'],
+    cause: { text: /lock/, runbook: /locked/, status: /table is locked by/ },
+  },
+  {
+    name: 'read-only',
+    what: 'the database answers and can no longer be written, as after a failover',
+    async begin(site) {
+      const writable = await readOnly(site.pool)
+      site.atEnd(async () => writable[Symbol.asyncDispose]())
+      await site.pool.query(
+        'select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()',
+      )
+    },
+    alerts: ['OutboxdLoopStalled'],
+    cause: { text: /read-only|be written/, runbook: /read-only/, status: /read-only|be written/ },
+  },
+  {
+    name: 'poison-row',
+    what: 'a trigger refuses whatever is written to one row',
+    async begin(site) {
+      await site.pool.query(`
+        create function refuse() returns trigger language plpgsql as $$ begin raise exception 'not this one'; end $$;
+        create trigger refuse before update on outbox for each row when (old.payload ->> 'customerId' = 'POISON')
+          execute function refuse()`)
+      await site.erp.insert(1, 'POISON')
+    },
+    alerts: ['OutboxdProblem/row_skipped'],
+    also: ['OutboxdProblem/report_refused', 'OutboxdReportsLate'],
+    cause: { text: /row/, runbook: /row_skipped/, status: /put off 1 row/ },
+  },
+  {
+    name: 'clock',
+    what: 'the clock of the daemon’s host is set back by an hour',
+    site: { env: withOwnClock },
+    whyImpossible: whyNoHostClock,
+    begin: (site) => setHostClock(site.folder, -3_600),
+    alerts: ['OutboxdProblem/clock_off'],
+    cause: { text: /clock/, runbook: /clock_off/, status: /clock is off/ },
+  },
+  {
+    name: 'port-taken',
+    what: 'another program has the daemon’s port when it is restarted',
+    async begin(site) {
+      await site.daemon().stop()
+      const squatter = createServer((socket) => socket.end('HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n'))
+      squatter.listen(site.port, '127.0.0.1')
+      site.atEnd(() => void squatter.close())
+      await site.restartInVain()
+    },
+    alerts: ['OutboxdAbsent'],
+    cause: { text: /No outboxd is running/, runbook: /HTTP_PORT/, status: /No daemon is running/ },
+  },
+  {
+    name: 'broken-mapping',
+    what: 'a mapping file is broken, and SIGHUP is sent',
+    async begin(site) {
+      await appendFile(join(site.folder, 'data.yaml'), '\nbody: [\n')
+      site.daemon().signal('SIGHUP')
+    },
+    alerts: ['OutboxdMappingsBroken'],
+    cause: { text: /mapping files .* are broken/, runbook: /mapping files/, status: /mapping files .* cannot be used/ },
+  },
+  {
+    name: 'full-disk',
+    what: 'the disk of the database’s tables is full (its log is on another)',
+    site: { smallDisk: true },
+    whyImpossible: whyNoSmallDisk,
+    begin: async (site) => site.disk?.fill(),
+    alerts: ['OutboxdLoopStalled'],
+    cause: { text: /disk/, runbook: /disk/, status: /disk|written/ },
+  },
+]
