@@ -1,7 +1,10 @@
 import { expect, inject, onTestFinished, test } from 'vitest'
 import { check } from '../../src/commands/check.ts'
 import { testContext } from '../support/context.ts'
-import { hasPgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
+import { startDaemonProcess } from '../support/daemon.ts'
+import { hasPgbouncer, type Pgbouncer, startPgbouncer } from '../support/pgbouncer.ts'
+import { statusSays } from '../support/statusSays.ts'
+import { until } from '../support/until.ts'
 import { type Harness, setup } from './faults/harness.ts'
 
 if (!hasPgbouncer)
@@ -9,12 +12,19 @@ if (!hasPgbouncer)
 
 /** A pooler that lends its sessions for one transaction each: no setting, prepared statement, lock or LISTEN outlives it. */
 async function behindPgbouncer(ignored: string[] = []): Promise<Harness> {
+  return (await behindCrashing(ignored)).harness
+}
+
+async function behindCrashing(
+  ignored: string[] = [],
+): Promise<{ harness: Harness; bouncer: Pgbouncer; directUrl: string }> {
   const bouncer = await startPgbouncer(inject('postgresUrl'), ignored)
   onTestFinished(() => bouncer[Symbol.asyncDispose]())
   const harness = await setup()
   onTestFinished(() => harness[Symbol.asyncDispose]())
-  harness.env.DATABASE_URL = bouncer.through(harness.env.DATABASE_URL ?? '')
-  return harness
+  const directUrl = harness.env.DATABASE_URL ?? ''
+  harness.env.DATABASE_URL = bouncer.through(directUrl)
+  return { harness, bouncer, directUrl }
 }
 
 async function runCheck(harness: Harness): Promise<string> {
@@ -51,5 +61,37 @@ test.skipIf(!hasPgbouncer)(
     expect(checked).not.toMatch(/alter role/)
     expect(checked).not.toContain('inserts wake the daemon')
     expect(checked).toContain('no insert wakes the daemon through a pooler')
+  },
+)
+
+test.skipIf(!hasPgbouncer)(
+  'a pooler that crashes at work costs no record, and status never blames the disk, standbys or other spenders for it',
+  async () => {
+    const { harness, bouncer, directUrl } = await behindCrashing()
+    const direct = { ...harness.env, DATABASE_URL: directUrl }
+    const logged: string[] = []
+    const daemon = await startDaemonProcess(harness.env, { onLine: (line) => logged.push(line) })
+    onTestFinished(() => daemon[Symbol.asyncDispose]())
+    const markers = Array.from({ length: 60 }, (_, i) => `crashed-${i}-`)
+    const said: string[] = []
+    for (const [i, marker] of markers.entries()) {
+      await harness.insert(marker)
+      if (i % 15 !== 10) continue
+      await harness.becomes(`crashed-${i - 5}-`, 'completed', 'uncertain')
+      await bouncer.crash()
+      said.push(await statusSays(direct))
+      await bouncer.restart()
+      said.push(await statusSays(direct))
+    }
+    const outcomes = await Promise.all(markers.map((marker) => harness.becomes(marker, 'completed')))
+    said.push(
+      await until(
+        () => statusSays(direct),
+        (text) => text.startsWith('All is well'),
+      ),
+    )
+    expect(outcomes.filter(({ effects }) => effects !== 1)).toEqual([])
+    expect(said.filter((text) => /disk|standby|someone else/i.test(text))).toEqual([])
+    expect(logged.filter((line) => line.includes('someone else spends'))).toEqual([])
   },
 )

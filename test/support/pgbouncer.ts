@@ -13,6 +13,10 @@ export const hasPgbouncer = spawnSync('pgbouncer', ['--version']).error === unde
 export interface Pgbouncer extends AsyncDisposable {
   /** The database as seen through it. */
   through(databaseUrl: string): string
+  /** Kills it with SIGKILL, as a crash does. Its sessions on the server end with it. */
+  crash(): Promise<void>
+  /** Starts it again on its port. */
+  restart(): Promise<void>
 }
 
 /**
@@ -39,13 +43,21 @@ default_pool_size = 20
 ignore_startup_parameters = ${ignored.join(', ')}
 `,
   )
-  const child = spawn('pgbouncer', ['-q', file], { ...unprivileged(dir, file), stdio: 'ignore' })
-  await until(() => answers(port), Boolean)
+  const start = async () => {
+    const child = spawn('pgbouncer', ['-q', file], { ...unprivileged(dir, file), stdio: 'ignore' })
+    await until(() => answers(port), Boolean)
+    return child
+  }
+  let child = await start()
   return {
     through(databaseUrl) {
       const url = new URL(databaseUrl)
       url.port = String(port)
       return url.href
+    },
+    crash: () => end(child),
+    async restart() {
+      child = await start()
     },
     [Symbol.asyncDispose]: () => end(child),
   }
@@ -69,6 +81,7 @@ function answers(port: number): Promise<boolean> {
 }
 
 async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
   const ended = once(child, 'exit')
   child.kill('SIGKILL')
   await ended
