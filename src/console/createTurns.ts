@@ -1,4 +1,4 @@
-import { Refused } from './guard/refused.ts'
+import { Refused } from './errors.ts'
 
 /** Does work when it is its turn. @throws Refused where too much waits for its turn already */
 export type Turns = <T>(work: () => Promise<T>) => Promise<T>

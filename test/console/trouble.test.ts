@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readTrouble } from '../../src/console/errors/trouble.ts'
-import { Refused } from '../../src/console/guard/refused.ts'
+import { Refused, readTrouble } from '../../src/console/errors.ts'
 import { DatabaseUnusable } from '../../src/postgres/database.ts'
 
 const coded = (code: string, message: string) => Object.assign(new Error(message), { code })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTurns } from '../../src/console/createTurns.ts'
-import { withFewSearches } from '../../src/console/withFewSearches.ts'
+import { withFewSearches } from '../../src/console/searches.ts'
 import type { SubmissionFilter } from '../../src/ledger/operator/selectSubmissions.ts'
 import type { OperatorStore } from '../../src/store/operatorStore.ts'
 

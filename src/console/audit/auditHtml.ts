@@ -2,11 +2,16 @@ import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeControl } from '../../cli/table.ts'
 import type { ActRecord } from '../../ledger/audit/readActs.ts'
 import type { Hand, HandsPosition } from '../../ledger/audit/readHands.ts'
-import { foreignText } from '../html/foreign.ts'
-import { empty, notice } from '../html/notice.ts'
-import { table } from '../html/table.ts'
-import { moment } from '../html/time.ts'
-import type { AuditQuery } from './auditQuery.ts'
+import { empty, foreignText, moment, notice, table } from '../html/elements.ts'
+
+/** The page's filters, as its address has them. */
+export interface AuditQuery {
+  since: string | undefined
+  until: string | undefined
+  who: string | undefined
+  key: string | undefined
+  record: string | undefined
+}
 
 export interface AuditView {
   query: AuditQuery

@@ -1,18 +1,20 @@
 import { Readable } from 'node:stream'
 import type { FastifyInstance } from 'fastify'
+import { readRecordName } from '../../cli/references.ts'
+import { readSpan, type Span } from '../../cli/span.ts'
 import { isoTimeOrNull } from '../../cli/time.ts'
 import type { AuditEntry, AuditSpan } from '../../ledger/audit/readAudit.ts'
+import type { HandsPosition } from '../../ledger/audit/readHands.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import { amountNames, auditLine, mappingsAtHand } from '../../operations/audit.ts'
 import { auditCsv, auditCsvHead } from '../../operations/auditText.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
-import { troubleOf } from '../errors/trouble.ts'
-import { layout } from '../html/layout.ts'
-import { sendPage } from '../html/sendPage.ts'
+import { troubleOf } from '../errors.ts'
+import { textAsTyped } from '../html/form.ts'
+import { layout, sendPage } from '../html/layout.ts'
 import { noteDownload } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { auditHtml } from './auditHtml.ts'
-import { readAuditQuery } from './auditQuery.ts'
+import { type AuditQuery, auditHtml } from './auditHtml.ts'
 
 const pageRows = 100
 
@@ -78,4 +80,23 @@ async function* csvOf(
     say(`what the console sent for GET /audit.csv broke off: ${troubleOf(error)}`)
     throw error
   }
+}
+
+/** What an address asks for; an empty field asks for nothing. Pure. */
+export function readAuditQuery(parameters: unknown, nowMs: number) {
+  const text = (name: string) => textAsTyped(parameters, name) || undefined
+  const query: AuditQuery = {
+    ...{ since: text('since'), until: text('until'), who: text('who'), key: text('key'), record: text('record') },
+  }
+  const read = readSpan(query, nowMs)
+  const mistakes = read.kind === 'invalid' ? read.problems : []
+  const record = readRecordName(query.record, mistakes)
+  const problems = mistakes.map((problem) => problem.replace('--', ''))
+  const span: Span = read.kind === 'value' ? read.value : { sinceMs: null, untilMs: null }
+  return { query, span, record, problems, before: positionOf(text('event'), text('act')) }
+}
+
+function positionOf(event: string | undefined, act: string | undefined): HandsPosition | null {
+  const isId = (id: string | undefined): id is string => id !== undefined && /^\d{1,18}$/.test(id)
+  return isId(event) && isId(act) ? { event, act } : null
 }

@@ -1,17 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { reasonProblem } from '../../operations/reason.ts'
-import { troubleOf } from '../errors/trouble.ts'
-import { Refused } from '../guard/refused.ts'
-import { formText } from '../html/formText.ts'
-import { sendPage } from '../html/sendPage.ts'
+import { Refused, troubleOf } from '../errors.ts'
+import { formText } from '../html/form.ts'
+import { sendPage } from '../html/layout.ts'
 import { withSearchesNoted } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
-import { createChangeRunner } from './carryOut.ts'
 import { renderChange, renderRefusedChange } from './changeHtml.ts'
-import { type ChangeRequest, readChangeRequest, readTerms } from './changeRequest.ts'
-import { chooseChange } from './chooseChange.ts'
-import { type KeptChange, keepChanges } from './keptChanges.ts'
+import { type ChangeRequest, chooseChange, readChangeRequest, readTerms } from './chooseChange.ts'
+import { createChangeRunner, type KeptChange, keepChanges } from './keptChanges.ts'
 
 /** While it runs, in seconds. */
 const lookAgainS = 2

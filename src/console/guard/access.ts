@@ -1,7 +1,7 @@
 import { BlockList, isIPv6 } from 'node:net'
 import type { ConsoleConfig } from '../../config.ts'
-import { isLoopback } from './hosts.ts'
 import { type PasswordHash, readPasswordHash } from './passwordHash.ts'
+import { isLoopback } from './refuseForeign.ts'
 
 /** How the console knows who asks. */
 export type Access =

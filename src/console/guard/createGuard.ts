@@ -1,13 +1,13 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { nameMost, personName } from '../../cli/personName.ts'
 import { createQueue, type Queue } from '../createTurns.ts'
+import { Refused } from '../errors.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Access } from './access.ts'
-import { createFormTokens, isSameToken } from './formToken.ts'
 import { loginRoutes, sendLogin } from './login.ts'
-import { Refused } from './refused.ts'
 import { isFromProxy, type Place, refuseForeignForm, refuseForeignHost, refuseForeignUse } from './refuseForeign.ts'
 import { createSessions, type Sessions, sessionIdOf } from './sessions.ts'
+import { createFormTokens, isSameToken } from './viewer.ts'
 
 export interface GuardOptions extends Place {
   access: Access
@@ -112,4 +112,17 @@ function personOf(request: FastifyRequest, { access, who, ...place }: GuardOptio
 function nameByProxy({ raw }: FastifyRequest, header: string): string | null {
   const values = raw.headersDistinct[header] ?? []
   return values.length === 1 ? personName(Buffer.from(values[0] ?? '', 'latin1').toString('utf8')) : null
+}
+
+/** U+0000 stands in no text of a database: whoever sends it is told so, and no database is asked for it. */
+export function refuseUnstorable(app: FastifyInstance): void {
+  app.addHook('preHandler', async ({ params, query, body }) => {
+    if (holdsNul([params, query, body]))
+      throw new Refused(400, 'What was sent holds the character U+0000, which no text in a database has: leave it out.')
+  })
+}
+
+function holdsNul(value: unknown): boolean {
+  if (typeof value === 'string') return value.includes('\0')
+  return typeof value === 'object' && value !== null && Object.values(value).some(holdsNul)
 }

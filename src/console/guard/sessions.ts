@@ -1,8 +1,8 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../clock.ts'
-import { isSameToken } from './formToken.ts'
 import type { PasswordHash } from './passwordHash.ts'
+import { isSameToken } from './viewer.ts'
 
 /** A working day; then the password is asked for again. */
 export const sessionMs = 12 * 3_600_000

@@ -1,6 +1,5 @@
-import { type HtmlValue, html } from '@prairielearn/html'
+import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import type { Viewer } from '../guard/viewer.ts'
-import { hidden } from './fields.ts'
 
 export interface FormHead {
   /** Where it is posted to. */
@@ -21,4 +20,23 @@ export function form({ action, viewer, class: name, changes = true }: FormHead, 
 ${hidden('csrf', viewer.csrf)}
 ${fields}
 </form>`
+}
+
+/** A value that a form brings back as it was rendered. */
+export const hidden = (name: string, value: string): HtmlSafeString =>
+  html`<input type="hidden" name="${name}" value="${value}">`
+
+/** A box to tick, with its words; not ticked, it is no field of what is sent. */
+export const tick = (name: string, words: HtmlValue, { value = 'on', isOn = false } = {}): HtmlSafeString =>
+  html`<label class="tick"><input type="checkbox" name="${name}" value="${value}"${isOn ? html` checked` : ''}> ${words}</label>\n`
+
+/** The text of a form's field, or of an address's; undefined where it is empty. One that came twice counts as left out: nobody knows which was meant. */
+export function formText(fields: unknown, name: string): string | undefined {
+  return textAsTyped(fields, name).trim() || undefined
+}
+
+/** The same with the white space around it; '' where it was left out. */
+export function textAsTyped(fields: unknown, name: string): string {
+  const value = (fields as Record<string, unknown> | null | undefined)?.[name]
+  return typeof value === 'string' ? value : ''
 }

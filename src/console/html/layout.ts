@@ -1,4 +1,5 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { FastifyReply } from 'fastify'
 import type { Viewer } from '../guard/viewer.ts'
 import { form } from './form.ts'
 
@@ -82,3 +83,7 @@ function who(viewer: Viewer): HtmlSafeString {
     : ''
   return html`<div class="who"><span>${viewer.who}</span>${viewer.canChange ? '' : html` <strong>read only</strong>`}${leave}</div>`
 }
+
+/** Answers with a page that `layout` has made; with 200 where the reply has no other code. */
+export const sendPage = (reply: FastifyReply, page: string): FastifyReply =>
+  reply.type('text/html; charset=utf-8').send(page)

@@ -3,7 +3,7 @@ import type { StatusReport } from '../../cli/readStatus.ts'
 import { backlogMessage, heldMessage, reportsMessage } from '../../cli/renderStatus.ts'
 import { escapeControl, truncate } from '../../cli/table.ts'
 import type { State } from '../../model.ts'
-import { age } from '../html/time.ts'
+import { age } from '../html/elements.ts'
 
 /** Why it is not known what waits in the outbox. */
 function outboxTrouble(outbox: StatusReport['outbox']): HtmlValue {

@@ -1,15 +1,19 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
+import type { StatusReport } from '../../cli/readStatus.ts'
+import { whyNoInstance } from '../../cli/renderStatus.ts'
+import { type Performance, percent, performanceOf, targets, totalOf } from '../../cli/serviceTargets.ts'
+import { capitalize, pluralize } from '../../cli/table.ts'
+import type { Cause } from '../../ledger/operator/readCauses.ts'
+import type { RecentCounts } from '../../ledger/requestCounts.ts'
+import type { Problem } from '../../model.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
+import { age, empty, foreign, notice, table } from '../html/elements.ts'
 import { layout } from '../html/layout.ts'
-import { notice } from '../html/notice.ts'
+import { pauseForms, pausesSection } from '../pause/pauseHtml.ts'
 import { budgetSection } from './budgetHtml.ts'
 import { flowSection } from './flowHtml.ts'
-import { instancesSection } from './instancesHtml.ts'
-import { pauseForms, pausesSection } from './pausesHtml.ts'
-import { personSection, problemsSection } from './personHtml.ts'
 import type { NowView } from './readNow.ts'
-import { targetsSection } from './targetsHtml.ts'
 
 /** The parts that change by themselves, by the ids of their places. */
 export type LiveParts = Record<(typeof livePlaces)[number], HtmlSafeString>
@@ -66,4 +70,105 @@ export function renderNow({ parts, version, history, viewer }: NowPage): string 
 ${place('problems')}
 <section>${history}</section>`,
   )
+}
+
+/** What records wait for a person, by what they have in common. */
+export interface ForPerson {
+  causes: readonly Cause[]
+  lookedAt: number
+  /** There are more than were looked at. */
+  isCut: boolean
+}
+
+/** More nobody reads at a glance; the list has them all. */
+const causesShown = 8
+const problemsShown = 20
+
+/** What waits for a person. */
+export function personSection({ causes, lookedAt, isCut }: ForPerson, nowMs: number): HtmlSafeString {
+  if (causes.length === 0) return html`<h2>For a person</h2>${empty('Nothing waits for a person.')}`
+  const more = causes.length - causesShown
+  const rows = causes
+    .slice(0, causesShown)
+    .map((cause) => [
+      html`<a href="/records?state=${cause.state}&amp;cause=${cause.cause}">${pluralize(cause.count, 'record')}</a>`,
+      cause.mayHaveArrived ? `${cause.state}, may have arrived` : cause.state,
+      foreign(cause.code ?? '', 16),
+      foreign(cause.shape, 200),
+      foreign(cause.types.join(', '), 40),
+      age(cause.firstMs, nowMs),
+    ])
+  return html`<h2>For a person</h2>
+${table('what waits for a person', [{ words: 'records' }, { words: 'state' }, { words: 'code' }, { words: 'reason' }, { words: 'type' }, { words: 'first' }], rows)}
+${more > 0 ? html`<p><a href="/records">${pluralize(more, 'more cause')}</a></p>` : ''}
+${isCut ? html`<p class="quiet">Of the newest ${lookedAt.toLocaleString('en')} that wait.</p>` : ''}`
+}
+
+/** What is wrong and stands. */
+export function problemsSection(problems: readonly Problem[], nowMs: number): HtmlSafeString {
+  const more = problems.length - problemsShown
+  const rows = problems
+    .slice(0, problemsShown)
+    .map(({ kind, subject, detail, sinceMs, retryMs }) => [
+      kind,
+      foreign(subject, 40),
+      foreign(detail, 400),
+      age(sinceMs, nowMs),
+      retryMs === null ? '' : retryMs <= nowMs ? 'now' : age(retryMs, nowMs),
+    ])
+  return html`<h2>Problems</h2>
+${table('problems', [{ words: 'kind' }, { words: 'of' }, { words: 'what was seen' }, { words: 'since' }, { words: 'tried again' }], rows)}
+${more > 0 ? html`<p>And ${more} more: outboxd status --json has them all.</p>` : ''}`
+}
+
+/** How the service does against its targets, over an hour, a day and 28 days. */
+export function targetsSection(recent: RecentCounts): HtmlSafeString {
+  const times = [
+    ['hour', recent.lastHour],
+    ['day', recent.lastDay],
+    ['28\u00a0days', recent.last28Days],
+  ] as const
+  const rows = times.map(([name, counts]) => rowOf(name, performanceOf(totalOf(counts))))
+  return html`<h2>The service, against its targets</h2>
+${table(
+  'the service against its targets',
+  [
+    { words: 'last' },
+    { words: 'requests', kind: 'number' },
+    { words: 'succeeded', kind: 'number' },
+    { words: `in ${targets.answerSeconds} s`, kind: 'number' },
+  ],
+  rows,
+)}`
+}
+
+function rowOf(name: string, { counts, successShare, fastShare }: Performance): HtmlValue[] {
+  return [
+    name,
+    counts.requests.toLocaleString('en'),
+    against(successShare, targets.successShare),
+    against(fastShare, targets.fastShare),
+  ]
+}
+
+function against(share: number | null, target: number): HtmlValue {
+  if (share === null) return html`<span class="quiet">none</span>`
+  return share < target ? html`<span class="bad">below: ${percent(share)}</span>` : percent(share)
+}
+
+/** The daemons that live. */
+export function instancesSection(report: StatusReport): HtmlSafeString {
+  const { instances, nowMs } = report
+  if (instances.length === 0) return html`<h2>Daemons</h2>${empty(`${capitalize(whyNoInstance(report))}.`)}`
+  return html`<h2>Daemons</h2>
+${table(
+  'daemons that live',
+  [{ words: 'id' }, { words: 'host' }, { words: 'version' }, { words: 'started' }],
+  instances.map(({ id, host, version, startedMs }) => [
+    html`<code>${id.slice(0, 8)}</code>`,
+    foreign(host, 40),
+    version,
+    age(startedMs, nowMs),
+  ]),
+)}`
 }

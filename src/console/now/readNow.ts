@@ -9,9 +9,9 @@ import { anySubmission, type SubmissionFilter } from '../../ledger/operator/sele
 import { waitingForPerson } from '../../model.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { type BudgetWindow, budgetWindow } from './budgetWindow.ts'
-import type { ForPerson } from './personHtml.ts'
-import { whenOther } from './whenOther.ts'
+import { type BudgetWindow, budgetWindow } from './budgetHtml.ts'
+import type { ForPerson } from './nowHtml.ts'
+import { whenOther } from './readings.ts'
 
 /** All that the page shows of this moment. */
 export interface NowView {

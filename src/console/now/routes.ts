@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto'
 import { type HtmlSafeString, unsafeHtml } from '@prairielearn/html'
 import type { FastifyInstance } from 'fastify'
-import { sendPage } from '../html/sendPage.ts'
+import { sendPage } from '../html/layout.ts'
 import type { ConsoleParts } from '../parts.ts'
-import { historySection } from './historyHtml.ts'
+import { pauseRoutes } from '../pause/routes.ts'
+import { type History, historyOf, historySection, type Range, rangeSpans, ranges } from './historyHtml.ts'
 import { type LiveParts, liveParts, renderNow } from './nowHtml.ts'
-import { createOutboxReading } from './outboxReading.ts'
-import { pauseRoutes } from './pauseRoutes.ts'
-import { type History, historyOf, type Range, rangeSpans, ranges } from './plots.ts'
+import { createOutboxReading } from './readings.ts'
 import { createNowReading, type NowView } from './readNow.ts'
 
 /** Whoever looks is shown what is as old as this at most, and told within a second when it is other. */

@@ -10,14 +10,14 @@ import {
   resolveSubmission,
   whyNotResolved,
 } from '../../operations/resolve.ts'
-import { formText } from '../html/formText.ts'
-import { sendPage } from '../html/sendPage.ts'
+import { formText } from '../html/form.ts'
+import { sendPage } from '../html/layout.ts'
+import type { ShownRecords } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import type { Fields } from '../records/recordsQuery.ts'
 import type { PageMessage } from './recordHtml.ts'
-import { renderResolve } from './resolveHtml.ts'
 import type { RecordRequest } from './routes.ts'
-import type { ShownRecords } from './shownRecords.ts'
+import { renderResolve } from './waysHtml.ts'
 
 interface Page {
   shown: ShownRecords

@@ -1,15 +1,14 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
-import { Refused } from '../guard/refused.ts'
-import { sendPage } from '../html/sendPage.ts'
+import { Refused } from '../errors.ts'
+import { sendPage } from '../html/layout.ts'
 import { readFiles } from '../mapping/readMapping.ts'
-import { noteDownload, noteSight } from '../noteSight.ts'
+import { keepShownRecords, noteDownload, noteSight } from '../noteSight.ts'
 import type { ConsoleParts } from '../parts.ts'
 import { findRecord, readRecord } from './readRecord.ts'
 import { type PageMessage, renderMissing, renderRecord, renderSeveral } from './recordHtml.ts'
 import { resolveRoutes } from './resolveRoutes.ts'
-import { keepShownRecords } from './shownRecords.ts'
 
 const watchEveryMs = 1_500
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/

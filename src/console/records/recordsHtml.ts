@@ -3,20 +3,35 @@ import { noteOn } from '../../cli/submissionTable.ts'
 import { pluralize } from '../../cli/table.ts'
 import type { Cause } from '../../ledger/operator/readCauses.ts'
 import type { SubmissionPage } from '../../ledger/operator/selectPage.ts'
-import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
+import type { ListedSubmission, SubmissionFilter } from '../../ledger/operator/selectSubmissions.ts'
 import type { Viewer } from '../guard/viewer.ts'
 import { advice } from '../html/advice.ts'
-import { hidden } from '../html/fields.ts'
-import { foreign, foreignText } from '../html/foreign.ts'
-import { form } from '../html/form.ts'
+import { age, type Column, empty, foreign, foreignText, notice, table } from '../html/elements.ts'
+import { form, hidden } from '../html/form.ts'
 import { layout } from '../html/layout.ts'
-import { empty, notice } from '../html/notice.ts'
-import { type Column, table } from '../html/table.ts'
-import { age } from '../html/time.ts'
-import { filterForm } from './filterForm.ts'
-import { countedMax, type Listed, type RecordsView } from './readRecords.ts'
-import { queryFields, recordsPath } from './recordsQuery.ts'
+import { filterForm, queryFields, type RecordsQuery, recordsPath } from './recordsQuery.ts'
 import { asShown, listTopic } from './watchList.ts'
+
+/** What the list shows. */
+export interface RecordsView {
+  query: RecordsQuery
+  /** What is wrong with the filters; then nothing is listed. */
+  problems: string[]
+  listed: Listed | null
+  /** Rows that never became submissions, where the list is of what waits for a person. */
+  skippedRows: string[]
+  lastEventId: string
+  nowMs: number
+}
+
+/** A page of submissions, or the causes that they share. */
+export type Listed = { filter: SubmissionFilter; cut: string | null } & (
+  | { kind: 'page'; page: SubmissionPage; total: number }
+  | { kind: 'causes'; causes: Cause[]; lookedAt: number; isCut: boolean }
+)
+
+/** A list is counted up to here. */
+export const countedMax = 1_000
 
 /** The list of records. */
 export function renderRecords(view: RecordsView, viewer: Viewer): string {

@@ -1,6 +1,6 @@
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { namesUs } from '../../../src/console/guard/hosts.ts'
+import { namesUs } from '../../../src/console/guard/refuseForeign.ts'
 import { asForm, tokenIn, type Visitor } from '../openConsole.ts'
 import { type Guarded, openGuarded } from './openGuarded.ts'
 

@@ -1,0 +1,105 @@
+import { html } from '@prairielearn/html'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { explain } from '../cli/explainError.ts'
+import { capitalize } from '../cli/table.ts'
+import { DatabaseUnusable, isLock, isPassing } from '../postgres/database.ts'
+import { waitedForLock } from '../postgres/sqlState.ts'
+import { notice } from './html/elements.ts'
+import { layout, sendPage } from './html/layout.ts'
+import type { ConsoleParts } from './parts.ts'
+
+/** A request that is not answered as it was meant; the message is for the page. */
+export class Refused extends Error {
+  override name = 'Refused'
+  readonly statusCode: number
+  constructor(statusCode: number, message: string) {
+    super(message)
+    this.statusCode = statusCode
+  }
+}
+
+/** What an error means for whoever asked for a page. */
+export interface Trouble {
+  status: number
+  title: string
+  /** A sentence. */
+  words: string
+  /** It may be over soon, without anybody's doing something to the page. */
+  isPassing: boolean
+}
+
+/** A table, a column or a function that is not there: the ledger is of another version than we are, or gone. */
+const lacking = ['42P01', '42703', '42883', '3F000']
+
+export function readTrouble(error: Error & { statusCode?: number; code?: unknown }): Trouble {
+  const away = { status: 503, title: 'A database cannot be used', isPassing: true }
+  if (waitedForLock(error))
+    return { ...away, words: `The ledger does not answer: others hold a lock on it (${explain(error).message}).` }
+  if (isOfWhatWasAsked(error)) return { ...away, title: 'This took too long', words: tooLong(error), isPassing: false }
+  if (error instanceof DatabaseUnusable) return { ...away, words: sentence(explain(error).message) }
+  const { message } = explain(error)
+  // What the outbox's database says comes as DatabaseUnusable: the rest is the ledger's.
+  if (lacking.includes(String(error.code)))
+    return { ...away, words: `The ledger is not as this version needs it (${message}): run \`outboxd migrate\`.` }
+  if (isPassing(error)) return { ...away, words: `The ledger’s database does not answer as it should: ${message}.` }
+  if (error.statusCode === 413) return { status: 413, title: 'Refused', words: tooLarge, isPassing: false }
+  if (error.statusCode !== undefined && error.statusCode < 500)
+    return { status: error.statusCode, title: 'Refused', words: message, isPassing: false }
+  return { status: 500, title: 'This went wrong', words: sentence(message), isPassing: false }
+}
+
+/** A statement's time was up, or that of a lock of the ERP's: asked again by itself, it would only cost the same again. */
+function isOfWhatWasAsked(error: Error): boolean {
+  return isLock(error instanceof DatabaseUnusable ? error.cause : error)
+}
+
+const tooLarge =
+  'The form holds too much, so it was not read: a payload to map may have 500 kB, any other form 100 kB. The commands take more.'
+
+const tooLong = (error: Error) =>
+  `The database did not get through with it (${explain(error).message}): ask for less, or again when it has less to do.`
+
+/** An error in a sentence. */
+export function troubleOf(error: unknown): string {
+  return readTrouble(error instanceof Error ? error : new Error(String(error))).words
+}
+
+function sentence(message: string): string {
+  return `${capitalize(message)}${message.endsWith('.') ? '' : '.'}`
+}
+
+/** What is said where a page cannot be shown: a database that is away, an address that is none, a request that is refused. */
+export function errorRoutes(app: FastifyInstance, { say }: ConsoleParts): void {
+  app.setNotFoundHandler((request, reply) =>
+    sendMessage(request, reply, { status: 404, title: 'Not found', words: 'There is no page at this address.' }),
+  )
+  app.setErrorHandler(async (error: Error, request, reply) => {
+    const trouble = readTrouble(error)
+    const { status, words } = trouble
+    if (status >= 500) say(`the console could not answer ${request.method} ${request.url.split('?', 1)[0]}: ${words}`)
+    return sendMessage(request, reply, { ...trouble, isPassing: trouble.isPassing && request.method === 'GET' })
+  })
+}
+
+/** For what is no request that a hook could see: it has none of the headers that pages have, and is no page. */
+export function sendUnreadable(_error: Error, _request: FastifyRequest, reply: FastifyReply): void {
+  reply.headers({ 'content-security-policy': "default-src 'none'", 'x-content-type-options': 'nosniff' })
+  void reply.code(400).type('text/plain; charset=utf-8').send('The address cannot be read.\n')
+}
+
+interface Message {
+  status: number
+  title: string
+  words: string
+  isPassing?: boolean
+}
+
+/** What passes shows itself when it is over: the page Now is read for that. */
+function sendMessage(request: FastifyRequest, reply: FastifyReply, message: Message): FastifyReply {
+  const { status, title, words, isPassing = false } = message
+  const live = isPassing ? { live: { topic: 'now' } } : {}
+  const head = { title, current: null, viewer: request.viewer ?? null, ...live }
+  const hope = isPassing ? html`<p>The page that you asked for is shown as soon as that is over.</p>` : ''
+  const page = layout(head, notice('bad', html`<p>${words}</p>${hope}`))
+  return sendPage(reply.code(status), page)
+}
