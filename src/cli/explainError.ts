@@ -8,7 +8,7 @@ import { ForeignLedger } from '../outbox/ledgerRegistration.ts'
 import { codeOf } from '../postgres/sqlState.ts'
 import { ConfigInvalid } from '../readVariables.ts'
 import { TableLocked } from '../store/inspectDatabase.ts'
-import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { endMessage, sessionsMessage } from './lockMessage.ts'
 
 /** Commands that only look: the role of `migrate --print-grants ROLE --read-only` is enough for them. */

@@ -10,7 +10,7 @@ import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
 import { type DescribedFile, describeTable } from '../outbox/propose/describeTable.ts'
 import { readTableName, type TableName } from '../outbox/propose/readTableName.ts'
 import { inspectDatabase } from '../store/inspectDatabase.ts'
-import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import { findPlaces } from '../yaml/yamlLines.ts'
 
 export interface DescribeOptions {

@@ -12,7 +12,7 @@ import {
   SettingsWrong,
   startSandbox,
 } from '../sandbox/startSandbox.ts'
-import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { FilesInvalid } from '../yaml/yamlDocument.ts'
 
 /** What the command needs of the context. */
 export type SandboxContext = Pick<CommandContext, 'env' | 'stdout' | 'stderr' | 'signal'>

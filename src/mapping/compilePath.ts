@@ -1,5 +1,4 @@
-import { isObject, nameKind, type PayloadValue } from '../yaml/exactJson.ts'
-import { type Invalid, invalid } from '../yaml/invalid.ts'
+import { type Invalid, invalid, isObject, nameKind, type PayloadValue } from '../yaml/exactJson.ts'
 import type { PayloadRead, ReadPath } from './mapping.ts'
 
 /** A key of an object or an index of an array. */

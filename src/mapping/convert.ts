@@ -1,5 +1,4 @@
-import { isDigits, nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
-import { type Invalid, invalid } from '../yaml/invalid.ts'
+import { type Invalid, invalid, isDigits, nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
 import { toUtc } from './datetime.ts'
 import type { Decimal, Rounding } from './decimal.ts'

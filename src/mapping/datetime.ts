@@ -1,5 +1,4 @@
-import { quote } from '../yaml/exactJson.ts'
-import { invalid } from '../yaml/invalid.ts'
+import { invalid, quote } from '../yaml/exactJson.ts'
 import type { Converted } from './mapping.ts'
 
 const date = String.raw`(\d{4})-(\d{2})-(\d{2})`

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { type Resource, resourceNames } from '../resources.ts'
-import { type FileProblem, FilesInvalid } from '../yaml/fileProblem.ts'
+import { type FileProblem, FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { Mapping } from './mapping.ts'
 import { readMapping } from './readMapping.ts'
 

@@ -1,5 +1,8 @@
-import type { Amounts } from '../model.ts'
+import type { Amounts, FieldFault, OutboxRecord } from '../model.ts'
+import type { Resource } from '../resources.ts'
 import {
+  type Invalid,
+  invalid,
   isDigits,
   nameKind,
   type PayloadObject,
@@ -8,8 +11,8 @@ import {
   readPayload,
   writeJson,
 } from '../yaml/exactJson.ts'
-import { type Invalid, invalid } from '../yaml/invalid.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
+import type { Mappings } from './loadMappings.ts'
 import type { Field, FieldError, Mapped, MappedField, Mapping } from './mapping.ts'
 
 /**
@@ -74,3 +77,95 @@ function lookUp(table: ReadonlyMap<string, string>, value: PayloadValue): string
   const text = isDigits(value) ? value.rawJSON : String(value)
   return table.get(text) ?? invalid(`is not in the lookup table: ${quote(text)}${didYouMean(text, table.keys())}`)
 }
+
+/** What becomes of an outbox row: a frozen request, or why there can be none. */
+export type MappedRecord =
+  | {
+      kind: 'mapped'
+      resource: Resource
+      tracked: boolean
+      sendsOwnId: boolean
+      /** JSON text. */
+      body: string
+      fields: readonly MappedField[]
+      amounts: Amounts
+    }
+  | {
+      kind: 'refused'
+      /** Null where no mapping says where it would have gone. */
+      resource: Resource | null
+      /** Every error in one line, for the person who mends it. */
+      reason: string
+      errors: readonly FieldError[]
+    }
+
+/**
+ * Maps an outbox row by the mapping of its type, for the daemon and for whoever asks what the daemon would make of it.
+ * Never throws: what a mapping did not foresee is its record's own trouble too.
+ */
+export function mapOutboxRecord(
+  mappings: Mappings,
+  record: Pick<OutboxRecord, 'type' | 'payload' | 'unreadable'>,
+  submissionId: string,
+): MappedRecord {
+  const mapping = mappings.get(record.type)
+  if (mapping === undefined) {
+    const known = [...mappings.keys()].sort()
+    return refused(
+      null,
+      `no mapping file for the type "${record.type}" (there are: ${known.join(', ')})${didYouMean(record.type, known)}`,
+    )
+  }
+  if (record.payload === null) return refused(mapping, record.unreadable ?? 'the payload is missing')
+  try {
+    return mapPayload(mapping, record.payload, submissionId)
+  } catch (error) {
+    return refused(mapping, `mapping it failed: ${(error as Error).message}`)
+  }
+}
+
+function mapPayload(mapping: Mapping, payload: string, submissionId: string): MappedRecord {
+  const { endpoint: resource, track: tracked, sendsSubmissionId: sendsOwnId } = mapping
+  const mapped = mapRecord(mapping, payload, submissionId)
+  if (mapped.kind === 'mapped') return { ...mapped, resource, tracked, sendsOwnId }
+  const reason = mapped.errors.map(({ field, from, message }) => `${field}${from ? ` (from ${from})` : ''} ${message}`)
+  return { kind: 'refused', resource, reason: reason.join('; '), errors: mapped.errors }
+}
+
+/** A row that is refused as a whole, whatever its fields. */
+function refused(mapping: Mapping | null, reason: string): MappedRecord {
+  return {
+    kind: 'refused',
+    resource: mapping?.endpoint ?? null,
+    reason,
+    errors: [{ field: 'payload', from: '', message: reason }],
+  }
+}
+
+/** What may be said of the errors where everybody reads: each field, and the kind of its mistake as one word. */
+export function fieldFaults(errors: readonly Pick<FieldError, 'field' | 'message'>[]): FieldFault[] {
+  return errors.map(({ field, message }) => ({
+    field,
+    kind: kinds.find(([beginning]) => beginning.test(message))?.[1] ?? 'invalid',
+  }))
+}
+
+/** Beginnings of messages of ours, and the word for the log: the messages themselves quote what the record holds. */
+const kinds: readonly (readonly [beginning: RegExp, kind: string])[] = [
+  [/^is missing$/, 'missing'],
+  [/^is null$/, 'null'],
+  [/^is empty/, 'empty'],
+  [/^is not in the lookup table/, 'not_in_lookup'],
+  [/^has \d+ characters|^is longer than/, 'too_long'],
+  [/^is not one of/, 'not_one_of'],
+  [/^is not a uuid/, 'no_uuid'],
+  [/^is neither true nor false/, 'no_boolean'],
+  [/^is not a whole number/, 'no_integer'],
+  [/^is beyond 64 bits|^has .*digits? before the point/, 'too_large'],
+  [/^has .*decimals?, /, 'too_many_decimals'],
+  [/^is not a plain number/, 'no_number'],
+  [/^is not an? (ISO|date)|^is outside the years|^happens twice|^does not exist in/, 'no_datetime'],
+  [/^is not JSON/, 'no_json'],
+  [/^is (text|true|false|a number|an array|an object), /, 'wrong_type'],
+  [/^no mapping file/, 'no_mapping'],
+]

@@ -1,7 +1,6 @@
 import type { Amounts } from '../model.ts'
 import type { Resource } from '../resources.ts'
-import type { PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
-import type { Invalid } from '../yaml/invalid.ts'
+import type { Invalid, PayloadObject, PayloadValue } from '../yaml/exactJson.ts'
 import type { FieldSpec } from './mappingSchema.ts'
 
 /** One mapping file, checked and compiled: what a record of `type` becomes (docs/mapping.md). */

@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { resourceNames } from '../resources.ts'
+import { nameKind, type PayloadValue, quote } from '../yaml/exactJson.ts'
+import { didYouMean } from '../yaml/nearestWord.ts'
 
 /** Every option that a field can have; which go with which type is the schemas' to say. */
 export interface FieldSpec {
@@ -107,4 +109,14 @@ export function mappingJsonSchema(): string {
   const whole = fileSchema.extend({ fields: z.record(z.string().regex(fieldName), field) })
   const schema = z.toJSONSchema(whole, { target: 'draft-7', io: 'input' })
   return `${JSON.stringify({ ...schema, title: 'outboxd mapping file' }, null, 2)}\n`
+}
+
+const typeNames = Object.keys(fieldSchemas).map((name) => (name === 'decimal' ? 'decimal(10,2)' : name))
+
+/** Says what to write where a field's type is missing or unknown. */
+export function explainType(type: PayloadValue | undefined): string {
+  const known = `one of ${typeNames.join(', ')}`
+  if (type === undefined) return `"type" is missing: ${known}`
+  if (typeof type !== 'string') return `"type" must be ${known}, and is ${nameKind(type)}`
+  return `unknown type ${quote(type)}: ${known}${didYouMean(type, typeNames)}`
 }

@@ -1,15 +1,13 @@
 import type { z } from 'zod'
-import { digestOf } from '../yaml/digestOf.ts'
-import { isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
-import type { FileProblem } from '../yaml/fileProblem.ts'
+import { digestOf, isObject, type PayloadObject, type PayloadValue, plainOf } from '../yaml/exactJson.ts'
 import { explainIssue } from '../yaml/schemaProblem.ts'
+import type { FileProblem } from '../yaml/yamlDocument.ts'
 import { YamlDocument, type YamlPath } from '../yaml/yamlDocument.ts'
 import { compileBody } from './compileBody.ts'
 import { compileField } from './compileField.ts'
-import { explainType } from './explainType.ts'
 import type { Field, Mapping } from './mapping.ts'
 import type { FieldSpec } from './mappingSchema.ts'
-import { fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
+import { explainType, fieldName, fieldSchemas, fileSchema, typeName } from './mappingSchema.ts'
 
 /** What a mapping file's text says. */
 export interface MappingRead {

@@ -2,7 +2,7 @@ import type { UnkeptAmounts } from '../ledger/audit/eraseRecords.ts'
 import type { AuditedAct } from '../ledger/audit/readActs.ts'
 import type { AuditEntry, AuditedRecord, AuditStep, PrunedRecord } from '../ledger/audit/readAudit.ts'
 import { loadMappings, type Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { Amounts, State } from '../model.ts'
 
 /** A line of an audit: what its command prints in each of its forms, and the console shows and hands out. */

@@ -1,6 +1,6 @@
 import { findBodyWarnings } from '../mapping/findBodyWarnings.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { type MappedRecord, mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import { type MappedRecord, mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord } from '../model.ts'
 import { readPayload } from '../yaml/exactJson.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'

@@ -3,7 +3,7 @@ import type { Replay, ReplayableSubmission } from '../ledger/operator/replaySubm
 import type { ListedSubmission } from '../ledger/operator/selectSubmissions.ts'
 import { differInTime } from '../ledger/sameRow.ts'
 import type { Mappings } from '../mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../mapping/mapOutboxRecord.ts'
+import { mapOutboxRecord } from '../mapping/mapRecord.ts'
 import type { OutboxRecord, State } from '../model.ts'
 import type { OperatorChanges } from '../store/operatorChanges.ts'
 import type { OperatorStore } from '../store/operatorStore.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import path from 'node:path'
-import { FilesInvalid } from '../yaml/fileProblem.ts'
+import { FilesInvalid } from '../yaml/yamlDocument.ts'
 import type { OutboxTable } from './outboxTable.ts'
 import { readOutboxFile } from './readOutboxFile.ts'
 

@@ -1,5 +1,5 @@
 import type { State } from '../model.ts'
-import { digestOf } from '../yaml/digestOf.ts'
+import { digestOf } from '../yaml/exactJson.ts'
 
 /**
  * An outbox table as `mappings/outbox.yaml` describes it, or section 10's: where each part of a record is, which rows

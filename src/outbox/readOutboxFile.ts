@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { isObject, type PayloadValue, quote } from '../yaml/exactJson.ts'
-import type { FileProblem } from '../yaml/fileProblem.ts'
 import { didYouMean } from '../yaml/nearestWord.ts'
+import type { FileProblem } from '../yaml/yamlDocument.ts'
 import { YamlDocument } from '../yaml/yamlDocument.ts'
 import { EntryReader } from './entryReader.ts'
 import { forms, outboxFileSchema } from './outboxSchema.ts'

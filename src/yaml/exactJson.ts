@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto'
 import { boundText } from '../boundText.ts'
-import { type Invalid, invalid } from './invalid.ts'
 
 /** A JSON number as its own digits; `JSON.stringify` writes them back unchanged. */
 export interface Digits {
@@ -166,3 +166,33 @@ function unescapeKey(quoted: string): string {
     return quoted // not JSON: JSON.parse of the whole says so
   }
 }
+
+/** `message` continues a sentence that begins with the field's name; quoted values in it are cut short. */
+export interface Invalid {
+  readonly kind: 'invalid'
+  readonly message: string
+}
+
+export function invalid(message: string): Invalid {
+  return { kind: 'invalid', message }
+}
+
+/**
+ * A short digest of what a document means: the order of keys, spaces and comments do not change it.
+ *
+ * @param value plain values, arrays, objects and maps
+ */
+export function digestOf(value: unknown): string {
+  const canonical = JSON.stringify(value, (_, each: unknown) => {
+    const entries = each instanceof Map ? [...each] : isRecord(each) ? Object.entries(each) : null
+    return entries === null ? each : Object.fromEntries(entries.toSorted(byKey))
+  })
+  return createHash('sha256').update(canonical).digest('hex').slice(0, digestChars)
+}
+
+const digestChars = 12
+
+const isRecord = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const byKey = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : a > b ? 1 : 0)

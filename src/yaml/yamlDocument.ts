@@ -1,6 +1,5 @@
 import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, type Pair, parseDocument, type Scalar } from 'yaml'
 import type { PayloadValue } from './exactJson.ts'
-import type { FileProblem } from './fileProblem.ts'
 import { findPlaces } from './yamlLines.ts'
 
 const fileCharactersMax = 1_000_000
@@ -146,4 +145,23 @@ function explainYaml(flaw: { code: string; message: string }): string {
   if (flaw.code === 'MULTIPLE_DOCS') return 'one mapping per file: there is a second document after ---'
   if (flaw.code === 'RESOURCE_EXHAUSTION') return 'nested too deeply to read'
   return `not readable as YAML: ${flaw.message.split('\n', 1)[0]}`
+}
+
+/** What is wrong with a file, and where. Lines and columns count from 1. */
+export interface FileProblem {
+  readonly file: string
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+/** Thrown with every problem of every file at once, so that one round of mending is enough. */
+export class FilesInvalid extends Error {
+  override name = 'FilesInvalid'
+  /** Never empty; sorted by file, line, column. */
+  readonly problems: readonly FileProblem[]
+  constructor(problems: readonly FileProblem[]) {
+    super(problems.map(({ file, line, column, message }) => `${file}:${line}:${column} ${message}`).join('\n'))
+    this.problems = problems
+  }
 }

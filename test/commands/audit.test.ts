@@ -8,7 +8,7 @@ import { prune } from '../../src/commands/prune.ts'
 import { replay } from '../../src/commands/replay.ts'
 import { resume } from '../../src/commands/resume.ts'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../src/mapping/mapOutboxRecord.ts'
+import { mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { addDecimals } from '../../src/operations/audit.ts'
 import { type Fixture, failedE003, openFixture, payloadOf } from './fixture.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { describeOptions } from '../../src/mapping/describeOptions.ts'
+import { describeOptions } from '../../src/mapping/describeMapping.ts'
 import { type Fixture, mappingFiles, openFixture, payloadOf } from '../commands/fixture.ts'
 import { type OpenedConsole, openConsole } from './openConsole.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { fieldFaults } from '../../src/mapping/fieldFaults.ts'
-import { mapOutboxRecord } from '../../src/mapping/mapOutboxRecord.ts'
+import { fieldFaults, mapOutboxRecord } from '../../src/mapping/mapRecord.ts'
 import { mappingOf, mapValue } from './mappingOf.ts'
 
 test.each([

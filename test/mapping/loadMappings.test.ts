@@ -4,7 +4,7 @@ import path from 'node:path'
 import { expect, test } from 'vitest'
 import { loadMappings } from '../../src/mapping/loadMappings.ts'
 import { mapRecord } from '../../src/mapping/mapRecord.ts'
-import { FilesInvalid } from '../../src/yaml/fileProblem.ts'
+import { FilesInvalid } from '../../src/yaml/yamlDocument.ts'
 import { outcomeOf } from './mappingOf.ts'
 
 /** A folder of its own with these files, removed at the end of the test. */

@@ -1,7 +1,6 @@
 import { type HtmlSafeString, type HtmlValue, html } from '@prairielearn/html'
 import { escapeLines, pluralize } from '../../cli/table.ts'
-import { describeField } from '../../mapping/describeField.ts'
-import { describeOptions } from '../../mapping/describeOptions.ts'
+import { describeField, describeOptions } from '../../mapping/describeMapping.ts'
 import type { Mapping } from '../../mapping/mapping.ts'
 import type { MapPreview } from '../../operations/mapRecords.ts'
 import { resources } from '../../resources.ts'

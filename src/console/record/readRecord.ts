@@ -5,7 +5,7 @@ import { type OtherRow, readRowNow } from '../../cli/rowConflict.ts'
 import type { SubmissionDetail } from '../../ledger/operator/readSubmissionDetail.ts'
 import type { ListedSubmission } from '../../ledger/operator/selectSubmissions.ts'
 import type { Mappings } from '../../mapping/loadMappings.ts'
-import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapOutboxRecord.ts'
+import { type MappedRecord, mapOutboxRecord } from '../../mapping/mapRecord.ts'
 import type { OperatorStore } from '../../store/operatorStore.ts'
 
 /** What a name comes to. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type pg from 'pg'
-import { FilesInvalid } from '../../yaml/fileProblem.ts'
+import { FilesInvalid } from '../../yaml/yamlDocument.ts'
 import type { Faults } from '../faults/faults.ts'
 import { optionsSchema, type SandboxSettings } from '../sandboxSettings.ts'
 import { parseSettings } from '../settingsWrong.ts'

@@ -1,8 +1,7 @@
 import { z } from 'zod'
 import { isObject, type PayloadValue, writeJson } from '../../yaml/exactJson.ts'
-import { FilesInvalid } from '../../yaml/fileProblem.ts'
 import { explainIssue } from '../../yaml/schemaProblem.ts'
-import { YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
+import { FilesInvalid, YamlDocument, type YamlPath } from '../../yaml/yamlDocument.ts'
 import { readExactNumbers } from './exactNumbers.ts'
 import { type Scenario, scenarioSchema } from './scenarioSchema.ts'
 

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { readScenario } from '../../../src/sandbox/scenario/readScenario.ts'
 import { scenarioJsonSchema } from '../../../src/sandbox/scenario/scenarioSchema.ts'
-import { FilesInvalid } from '../../../src/yaml/fileProblem.ts'
+import { FilesInvalid } from '../../../src/yaml/yamlDocument.ts'
 
 test('scenario.schema.json is current (to write it anew: npm test -- test/sandbox/scenario/readScenario -u)', async () => {
   await expect(scenarioJsonSchema()).toMatchFileSnapshot('../../../docs/scenarios/scenario.schema.json')

@@ -3,7 +3,7 @@ import { PgBoss } from 'pg-boss'
 import { systemClock } from '../../../src/clock.ts'
 import { readConfig } from '../../../src/config.ts'
 import { loadMappings } from '../../../src/mapping/loadMappings.ts'
-import { mapOutboxRecord } from '../../../src/mapping/mapOutboxRecord.ts'
+import { mapOutboxRecord } from '../../../src/mapping/mapRecord.ts'
 import { createServiceClient } from '../../../src/service/client.ts'
 import { submittedId, transactionStatus } from '../../../src/service/responses.ts'
 
